@@ -81,7 +81,7 @@ from kinetoscope.analysis.operators.artifact import MAKE as OPERATORS
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.analysis.timeline.timeline import TIMELINE
 from kinetoscope.store.cache.disk import write_trace
-from kinetoscope.store.ingest.worker import load_callable
+from kinetoscope.base.artifact_spec import load_callable
 from kinetoscope.trace.read import read
 
 def clock():

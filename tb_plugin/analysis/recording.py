@@ -22,8 +22,6 @@ from ..trace.build.categories import is_graph_node
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Note, Trace
 from ..trace.worker_names import process_behind, worker_of_file
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
-from .kernel_families import family_of
-from .modules.sources import source_of
 
 WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
 NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
@@ -343,6 +341,8 @@ def classified(trace: Trace) -> dict[str, int]:
     rows = np.flatnonzero(device.klass == DeviceClass.COMPUTE)
     codes = device.name[rows]
     families: dict[str, int] = {}
+    from .kernel_families import family_of  # a kept summary has the sums
+
     time = np.bincount(codes, device.dur[rows], minlength=len(trace.strings))
     for code in distinct(codes, len(trace.strings)).tolist():
         family = family_of(trace.strings[code])
@@ -371,6 +371,8 @@ _VERSIONS = {
 
 def recording_facts(trace: Trace) -> RecordingFacts:
     """How the trace was made, by its own account, and which optional kinds of data it has."""
+    from .modules.sources import source_of  # a kept summary has the answer
+
     told = trace.recording
     memory = trace.memory
     return RecordingFacts(

@@ -1,11 +1,12 @@
-"""An artifact of a trace: its name, and how it is made and opened."""
+"""An artifact of a trace: its name, and how it is made and opened; functions by name."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -26,3 +27,17 @@ class ArtifactSpec(Generic[T_co]):
     open: Callable[[Path], T_co]  # maps the folder into memory
     variants: tuple[str, ...] = ("",)
     kept: int = 8  # how many stay open, those of the last traces; more where they are small
+
+
+def load_callable(name: str) -> Callable[..., Any]:
+    """The object behind ``"module:function"``.
+
+    Raises:
+        ImportError: there is no such module or name.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except AttributeError as error:
+        raise ImportError(f"{module} has no {attribute}") from error
+    return found  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from typing import IO
 import click
 
 from ..base.errors import KinetoscopeError, UnavailableError
-from ..session.session import look
+from ..session.folder import look
 from ..store.discovery.walk import resolve
 from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port

@@ -31,8 +31,9 @@ from ..handlers.process import is_gone, is_known
 from ..handlers.remote_address import RemoteError
 from ..handlers.writer import clear_away, left_behind
 from ..session.catalog import facts_catalog
+from ..session.folder import NO_PATIENCE
 from ..session.remote import remote_file
-from ..session.session import NO_PATIENCE, choose, local, lost_link
+from ..session.session import choose, local, lost_link
 from ..store.cache.disk import open_cache
 from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo

@@ -22,10 +22,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..base import machine
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import duration, listing, plural
+from ..session.folder import look
 from ..session.ingest import IngestOutcome, IngestState, IngestTask, ingest_file, tasks_of
 from ..session.ingest import ingest as ingest_all
 from ..session.remote import fetched_together, remote_file
-from ..session.session import local, look
+from ..session.session import local
 from ..store.cache import content_key
 from ..store.cache.disk import open_cache
 from ..store.catalog_state import Attempt

@@ -18,22 +18,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import NamedTuple, TextIO, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, TypeGuard
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from ..base import units
 from ..base.units import NBSP
@@ -41,6 +31,9 @@ from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
 from ..views.shared import Column, Table
 from .entry import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Cell: TypeAlias = str | int | float | None
 
@@ -174,18 +167,25 @@ def width_of(out: TextIO) -> int | None:
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdecimal() and int(told):
         return int(told)
-    return Console(file=out).width if out.isatty() else None
+    return _console(out).width if out.isatty() else None
+
+
+def _console(out: TextIO) -> Console:
+    """A terminal; imported where there is one, as a pipe needs no colours."""
+    from rich.console import Console
+
+    return Console(file=out, highlight=False)
 
 
 def print_tables(tables: Sequence[Table], out: TextIO, layout: TableLayout) -> None:
     """Each table with its title, a blank line between them; colours only on a terminal."""
-    console = Console(file=out, highlight=False) if out.isatty() else None
+    console = _console(out) if out.isatty() else None
     for index, table in enumerate(tables):
         if index:
             out.write("\n")
         for line, style in drawn(table, layout):
             if console is not None and style:
-                console.print(Text(line, style), soft_wrap=True)
+                console.print(line, style=style, markup=False, emoji=False, soft_wrap=True)
             else:
                 out.write(f"{line.rstrip()}\n")
 
@@ -370,28 +370,49 @@ def _notes(
 
 @contextmanager
 def progress_bar(path: str) -> Iterator[OnProgress | None]:
-    """A progress bar on a terminal's standard error; removed at the end."""
+    """A progress bar on a terminal's standard error, while something is read; then removed."""
     if not sys.stderr.isatty():
         yield None
         return
+    with ExitStack() as stack:
+        shown: list[OnProgress] = []
+
+        def on_progress(progress: ReadingProgress) -> None:
+            if not shown:
+                shown.append(stack.enter_context(_bar(path)))
+            shown[0](progress)
+
+        yield on_progress
+
+
+@contextmanager
+def _bar(path: str) -> Iterator[OnProgress]:
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=_console(sys.stderr), transient=True) as bar:
         task = bar.add_task(printable(os.path.basename(path)), total=None)
-        yield lambda progress: _move(bar, task, progress)
 
+        def move(progress: ReadingProgress) -> None:
+            bar.update(
+                task,
+                description=progress.phase,
+                completed=progress.bytes_done,
+                total=progress.bytes_total,
+            )
 
-def _move(bar: Progress, task: TaskID, progress: ReadingProgress) -> None:
-    bar.update(
-        task,
-        description=progress.phase,
-        completed=progress.bytes_done,
-        total=progress.bytes_total,
-    )
+        yield move
 
 
 # --- texts in a given width: cells of a terminal, a Chinese character takes two -------------------

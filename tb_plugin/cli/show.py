@@ -7,12 +7,10 @@ option; its words on the default, ``"" = all``, become ``[default: all]``.
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 import sys
-import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from io import StringIO
 from typing import Any, TypeVar
 
@@ -45,6 +43,9 @@ def field_comments(struct: type[Struct]) -> dict[str, str]:
     A comment stands at the end of the field's line, or on lines of its own right above it; fields
     of the Struct above come along. Empty where the source is not at hand.
     """
+    import ast
+    import inspect
+
     above = struct.__base__
     found = field_comments(above) if above and issubclass(above, Struct) and above != Struct else {}
     try:
@@ -62,6 +63,8 @@ def field_comments(struct: type[Struct]) -> dict[str, str]:
 
 def _comments(source: str) -> dict[tuple[int, bool], str]:
     """(Line, whether the line holds nothing else) → comment."""
+    import tokenize
+
     found = {}
     for token in tokenize.generate_tokens(StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -93,19 +96,34 @@ def options(query: type[Struct]) -> Sequence[click.Option]:
     info = msgspec.inspect.type_info(query)
     if not isinstance(info, msgspec.inspect.StructType):
         raise TypeError(f"{query!r} is no Struct")
-    comments = field_comments(query)
-    return [_option(field, comments.get(field.name, "")) for field in info.fields]
+    comments = cache(lambda: field_comments(query))
+    return [_option(field, comments) for field in info.fields]
 
 
-def _option(field: msgspec.inspect.Field, comment: str) -> click.Option:
+class _QueryOption(click.Option):
+    """An option whose help is read from the source where somebody asks for it."""
+
+    def __init__(self, names: list[str], told: Callable[[], str], **given: Any) -> None:  # noqa: ANN401  # as theirs
+        super().__init__(names, **given)
+        self._told = told
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = self._told()
+        return super().get_help_record(ctx)
+
+
+def _option(field: msgspec.inspect.Field, comments: Callable[[], dict[str, str]]) -> click.Option:
     names = [f"--{field.name.replace('_', '-')}", field.name]
     if field.name == LIMIT:
-        told = f"{_LIMIT_HELP}  [default: {field.default} in a table; all in JSON and CSV]"
-        return click.Option(names, metavar="NUMBER", type=click.IntRange(min=1), help=told)
-    text = _help(field, comment)
+        text = f"{_LIMIT_HELP}  [default: {field.default} in a table; all in JSON and CSV]"
+        return click.Option(names, metavar="NUMBER", type=click.IntRange(min=1), help=text)
+
+    def told() -> str:
+        return _help(field, comments().get(field.name, ""))
+
     if isinstance(field.type, msgspec.inspect.BoolType) and field.default is False:
-        return click.Option(names, is_flag=True, flag_value="true", default=None, help=text)
-    return click.Option(names, metavar=_metavar(field.type), required=field.required, help=text)
+        return _QueryOption(names, told, is_flag=True, flag_value="true", default=None)
+    return _QueryOption(names, told, metavar=_metavar(field.type), required=field.required)
 
 
 def chosen(query: type[S], values: Mapping[str, Any], *, whole: bool = False) -> S:

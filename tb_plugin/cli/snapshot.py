@@ -19,7 +19,8 @@ from ..analysis.memory.snapshots.changes import site_changes
 from ..analysis.memory.snapshots.out_of_memory import Cause, explain, sentence
 from ..base.errors import QueryError, TraceFormatError
 from ..base.units import listing, parse_size, plural, size
-from ..trace.pickles.snapshot import HOST, Snapshot, read_snapshot
+from ..trace.memory_model import HOST, Snapshot
+from ..trace.pickles.snapshot import read_snapshot
 from ..views.shared import Column, Table
 from .entry import printable, write
 from .render import TableLayout, print_tables, progress_bar, width_of, wrapped, write_csv

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
-from ..store.catalog import CatalogService, Entry, Timing
-from ..store.contract import Catalog
-from ..store.discovery.walk import Logdir
-from ..trace.model import Trace
+
+if TYPE_CHECKING:  # one command needs no catalog that goes on
+    from ..store.catalog import CatalogService, Entry, Timing
+    from ..store.contract import Catalog
+    from ..store.discovery.walk import Logdir
+    from ..trace.model import Trace
 
 T = TypeVar("T")
 
@@ -45,4 +47,6 @@ class Traces(Protocol):
 
 def facts_catalog(logdirs: Sequence[Logdir], timing: Timing | None = None) -> CatalogService[Facts]:
     """The catalog over the logdirs; ``start`` begins to look."""
+    from ..store.catalog import CatalogService
+
     return CatalogService(logdirs, summarize=SUMMARIZE, summary_type=Facts, timing=timing)

@@ -21,13 +21,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ..base.artifact_spec import ArtifactSpec
+from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import KinetoscopeError, TraceFormatError
 from ..store.cache import content_key, disk
+from ..store.cache.content_key import READER
 from ..store.cache.disk import Cache, Making, Target, encode_summary, make_missing, with_path
-from ..store.catalog import READER
 from ..store.discovery.walk import FileVersion, shown
-from ..store.ingest.worker import load_callable
 from .catalog import SUMMARIZE
 
 TRIES = 3

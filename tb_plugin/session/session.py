@@ -13,9 +13,8 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,12 +23,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..analysis.facts import Facts
-from ..base.artifact_spec import ArtifactSpec
-from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
+from ..base.artifact_spec import ArtifactSpec, load_callable
+from ..base.errors import NotFoundError, QueryError, UnavailableError
 from ..base.lru import LruCache
 from ..base.units import plural
 from ..handlers.remote_address import without_file_scheme
 from ..store.cache import content_key, disk
+from ..store.cache.content_key import READER
 from ..store.cache.disk import (
     Cache,
     Making,
@@ -43,39 +43,20 @@ from ..store.cache.disk import (
     with_path,
 )
 from ..store.cache.memory import ArtifactCache, made_here
-from ..store.catalog import READER, Entry, pick
-from ..store.catalog_snapshot import PoolStatus, publish
-from ..store.catalog_state import Record
-from ..store.contract import Catalog, ErrorInfo
-from ..store.discovery.poller import fetch_heads, judge
-from ..store.discovery.stability import Patience
-from ..store.discovery.walk import (
-    FileVersion,
-    FoundFile,
-    Key,
-    Logdir,
-    Outcome,
-    is_far,
-    resolve,
-    shown,
-    walk,
-)
-from ..store.ingest.worker import load_callable
-from ..trace.event_text import Rereader
-from ..trace.io.source import special_file
+from ..store.discovery.walk import FileVersion, is_far, shown
 from ..trace.model import Trace
 from ..trace.raw import OnProgress
 from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
 from .recordings import Alone, CatalogRecordings
 
-if TYPE_CHECKING:  # what reaches other machines is imported when an address asks for it
+if TYPE_CHECKING:  # an answer that was kept is there at once: what it does not need comes later
+    from ..store.catalog import Entry
     from ..store.filesystems.listing import RemoteObject
+    from ..trace.event_text import Rereader
+    from .folder import Folder
 
 T = TypeVar("T")
-
-NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
-"""A named file is read as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +71,6 @@ class Wanted:
     def is_open(self) -> bool:
         """True if no name was given."""
         return self.run is None and self.worker is None and self.span is None
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """The traces below a folder as they were when it was looked at."""
-
-    catalog: Catalog
-    files: Mapping[TracePlace, FoundFile]
-
-    def session(self, place: TracePlace) -> FileSession:
-        """One of them.
-
-        Raises:
-            NotFoundError: there is none at this place.
-        """
-        found = pick(self.catalog, *place)
-        file = self.files[TracePlace(*found)]
-        return _opened(file.absolute, file.origin)
-
-    def stored(self, place: TracePlace, spec: ArtifactSpec[T]) -> T | None:
-        """An artifact of one of them, if it was made before; a file that is far is not fetched."""
-        file = self.files.get(place)
-        if file is None or file.origin is not None:
-            return None
-        return FileSession(file.absolute).stored_artifact(spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +95,7 @@ class ChosenTrace:
     def session(self, on_progress: OnProgress | None = None) -> FileSession:
         """The trace, opened; a view over several finds the others of the folder beside it."""
         beside = (self.place, self.folder) if self.place and self.folder else None
-        return _opened(self.path, self.origin, on_progress, beside)
+        return opened(self.path, self.origin, on_progress, beside)
 
     @property
     def shown(self) -> str:
@@ -147,7 +103,7 @@ class ChosenTrace:
         return self.origin.shown if self.origin else self.path
 
 
-def _opened(
+def opened(
     path: str,
     origin: RemoteObject | None,
     on_progress: OnProgress | None = None,
@@ -179,10 +135,13 @@ def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
         return _far_away(path, wanted)
     path = local(path)
     if os.path.isdir(path):
-        return _below(path, wanted)
-    special = special_file(os.stat(path).st_mode)
-    if special is not None:
-        raise special
+        from .folder import below
+
+        return below(path, wanted)
+    if not os.path.isfile(path):
+        from ..trace.io.source import special_file
+
+        raise special_file(os.stat(path).st_mode) or NotFoundError(f"there is no file {path}")
     _has_no_names(path, wanted)
     return ChosenTrace(path, None, 0)
 
@@ -195,11 +154,12 @@ def _has_no_names(path: str, wanted: Wanted) -> None:
 
 
 def _far_away(address: str, wanted: Wanted) -> ChosenTrace:
+    from .folder import below
     from .remote import copies_here, remote_file
 
     found = remote_file(address)
     if found is None:
-        return _below(address, wanted)
+        return below(address, wanted)
     _has_no_names(found.shown, wanted)
     return ChosenTrace(str(copies_here().place(found)), None, 0, origin=found)
 
@@ -224,59 +184,6 @@ def lost_link(path: str) -> str:
     if not os.path.islink(path) or os.path.exists(path):
         return ""
     return f"This is a link to {os.readlink(path)}, which is not there."
-
-
-def _below(folder: str, wanted: Wanted) -> ChosenTrace:
-    logdirs = resolve(folder, None)
-    records, problems = look(logdirs)
-    view = PoolStatus((), lambda _: None)
-    published = publish(
-        records.values(), logdirs, problems, view, scanning=False, looked=time.time()
-    )
-    if not published.catalog.runs:
-        raise _nothing(folder, published.catalog)
-    files = {TracePlace(*at): records[key].found for at, key in published.index.items()}
-    place = TracePlace(*pick(published.catalog, wanted.run, wanted.worker, wanted.span))
-    others = len(_fitting(files, wanted)) - 1
-    chosen = files[place]
-    folder_of_it = Folder(published.catalog, files)
-    return ChosenTrace(chosen.absolute, place, others, folder_of_it, chosen.origin)
-
-
-def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[ErrorInfo]]:
-    """Every file below the logdirs, judged once as it is now."""
-    outcome = Outcome()
-    now = time.monotonic()
-    copies = None
-    if any(one.far is not None for one in logdirs):
-        from .remote import copies_here
-
-        copies = copies_here()
-    records = {key: Record.of(key, found, now) for key, found in walk(logdirs, outcome, copies)}
-    fetch_heads(records.values(), copies, None)
-    judged = {key: one.decided(judge(one, NO_PATIENCE, copies)) for key, one in records.items()}
-    return judged, outcome.problems
-
-
-def _fitting(places: Iterable[TracePlace], wanted: Wanted) -> list[TracePlace]:
-    """The places that match the given names."""
-    names = (wanted.run, wanted.worker, wanted.span)
-    return [
-        place
-        for place in places
-        if all(name in {None, part} for name, part in zip(names, place, strict=True))
-    ]
-
-
-def _nothing(folder: str, catalog: Catalog) -> KinetoscopeError:
-    if catalog.problems:
-        problem = catalog.problems[0]
-        kind = KinetoscopeError if problem.kind.startswith("remote_") else NotFoundError
-        return kind(problem.message, hint=problem.hint)
-    return NotFoundError(
-        f"there is no trace below {folder}",
-        hint=f"kinetoscope doctor {folder} says why",
-    )
 
 
 FILES_KEPT = 4
@@ -373,7 +280,13 @@ class EventFiles:
         """The open file of a trace."""
         key = f"{entry.digest} {entry.path}"
         found = self._kept.get(key)
-        return found or self._kept.put(key, Rereader(entry.path, trace.blocks, trace.seek))
+        return found or self._kept.put(key, _reread(entry.path, trace))
+
+
+def _reread(path: str, trace: Trace) -> Rereader:
+    from ..trace.event_text import Rereader
+
+    return Rereader(path, trace.blocks, trace.seek)
 
 
 class CatalogSession(Session):
@@ -415,7 +328,6 @@ class TraceSession(Session):
 
     def __init__(self, trace: Trace, facts: Facts | None = None) -> None:
         self._trace, self._facts = trace, facts
-        self._file = Rereader(trace.path, trace.blocks, trace.seek)
         self._opened: dict[tuple[str, str], Any] = {}
         self._lock = threading.RLock()
 
@@ -441,6 +353,10 @@ class TraceSession(Session):
 
     def event(self, row: int) -> Mapping[str, Any]:
         return self._file.event(row)
+
+    @cached_property
+    def _file(self) -> Rereader:
+        return _reread(self._trace.path, self._trace)
 
 
 # --- one file -------------------------------------------------------------------------------------
@@ -520,8 +436,7 @@ class FileSession(Session):
     def event(self, row: int) -> Mapping[str, Any]:
         with self._lock:
             if self._file is None:
-                trace = self.trace()
-                self._file = Rereader(self.path, trace.blocks, trace.seek)
+                self._file = _reread(self.path, self.trace())
             return self._file.event(row)
 
     def recordings(self, view: View) -> Recordings:

@@ -22,7 +22,6 @@ request (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 from __future__ import annotations
 
 import atexit
-import difflib
 import logging
 import secrets
 import threading
@@ -38,9 +37,10 @@ from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..handlers.remote_address import RemoteError
 from ..trace.model import Trace
 from .cache import content_key
+from .cache.content_key import READER
 from .cache.disk import Cache, close_session, needed_variants, open_cache
 from .cache.memory import ArtifactCache, MemoryCache
-from .catalog_snapshot import PoolStatus, Published, publish
+from .catalog_snapshot import PoolStatus, Published, pick, publish
 from .catalog_state import (
     ArtifactAsked,
     ArtifactFound,
@@ -55,7 +55,7 @@ from .catalog_state import (
     Record,
     Retried,
 )
-from .contract import Catalog, ErrorInfo, ReadProgress, RunInfo, WorkerInfo
+from .contract import Catalog, ErrorInfo, ReadProgress
 from .discovery.poller import Poller, Timing
 from .discovery.walk import Key, Logdir
 from .ingest.events import Answered, PoolEvent, S
@@ -74,7 +74,6 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-READER = f"{__package__.rpartition('.')[0]}.trace.read:read"
 MOST_REREADS = 2
 RESCAN_SECONDS = 10.0
 FAR_SHARE = 0.5
@@ -486,39 +485,3 @@ def _same(old: Catalog, new: Catalog) -> bool:
     return msgspec.structs.replace(old, version="", looked=0.0) == msgspec.structs.replace(
         new, version="", looked=0.0
     )
-
-
-def pick(
-    catalog: Catalog, run: str | None, worker: str | None, span: str | None
-) -> tuple[str, str, str]:
-    """Names of run, worker and span; by default the newest run, first worker, last span.
-
-    Raises:
-        NotFoundError: there is no such name.
-    """
-    if not catalog.runs:
-        raise NotFoundError(*_nothing(catalog))
-    runs = sorted(catalog.runs, key=lambda r: r.modified)
-    chosen = _one(run, [r.name for r in runs], "run", "the logdir") if run else runs[-1].name
-    in_run: RunInfo = next(r for r in runs if r.name == chosen)
-    workers = [w.name for w in in_run.workers]
-    name = _one(worker, workers, "worker", f"run {chosen}") if worker else workers[0]
-    of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
-    keys = [s.key for s in of_worker.spans]
-    return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
-
-
-def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:
-    if wanted in names:
-        return wanted
-    close = difflib.get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
-    more = f" and {len(names) - len(close)} more" if len(names) > len(close) else ""
-    raise NotFoundError(
-        f"There is no {what} {wanted} in {where}.", hint=f"There is: {', '.join(close)}{more}."
-    )
-
-
-def _nothing(catalog: Catalog) -> tuple[str]:
-    if catalog.scanning:
-        return ("The logdir is being looked at for the first time; no trace was found yet.",)
-    return (f"There is no trace in {', '.join(catalog.logdirs) or 'the logdir (none was given)'}.",)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..base.errors import NotFoundError
 from .catalog_state import Attempt, Record
 from .contract import (
     Catalog,
@@ -199,3 +201,39 @@ def _verdict(record: Record, state: State) -> tuple[str, str, str]:
         return word, record.reason, ""
     lazy = record.attempt is Attempt.LAZY
     return state, _LAZY if lazy else "", ""
+
+
+def pick(
+    catalog: Catalog, run: str | None, worker: str | None, span: str | None
+) -> tuple[str, str, str]:
+    """Names of run, worker and span; by default the newest run, first worker, last span.
+
+    Raises:
+        NotFoundError: there is no such name.
+    """
+    if not catalog.runs:
+        raise NotFoundError(*_nothing(catalog))
+    runs = sorted(catalog.runs, key=lambda r: r.modified)
+    chosen = _one(run, [r.name for r in runs], "run", "the logdir") if run else runs[-1].name
+    in_run: RunInfo = next(r for r in runs if r.name == chosen)
+    workers = [w.name for w in in_run.workers]
+    name = _one(worker, workers, "worker", f"run {chosen}") if worker else workers[0]
+    of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
+    keys = [s.key for s in of_worker.spans]
+    return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
+
+
+def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:
+    if wanted in names:
+        return wanted
+    close = difflib.get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
+    more = f" and {len(names) - len(close)} more" if len(names) > len(close) else ""
+    raise NotFoundError(
+        f"There is no {what} {wanted} in {where}.", hint=f"There is: {', '.join(close)}{more}."
+    )
+
+
+def _nothing(catalog: Catalog) -> tuple[str]:
+    if catalog.scanning:
+        return ("The logdir is being looked at for the first time; no trace was found yet.",)
+    return (f"There is no trace in {', '.join(catalog.logdirs) or 'the logdir (none was given)'}.",)

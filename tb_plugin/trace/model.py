@@ -21,8 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse
-from .io.memory_timeline import MemoryTimeline
-from .pickles.snapshot import Snapshot
+from .memory_model import MemoryTimeline, Snapshot
 from .raw import NO_POINTS, Blocks, SeekIndex
 
 

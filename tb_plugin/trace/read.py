@@ -36,9 +36,9 @@ from .build.metadata import describe, identify, take_census
 from .build.route import Rows, sort_out
 from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
-from .io.folded import folded_trace
+from .io.folded import folded_trace, is_folded
 from .io.memory_timeline import is_timeline, read_timeline
-from .io.source import PICKLE, beginning, is_folded, special_file
+from .io.source import PICKLE, beginning, special_file
 from .link.collectives import classify, find_collectives
 from .link.flows import Autograd, graph_edges, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts

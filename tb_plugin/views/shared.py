@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
 from ..analysis.facts import Facts
-from ..analysis.operators.groups import Grouped
 from ..analysis.steps import parse_steps
 from ..base.errors import QueryError, short
+
+if TYPE_CHECKING:
+    from ..analysis.operators.groups import Grouped
 
 S = TypeVar("S", bound=Struct)
 Count = Annotated[int, Meta(ge=0, lt=2**31)]

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.host_activity import hosts_of
-from kinetoscope.analysis.idle.critical_path import PATH_KINDS, critical_path
+from kinetoscope.analysis.idle.critical_path import critical_path
 from kinetoscope.analysis.idle.dependencies import dependencies
+from kinetoscope.analysis.idle.model import PATH_KINDS
 from kinetoscope.analysis.steps import step_windows
 from kinetoscope.base.intervals import union
 from kinetoscope.trace.model import DeviceKind, Trace

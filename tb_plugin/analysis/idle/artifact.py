@@ -9,90 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, ColumnTable, distinct_values, matches
-from ...base.artifact_spec import ArtifactSpec
-from ...base.group_sums import summed
+from ...base.arrays import I32, I64, distinct_values, matches
 from ...trace.model import HostKind, Trace
-from ..call_tree.flame import FlameTree
 from ..call_tree.paths import find_paths
 from ..facts import IDLE_CAUSES
 from ..host_activity import hosts_of
 from ..steps import step_windows
-from ..wording import CAUSE_NAMES
 from .causes import IdleCauses
-from .critical_path import PathParts, critical_path
+from .critical_path import critical_path
 from .dependencies import dependencies
+from .model import CAUSE, STEM, IdleCells, IdleColumns, IdleNodes, PathNames, PathParts
 from .names import HeldNames
-from .roles import CAUSE
 
-_STEM = "idle"
 _STEP = re.compile(r"^ProfilerStep#\d+$")
-_KIND_NAMES = (*(kind.name.lower() for kind in HostKind), "cause")
 _CAUSE_KIND = len(HostKind)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleNodes(ColumnTable):
-    """Call paths with idle time below them; parents come first."""
-
-    parent: I32
-    name: I32  # code into ``strings``; beyond them a place in IDLE_CAUSES
-    kind: I8  # HostKind; beyond them: a cause
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleCells(ColumnTable):
-    """Idle time by step, device and path."""
-
-    step: I32
-    device: I32  # row of Trace.devices
-    node: I32
-    idle_ns: I64
-    count: I64  # events
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PathNames(ColumnTable):
-    """What stands behind the parts of a critical path, by its parts."""
-
-    name: I32  # code; −1: nothing recorded
-    slice: I32  # of the timeline; −1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleColumns:
-    """Everything that is stored."""
-
-    strings: tuple[str, ...]
-    nodes: IdleNodes
-    cells: IdleCells
-    path: PathParts
-    path_names: PathNames
-    certain: PathParts  # without inferred dependencies; empty where none was inferred
-    certain_names: PathNames
-    inferred_count: int
-
-    def flame(self, steps: tuple[int, ...], device: int) -> FlameTree:
-        """The call tree of the chosen steps and device, by idle time."""
-        cells = self.cells
-        some = np.flatnonzero((cells.device == device) & np.isin(cells.step, steps))
-        node, count = cells.node[some], len(self.nodes)
-        tree = FlameTree(
-            parent=self.nodes.parent,
-            name=self.nodes.name,
-            kind=self.nodes.kind.astype(np.int32),
-            own=summed(cells.idle_ns[some], node, count),
-            count=summed(cells.count[some], node, count),
-            names=self.strings,
-            labels=tuple(f"({CAUSE_NAMES[name]})" for name in IDLE_CAUSES),
-            kinds=_KIND_NAMES,
-        )
-        return tree.only(tree.value > 0)
 
 
 def idle_columns(trace: Trace) -> IdleColumns:
@@ -215,20 +149,5 @@ def make_idle(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> 
     from ...base.columnar import Writer  # imports Arrow, which the Overview does without
 
     with Writer(folder) as writer:
-        writer.close(idle_columns(trace), _STEM)
+        writer.close(idle_columns(trace), STEM)
     on_share(1.0)
-
-
-def open_idle(folder: Path) -> IdleColumns:
-    """The columns again, mapped.
-
-    Raises:
-        DamagedError: a file is not there, or damaged.
-    """
-    from ...base.columnar import load
-
-    return load(IdleColumns, folder, _STEM)
-
-
-IDLE = ArtifactSpec("idle-1", f"{__name__}:make_idle", open_idle)
-"""The artifact of the Overview and of the critical path in the Trace view."""

@@ -22,9 +22,10 @@ from ..steps import Windows
 from .dependencies import GraphNodes
 from .gaps import DeviceSide, Ending, IdlePieces, device_side, idle_pieces, learn
 from .holders import HeldRows, covered, holders, largest, outermost_first, together
+from .model import CAUSE
 from .names import HeldNames
 from .places import is_own_frame
-from .roles import CAUSE, LOADS_CODE
+from .roles import LOADS_CODE
 
 SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
 SLOW_LAUNCH_NS = 50_000  # a launch is slow above this …

@@ -26,23 +26,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, ColumnTable, distinct_values, is_among
+from ...base.arrays import I32, I64, distinct_values, is_among
 from ...trace.model import DeviceClass, Trace
 from ..host_activity import HostRole, Hosts
 from ..steps import Windows
 from .dependencies import Dependencies
 from .gaps import learn
-from .roles import CAUSE, HostCauses
+from .model import CAUSE, PATH_CLASSES, PathParts
+from .roles import HostCauses
 
-_CLASSES = {
-    DeviceClass.COMPUTE: "compute",
-    DeviceClass.COMMUNICATION: "communication_device",
-    DeviceClass.COPY: "copy",
-    DeviceClass.MEMSET: "memset",
-}
-PATH_KINDS = (*_CLASSES.values(), *CAUSE)
-"""What a part of the path is: device work by class, else a cause as of idle time."""
-_FIRST_CAUSE = len(_CLASSES)
+_FIRST_CAUSE = len(PATH_CLASSES)
 _NONE, _HOST, _DEVICE = -1, 0, 1
 _STUCK = 10_000  # hops without progress, as among work of no length
 _WIDTH = 8  # columns of a part in the walk
@@ -50,21 +43,6 @@ _SINGLE = 8  # parts of a thread in a row that are taken one by one …
 _CHUNK = 2048  # … before they are taken together: events of a thread
 _FAR = np.iinfo(np.int64).max
 _LOOK_BACK = 64  # device work looked at for what a blocking call waited for
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PathParts(ColumnTable):
-    """The parts of the paths of all steps, in order of time; those of a step tile its window."""
-
-    start: I64
-    end: I64
-    step: I32
-    kind: I8  # place in PATH_KINDS
-    on: I8  # 0: ``row`` is of the host table; 1: of the device table; −1: of none
-    row: I32  # −1: nothing recorded
-    thread: I32  # of the host part, −1
-    slack: I64  # ns until another chain is the longer one; −1: none is known
-    inferred: I8  # 1: reached by a dependency that is inferred
 
 
 def critical_path(

@@ -16,11 +16,9 @@ from ...base.arrays import I8, I32, matches, of_names, where
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
-from ..facts import IDLE_CAUSES, HeldKind
+from ..facts import HeldKind
 from ..host_activity import Hosts
-
-CAUSE = {name.removeprefix("idle_").removesuffix("_ns"): at for at, name in enumerate(IDLE_CAUSES)}
-"""Short name of a cause → its place in ``IDLE_CAUSES``: ``CAUSE["dataloader"]``."""
+from .model import CAUSE
 
 # Ranges whose time is of one cause, whatever runs inside; the innermost counts.
 _SCOPES: tuple[tuple[str, str], ...] = (

@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from ...trace.io.memory_timeline import MemoryTimeline
+from ...trace.memory_model import MemoryTimeline
 from ...trace.model import Trace
 from .model import (
     NONE,

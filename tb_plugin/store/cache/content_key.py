@@ -35,6 +35,8 @@ import msgspec
 from ..discovery.walk import FileVersion
 from ..ingest import resources
 
+READER = f"{__package__.rpartition('.store.')[0]}.trace.read:read"
+"""The function that reads a trace, by name, because it runs in other processes."""
 WHOLE = 256 << 20
 SAMPLES = 64
 SAMPLE_BYTES = 64 << 10

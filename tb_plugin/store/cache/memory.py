@@ -19,15 +19,15 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ...base.artifact_spec import ArtifactSpec
+from ...base.artifact_spec import ArtifactSpec, load_callable
 from ...base.errors import UnavailableError
 from ...base.lru import LruCache
 from ...trace.model import Trace
-from ..ingest import pool, resources
-from ..ingest.events import S
-from ..ingest.worker import load_callable
+from ..ingest import resources
 from . import disk
 from .disk import Cache, entry, remove, used, with_path, workspace
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 SUMMARIES_KEPT, TRACES_KEPT = 256, 4
 IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, a trace no disk has room for is read here
@@ -177,7 +177,7 @@ class ArtifactCache:
             UnavailableError: it is too large to be made here, or nowhere is room for it; says
                 ``why`` it is not in the cache.
         """
-        if trace.health.events * pool.MAKING_BYTES > IN_PROCESS_BYTES:
+        if trace.health.events * resources.MAKING_BYTES > IN_PROCESS_BYTES:
             raise UnavailableError(f"What this view needs could not be kept: {why}.", hint=_ROOM)
         key, kept = _key(digest, spec, variant), self._kept_of(spec)
         with self._opening:

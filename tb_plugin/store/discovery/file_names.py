@@ -26,7 +26,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...trace.io.source import FOLDED
+from ...trace.io.folded import FOLDED
 
 _HANDLER = re.compile(
     r"(?P<worker>.+?)(?:\.(?P<stamp>\d+))?\.pt\.trace\.(?:json|pftrace)(?:\.gz)?", re.DOTALL

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import KinetoscopeError
-from ...trace.io.source import PICKLE, SNIFF_BYTES, Text, is_folded, looks_like_trace, root_of
+from ...trace.io.folded import is_folded
+from ...trace.io.source import PICKLE, SNIFF_BYTES, Text, looks_like_trace, root_of
 from ...trace.raw import FaultLog
 from ..contract import ErrorInfo
 from .walk import FileVersion

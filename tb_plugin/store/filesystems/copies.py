@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 
 from ...base.units import size as size_text
 from ...handlers.remote_address import RemoteError
-from ...trace.io.source import FOLDED
+from ...trace.io.folded import FOLDED
 from ..cache.disk import Cache
 from .listing import RemoteObject
 

@@ -37,7 +37,6 @@ AnyKey: TypeAlias = Key | ArtifactKey
 STALL_SECONDS = 600.0
 IDLE_SECONDS = 5.0
 SMALL_BYTES = 256 << 20  # of memory needed: such files may share a process
-MAKING_BYTES = 110  # of memory for an event, while an artifact is made
 JOBS_PER_PROCESS = 64
 TRIM_SECONDS = 10.0
 OVERDUE_SECONDS = 10.0  # No small file takes so long.
@@ -352,7 +351,7 @@ class _Desk:
 
 def _memory(request: Request | MakeRequest) -> int:
     if isinstance(request, MakeRequest):
-        return (128 << 20) + request.events * MAKING_BYTES
+        return (128 << 20) + request.events * resources.MAKING_BYTES
     return resources.memory_of(request.path, request.identity.bytes)
 
 

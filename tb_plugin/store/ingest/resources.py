@@ -36,6 +36,9 @@ than everywhere: it looks as if there were fewer.
 """
 
 
+MAKING_BYTES = 110  # of memory for an event, while an artifact is made
+
+
 class Content(NamedTuple):
     """Estimated contents of a file."""
 

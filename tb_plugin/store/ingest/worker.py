@@ -8,7 +8,6 @@ process. Its output is ``Message`` lines.
 from __future__ import annotations
 
 import faulthandler
-import importlib
 import os
 import signal
 import sys
@@ -19,10 +18,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from ...base.artifact_spec import load_callable
 from ...base.errors import KinetoscopeError
 from ...base.machine import THREADS_VARIABLE
 from ...trace.model import HealthRecord
@@ -201,20 +201,6 @@ def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
 
     kept, note = first_that_takes(roots, store)
     say(Finished(kept, note))
-
-
-def load_callable(name: str) -> Callable[..., Any]:
-    """The object behind ``"module:function"``.
-
-    Raises:
-        ImportError: there is no such module or name.
-    """
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except AttributeError as error:
-        raise ImportError(f"{module} has no {attribute}") from error
-    return found  # type: ignore[no-any-return]
 
 
 def failure(error: Exception) -> Failed:

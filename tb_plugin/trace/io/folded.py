@@ -25,6 +25,13 @@ MOST_FRAMES = 1_000_000
 """Most frames of the resulting trace, about a gigabyte of memory."""
 _LINE = re.compile(r"(?P<frames>.*\S)\s+(?P<value>\d+(?:\.\d+)?)")
 PID = "folded stacks"
+FOLDED = (".stacks", ".folded", ".collapsed")
+"""Suffixes of files of folded stacks."""
+
+
+def is_folded(path: Path) -> bool:
+    """Whether the name says that a file holds folded stacks."""
+    return path.suffix.lower() in FOLDED
 
 
 def folded_trace(path: Path) -> bytes:

@@ -10,15 +10,14 @@ tensors by identity (``torch/profiler/_memory_profiler.py``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from ...base.arrays import I8, I64
 from ...base.errors import TraceFormatError
+from ..memory_model import MemoryTimeline
 from ..raw import FaultLog, OnProgress, Progress
 from .source import TIMELINE, Text
 
@@ -27,32 +26,6 @@ CATEGORIES = 8
 MOST_BYTES = 256 << 20
 _CREATE, _DESTROY, _CHANGE = 2, 4, 3
 _BEFORE = -1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryTimeline:
-    """Changes of the bytes of each category, in order of time; shape (n,).
-
-    ``base`` are the bytes of each category before the first of them.
-    """
-
-    ts: I64  # ns since 1970
-    category: I8  # 0 … 7, as CATEGORIES names them
-    bytes: I64
-    base: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    @property
-    def first_ns(self) -> int:
-        """When it begins."""
-        return int(self.ts.min(initial=np.iinfo(np.int64).max)) if len(self.ts) else 0
-
-    @property
-    def length_us(self) -> int:
-        """How long it lasts."""
-        return (int(self.ts.max(initial=0)) - self.first_ns) // 1000 + 1
 
 
 def is_timeline(head: bytes) -> bool:

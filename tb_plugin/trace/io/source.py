@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SNIFF_BYTES = 64 * 1024
-FOLDED = (".stacks", ".folded", ".collapsed")
-"""Suffixes of files of folded stacks."""
 
 _RECORD = "Record one with torch.profiler.profile(...) and export_chrome_trace()."
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*(?:\{|\])")
@@ -284,11 +282,6 @@ def _strip(head: bytes) -> bytes:
         end = b"\n" if text.startswith(b"//") else b"*/"
         text = text.partition(end)[2].lstrip(b" \t\r\n")
     return text
-
-
-def is_folded(path: Path) -> bool:
-    """Whether the name says that a file holds folded stacks."""
-    return path.suffix.lower() in FOLDED
 
 
 def beginning(source: Source) -> bytes:

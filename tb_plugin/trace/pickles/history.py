@@ -14,10 +14,8 @@ from dataclasses import replace
 import msgspec
 
 from ..health.checks import note
-from ..io.memory_timeline import MemoryTimeline
+from ..memory_model import MISSING, MemoryTimeline, Snapshot
 from ..model import Trace, worst_first
-from .records import MISSING
-from .snapshot import Snapshot
 
 PID = "memory snapshot"
 HISTORY = "Memory history"

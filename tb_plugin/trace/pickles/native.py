@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.native import call
+from ..memory_model import FrameStacks
 from .pickle_bytes import CHUNK, LACKS, NO_DICT, NO_LIST, NO_VALUE, ByteStream
-from .records import BLOCK_COLUMNS, EVENT_COLUMNS, FrameStacks, RecordTables, revived
+from .records import BLOCK_COLUMNS, EVENT_COLUMNS, RecordTables, revived
 from .unpickle import Cut, damage_at, unpickle
 
 _MORE, _DONE, _LEFT, _CUT = 0, 1, 2, 3

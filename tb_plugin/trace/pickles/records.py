@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MISSING = -1
+from ..memory_model import MISSING, FrameStacks, Ints
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 _LARGEST = (1 << 63) - 1
 
 
@@ -25,31 +23,6 @@ def int_or(value: object, missing: int = MISSING) -> int:
     if isinstance(value, int) and -_LARGEST <= value <= _LARGEST:
         return int(value)
     return missing
-
-
-@dataclass(frozen=True, slots=True)
-class FrameStacks:
-    """Python and C++ frames, each once, and call stacks as lists of them.
-
-    Attributes:
-        name, filename: texts per frame.
-        line: per frame; 0 where it is unknown.
-        starts: for each stack, where its frames begin in ``frames``; and the end of the last.
-        frames: numbers of frames, innermost first.
-    """
-
-    name: tuple[str, ...]
-    filename: tuple[str, ...]
-    line: Ints
-    starts: Ints
-    frames: Codes
-
-    def of(self, stack: int) -> tuple[tuple[str, str, int], ...]:
-        """Name, file and line of each frame of a stack, innermost first; none for ``MISSING``."""
-        if stack < 0:
-            return ()
-        numbers = self.frames[self.starts[stack] : self.starts[stack + 1]]
-        return tuple((self.name[n], self.filename[n], int(self.line[n])) for n in numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,24 +9,29 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.errors import TraceFormatError
 from ..io.source import Source, Text
+from ..memory_model import (
+    HOST,
+    MISSING,
+    AllocatorEvents,
+    Codes,
+    Ints,
+    Mark,
+    SegmentBlocks,
+    Segments,
+    Snapshot,
+)
 from ..raw import FaultLog, OnProgress, Progress
 from .native import read_natively
 from .records import (
-    MISSING,
     BlockRow,
-    Codes,
     EventRow,
-    FrameStacks,
     GrowingColumns,
-    Ints,
     RecordTables,
     SnapshotRecords,
     ValueCodes,
@@ -36,131 +41,6 @@ from .records import (
     stack_row,
 )
 from .unpickle import unpickle
-
-HOST = -1
-"""The device of pinned host memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class AllocatorEvents:
-    """What the allocator did, in the order of the file: by device, then by time.
-
-    Attributes:
-        device: number of the device, ``HOST`` for pinned host memory.
-        action: codes into ``actions``: alloc, free_requested, free_completed, segment_alloc,
-            segment_free, segment_map, segment_unmap, snapshot, oom, annotate and whatever is new.
-        address: of the block or segment; for ``oom`` the free bytes of the device.
-        size: in bytes; for ``oom`` what was asked for.
-        stream: number of the stream that it belongs to.
-        time_us: µs since 1970; ``MISSING`` where the recorder wrote none (torch 2.0).
-        stack: row of ``FrameStacks``; ``MISSING`` without frames.
-        pool: codes into ``pools``; ``MISSING`` where the recorder wrote none.
-        context, metadata: codes into ``texts``: what torch.compile was doing, what the user set.
-    """
-
-    device: Codes
-    action: Codes
-    address: Ints
-    size: Ints
-    stream: Ints
-    time_us: Ints
-    stack: Codes
-    pool: Codes
-    context: Codes
-    metadata: Codes
-    actions: tuple[str, ...]
-    texts: tuple[str, ...]
-
-    def is_action(self, *names: str) -> NDArray[np.bool_]:
-        """Per event: is it one of these actions?"""
-        codes = [code for code, name in enumerate(self.actions) if name in names]
-        return np.isin(self.action, codes)
-
-
-@dataclass(frozen=True, slots=True)
-class Segments:
-    """What was reserved from the device when the snapshot was taken; one row a segment.
-
-    Attributes:
-        first_block: row of the first block; one more than there are segments.
-        kind: "large" or "small".
-    """
-
-    device: Codes
-    address: Ints
-    size: Ints
-    allocated: Ints
-    active: Ints
-    requested: Ints
-    stream: Ints
-    pool: Codes
-    stack: Codes
-    is_expandable: NDArray[np.int8]  # 0 or 1
-    kind: tuple[str, ...]
-    first_block: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentBlocks:
-    """The pieces of the segments, in order of address.
-
-    Attributes:
-        segment: row of the segment.
-        size: in bytes; the sizes of a segment's blocks sum to its own.
-        requested: bytes that were asked for, before rounding; ``MISSING`` where unknown.
-        state: codes into ``states``: active_allocated, active_pending_free, inactive.
-    """
-
-    segment: Codes
-    address: Ints
-    size: Ints
-    requested: Ints
-    state: Codes
-    stack: Codes
-    states: tuple[str, ...]
-
-    def is_state(self, *names: str) -> NDArray[np.bool_]:
-        """Per block: is it in one of these states?"""
-        codes = [code for code, name in enumerate(self.states) if name in names]
-        return np.isin(self.state, codes)
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One end of a range that the profiler wrote beside the allocator's events: a step."""
-
-    name: str
-    is_start: bool
-    device: int
-    time_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A memory snapshot.
-
-    Attributes:
-        pools: identities of memory pools, two numbers each; (0, 0) is the default pool, any other
-            is private, mostly of a CUDA graph.
-        settings: of the allocator, as recorded.
-        damage: why the rest of the file is missing; "" when it is whole.
-        skipped: records that could not be understood, by what they should have been.
-    """
-
-    events: AllocatorEvents
-    segments: Segments
-    blocks: SegmentBlocks
-    stacks: FrameStacks
-    pools: tuple[tuple[int, int], ...]
-    marks: tuple[Mark, ...]
-    settings: dict[str, Any]
-    damage: str
-    skipped: dict[str, int]
-
-    @property
-    def size(self) -> int:
-        """Events of the history, and blocks."""
-        return len(self.events.size) + len(self.blocks.size)
 
 
 def read_snapshot(source: Source, on_progress: OnProgress | None = None) -> Snapshot:

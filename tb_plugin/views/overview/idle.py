@@ -8,8 +8,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from ...analysis.facts import Gap
-from ...analysis.idle.artifact import IDLE, IdleColumns, PathNames
-from ...analysis.idle.critical_path import PATH_KINDS, PathParts
+from ...analysis.idle.model import IDLE, PATH_KINDS, IdleColumns, PathNames, PathParts
 from ...analysis.overview.findings import Reference, at_time
 from ...analysis.steps import GapSeen, Selection, select
 from ...analysis.wording import CAUSE_NAMES, device_name, short_frame

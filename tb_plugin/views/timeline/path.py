@@ -7,8 +7,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from ...analysis.idle.artifact import IDLE, IdleColumns
-from ...analysis.idle.critical_path import PATH_KINDS, PathParts
+from ...analysis.idle.model import IDLE, PATH_KINDS, IdleColumns, PathParts
 from ...base.arrays import I32
 from ..legend import path_kind
 from ..view import Subject

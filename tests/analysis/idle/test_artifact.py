@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.analysis.call_tree.flame import pruned
-from kinetoscope.analysis.idle.artifact import idle_columns, make_idle, open_idle
+from kinetoscope.analysis.idle.artifact import idle_columns, make_idle
+from kinetoscope.analysis.idle.model import open_idle
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.host_activity import hosts_of
-from kinetoscope.analysis.idle.critical_path import PATH_KINDS, PathParts, critical_path
+from kinetoscope.analysis.idle.critical_path import critical_path
 from kinetoscope.analysis.idle.dependencies import Dependencies, dependencies
+from kinetoscope.analysis.idle.model import PATH_KINDS, PathParts
 from kinetoscope.analysis.steps import step_windows
 from kinetoscope.trace.model import Trace
 from tests.collected import FILES, opened

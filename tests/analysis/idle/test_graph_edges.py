@@ -9,8 +9,9 @@ import pytest
 
 from kinetoscope.analysis.facts import HeldName
 from kinetoscope.analysis.host_activity import hosts_of
-from kinetoscope.analysis.idle.critical_path import PATH_KINDS, critical_path
+from kinetoscope.analysis.idle.critical_path import critical_path
 from kinetoscope.analysis.idle.dependencies import dependencies
+from kinetoscope.analysis.idle.model import PATH_KINDS
 from kinetoscope.analysis.steps import select, step_windows
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace

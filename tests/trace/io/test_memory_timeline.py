@@ -14,8 +14,9 @@ from kinetoscope.analysis.memory.curve import by_category, layers_at
 from kinetoscope.analysis.memory.model import Category
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.session.session import FileSession
-from kinetoscope.trace.io.memory_timeline import MemoryTimeline, read_timeline
+from kinetoscope.trace.io.memory_timeline import read_timeline
 from kinetoscope.trace.io.source import root_of
+from kinetoscope.trace.memory_model import MemoryTimeline
 from kinetoscope.trace.read import read
 from kinetoscope.views import view_named
 from kinetoscope.views.memory.contract import MemoryQuery

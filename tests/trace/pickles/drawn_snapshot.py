@@ -6,7 +6,8 @@ import io
 import pickle
 from typing import Any
 
-from kinetoscope.trace.pickles.snapshot import Snapshot, read_snapshot
+from kinetoscope.trace.memory_model import Snapshot
+from kinetoscope.trace.pickles.snapshot import read_snapshot
 
 MIB = 1 << 20
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.pickles.records import MISSING
-from kinetoscope.trace.pickles.snapshot import HOST, Mark, Snapshot, read_snapshot
+from kinetoscope.trace.memory_model import HOST, MISSING, Mark, Snapshot
+from kinetoscope.trace.pickles.snapshot import read_snapshot
 from tests.conftest import TRACES
 
 from .drawn_snapshot import MIB, block, event, frames, reread, segment, snapshot

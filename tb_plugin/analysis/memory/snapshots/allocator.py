@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....base.arrays import I64
-from ....trace.pickles.records import FrameStacks
-from ....trace.pickles.snapshot import Snapshot
+from ....trace.memory_model import FrameStacks, Snapshot
 from ...timeline.build.lane_layout import is_of_others
 from ..model import NEVER
 from .lives import BlockLives, Reserved, block_lives, segment_lives

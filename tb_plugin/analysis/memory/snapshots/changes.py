@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ....trace.pickles.snapshot import Snapshot
+from ....trace.memory_model import Snapshot
 from .allocator import SiteBytes, peak_state, sites
 
 NEAR_LINES = 20

@@ -13,10 +13,9 @@ import numpy as np
 
 from ....base.arrays import I8, I32, I64
 from ....base.units import plural
+from ....trace.memory_model import HOST, FrameStacks, Snapshot
 from ....trace.model import Trace
 from ....trace.pickles.history import first_us, has_times
-from ....trace.pickles.records import FrameStacks
-from ....trace.pickles.snapshot import HOST, Snapshot
 from ..address_map import bands_of
 from ..categories import (
     AUTOGRAD_BY_STACK,

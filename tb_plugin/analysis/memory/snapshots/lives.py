@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.arrays import I64
-from ....trace.pickles.records import MISSING
-from ....trace.pickles.snapshot import Snapshot
+from ....trace.memory_model import MISSING, Snapshot
 from ..events import pair
 from ..model import NEVER, NONE
 

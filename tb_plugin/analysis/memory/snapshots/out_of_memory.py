@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ....base.units import plural, size
-from ....trace.pickles.snapshot import Snapshot
+from ....trace.memory_model import Snapshot
 from .allocator import AllocatorState, SiteBytes, sites, state_at
 from .lives import SMALL, Reserved, rounded
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.memory.snapshots.allocator import held_bytes, peak_state
 from kinetoscope.analysis.memory.snapshots.changes import site_changes
-from kinetoscope.trace.pickles.snapshot import Snapshot
+from kinetoscope.trace.memory_model import Snapshot
 from tests.trace.pickles.drawn_snapshot import MIB, block, event, reread, segment, snapshot
 
 

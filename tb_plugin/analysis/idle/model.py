@@ -1,0 +1,122 @@
+"""What is stored of idle time: who kept a device waiting by call path, and critical paths.
+
+Apart from what makes it (``artifact``), so that the first screen waits for none of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...base.arrays import I8, I32, I64, ColumnTable
+from ...base.artifact_spec import ArtifactSpec
+from ...base.group_sums import summed
+from ...trace.model import DeviceClass, HostKind
+from ..call_tree.flame import FlameTree
+from ..facts import IDLE_CAUSES
+from ..wording import CAUSE_NAMES
+
+STEM = "idle"
+_KIND_NAMES = (*(kind.name.lower() for kind in HostKind), "cause")
+CAUSE = {name.removeprefix("idle_").removesuffix("_ns"): at for at, name in enumerate(IDLE_CAUSES)}
+"""Short name of a cause → its place in ``IDLE_CAUSES``: ``CAUSE["dataloader"]``."""
+
+PATH_CLASSES = {
+    DeviceClass.COMPUTE: "compute",
+    DeviceClass.COMMUNICATION: "communication_device",
+    DeviceClass.COPY: "copy",
+    DeviceClass.MEMSET: "memset",
+}
+PATH_KINDS = (*PATH_CLASSES.values(), *CAUSE)
+"""What a part of the path is: device work by class, else a cause as of idle time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdleNodes(ColumnTable):
+    """Call paths with idle time below them; parents come first."""
+
+    parent: I32
+    name: I32  # code into ``strings``; beyond them a place in IDLE_CAUSES
+    kind: I8  # HostKind; beyond them: a cause
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdleCells(ColumnTable):
+    """Idle time by step, device and path."""
+
+    step: I32
+    device: I32  # row of Trace.devices
+    node: I32
+    idle_ns: I64
+    count: I64  # events
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathParts(ColumnTable):
+    """The parts of the paths of all steps, in order of time; those of a step tile its window."""
+
+    start: I64
+    end: I64
+    step: I32
+    kind: I8  # place in PATH_KINDS
+    on: I8  # 0: ``row`` is of the host table; 1: of the device table; −1: of none
+    row: I32  # −1: nothing recorded
+    thread: I32  # of the host part, −1
+    slack: I64  # ns until another chain is the longer one; −1: none is known
+    inferred: I8  # 1: reached by a dependency that is inferred
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathNames(ColumnTable):
+    """What stands behind the parts of a critical path, by its parts."""
+
+    name: I32  # code; −1: nothing recorded
+    slice: I32  # of the timeline; −1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdleColumns:
+    """Everything that is stored."""
+
+    strings: tuple[str, ...]
+    nodes: IdleNodes
+    cells: IdleCells
+    path: PathParts
+    path_names: PathNames
+    certain: PathParts  # without inferred dependencies; empty where none was inferred
+    certain_names: PathNames
+    inferred_count: int
+
+    def flame(self, steps: tuple[int, ...], device: int) -> FlameTree:
+        """The call tree of the chosen steps and device, by idle time."""
+        cells = self.cells
+        some = np.flatnonzero((cells.device == device) & np.isin(cells.step, steps))
+        node, count = cells.node[some], len(self.nodes)
+        tree = FlameTree(
+            parent=self.nodes.parent,
+            name=self.nodes.name,
+            kind=self.nodes.kind.astype(np.int32),
+            own=summed(cells.idle_ns[some], node, count),
+            count=summed(cells.count[some], node, count),
+            names=self.strings,
+            labels=tuple(f"({CAUSE_NAMES[name]})" for name in IDLE_CAUSES),
+            kinds=_KIND_NAMES,
+        )
+        return tree.only(tree.value > 0)
+
+
+def open_idle(folder: Path) -> IdleColumns:
+    """The columns again, mapped.
+
+    Raises:
+        DamagedError: a file is not there, or damaged.
+    """
+    from ...base.columnar import load
+
+    return load(IdleColumns, folder, STEM)
+
+
+IDLE = ArtifactSpec("idle-1", f"{__package__}.artifact:make_idle", open_idle)
+"""The artifact of the Overview and of the critical path in the Trace view."""
