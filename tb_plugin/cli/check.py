@@ -11,25 +11,41 @@ Any other code is an error of its own (``cli/entry.py``).
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import re
 import shutil
+import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from ..analysis.diff.budget import Budget, BudgetCase, CaseOutcome, Checked, check_budget, worst
+from ..analysis.diff.budget import (
+    Budget,
+    BudgetCase,
+    CaseOutcome,
+    Checked,
+    check_budget,
+    hint_for,
+    known_keys,
+    worst,
+)
 from ..analysis.diff.changes import changes
 from ..analysis.diff.sides import kernel_items, operator_items
-from ..base.errors import NotFoundError, QueryError
+from ..base.errors import NotFoundError, QueryError, short
 from ..base.units import NBSP, plural
 from ..session.session import choose
 from ..views.diff.rows import Pair
-from .diff import opened_pair
+from .diff import escaped, opened_pair
 from .entry import printable, say, write
+from .render import width_of, wrapped
 
 WORSE, CANNOT_TELL = 7, 8
 CODES: dict[CaseOutcome, int] = {"ok": 0, "worse": WORSE, "cannot tell": CANNOT_TELL}
@@ -127,8 +143,10 @@ def check(  # noqa: PLR0913  # the options of the command
         report = CheckReport(outcome, pair.comparison.headline, cases)
         write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
-        write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases))
+        width = width_of(sys.stdout)
+        write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases, width))
     if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(junit_xml(cases), encoding="utf-8")
     if keep and outcome != "worse":
         _keep(folder, other)
@@ -155,16 +173,81 @@ def read_budget(path: Path) -> Budget:
     """The budget in a file.
 
     Raises:
-        QueryError: it has another form.
+        NotFoundError: there is no such file.
+        QueryError: it has another form; the message names the line and the key.
         OSError: it cannot be read.
     """
-    with path.open("rb") as stream:
-        content = stream.read(MOST_BYTES)
     try:
-        return msgspec.json.decode(content, type=Budget)
-    except msgspec.DecodeError as error:
-        fields = ", ".join(Budget.__struct_fields__)
-        raise QueryError(f"{path} is no budget: {error}", hint=f"JSON with {fields}") from None
+        with path.open("rb") as stream:
+            text = stream.read(MOST_BYTES).decode()
+        document = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+    except FileNotFoundError:
+        hint = 'a JSON file such as {"step": 0.02}'
+        raise NotFoundError(f"there is no budget {path}", hint=hint) from None
+    except json.JSONDecodeError as error:
+        what = f"line {error.lineno}: {error.msg[0].lower()}{error.msg[1:]}"
+        raise QueryError(f"{path} is no JSON, {what}", hint="repair it there") from None
+    except (ValueError, RecursionError) as error:
+        raise QueryError(f"{path} is no budget: {error}", hint="repair it there") from None
+    for keys, what, hint in _faults(document):
+        place = f", line {_line_of(text, keys)}, {short('.'.join(keys))}" if keys else ""
+        raise QueryError(f"{path}{place}: {what}", hint=hint)
+    return msgspec.convert(document, Budget)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{short(twice)} stands in it twice")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _faults(document: object) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """What keeps a document from being a budget: the keys that lead there, what, what to do."""
+    fields = {one.name: one.default for one in msgspec.structs.fields(Budget)}
+    if not isinstance(document, dict):
+        yield (), "a budget is an object", f"keys are {', '.join(fields)}"
+        return
+    for field, value in document.items():
+        if field not in fields:
+            near = get_close_matches(field, fields, 1)
+            hint = f"did you mean {near[0]}?" if near else f"keys are {', '.join(fields)}"
+            yield (field,), "there is no such key", hint
+        elif field in ("step", "peak_memory"):
+            if not _is_growth(value) and (value is not None or field == "step"):
+                yield (field,), _NO_GROWTH, _AS_SHARE
+        elif not isinstance(value, dict):
+            yield (field,), "this is no object", f'write {{"{field}": {{"…": 0.02}}}}'
+        else:
+            for key, growth in value.items():
+                if field != "operators" and key not in known_keys(field):
+                    yield (field, key), "there is no such key", hint_for(field, key)
+                elif not _is_growth(growth):
+                    yield (field, key), _NO_GROWTH, _AS_SHARE
+
+
+_NO_GROWTH = "this is no number from 0 on"
+_AS_SHARE = "write 2 % as 0.02"
+
+
+def _is_growth(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < math.inf  # type: ignore[operator]  # a number
+
+
+def _line_of(text: str, keys: Sequence[str]) -> int:
+    """The line in which the last of the keys stands."""
+    at = 0
+    for key in keys:
+        found = re.compile(rf"{re.escape(json.dumps(key))}\s*:").search(text, at)
+        at = found.start() if found else at
+    return text.count("\n", 0, at) + 1
 
 
 # --- baselines ------------------------------------------------------------------------------------
@@ -194,28 +277,33 @@ def _keep(folder: Path, other: str) -> None:
 _SIGNS: dict[CaseOutcome, str] = {"ok": "✓", "worse": "✗", "cannot tell": "?"}
 
 
-def text(outcome: CaseOutcome, cases: Sequence[BudgetCase]) -> str:
-    """The report for a log."""
+def text(outcome: CaseOutcome, cases: Sequence[BudgetCase], width: int | None = None) -> str:
+    """The report for a log, or for a terminal of some width."""
     lines: list[str] = []
     for case in cases:
-        lines.append(f"{_SIGNS[case.outcome]} {case.name}: {case.text}")
-        lines += [f"    {line}" for line in case.evidence]
+        said = wrapped(printable(f"{_SIGNS[case.outcome]} {case.name}: {case.text}"), width)
+        for line in case.evidence:
+            said += _indented(wrapped(printable(line), width and max(width - len(_INDENT), 1)))
+        lines += said
     bad = sum(case.outcome != "ok" for case in cases)
     lines.append(f"{outcome}: {plural(len(cases) - bad, 'case')} of {len(cases)} ok")
-    return "\n".join(map(printable, lines))
+    return "\n".join(lines).replace(NBSP, " ")
+
+
+_INDENT = "    "
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"{_INDENT}{line}" for line in lines]
 
 
 def markdown(outcome: CaseOutcome, cases: Sequence[BudgetCase]) -> str:
     """The report for a pull request."""
     lines = [f"**kinetoscope check: {outcome}**", ""]
     for case in cases:
-        lines.append(f"- {_SIGNS[case.outcome]} **{case.name}**: {_escaped(case.text)}")
-        lines += [f"  - {_escaped(line)}" for line in case.evidence]
+        lines.append(f"- {_SIGNS[case.outcome]} **{escaped(case.name)}**: {escaped(case.text)}")
+        lines += [f"  - {escaped(line)}" for line in case.evidence]
     return "\n".join(lines).replace(NBSP, " ")
-
-
-def _escaped(line: str) -> str:
-    return printable(line).replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
 
 
 def junit_xml(cases: Sequence[BudgetCase]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
@@ -10,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from ..base.errors import UnavailableError
 from ..base.units import NBSP, count, duration, flops, size
 from ..session.session import Wanted, choose
 from ..views.diff.contract import (
@@ -140,7 +142,7 @@ def opened(path: str, steps: str = "") -> Recorded:
     """The recording of a path, with the other spans of its worker as repeats.
 
     Raises:
-        KinetoscopeError: there is no such path, or it is no trace.
+        KinetoscopeError: there is no such path, it is no trace, or it holds memory alone.
     """
     chosen = choose(path, Wanted())
     if chosen.notice():
@@ -148,6 +150,11 @@ def opened(path: str, steps: str = "") -> Recorded:
     with progress_bar(chosen.shown) as on_progress:
         session = chosen.session(on_progress)
         facts = session.facts()
+    if facts.recording.memory_alone:
+        raise UnavailableError(
+            f"{chosen.shown} holds memory alone, without steps and operators to compare",
+            hint="`kinetoscope snapshot BEFORE AFTER` compares two snapshots",
+        )
     place = chosen.place or TracePlace(PurePath(chosen.shown).name, "", "")
     repeats: list[tuple[int, ...]] = []
     if chosen.folder is not None and chosen.place is not None:
@@ -288,10 +295,10 @@ def status(row: DiffRow) -> str:
 
 def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
     """The comparison for a pull request."""
-    lines = [f"**{_escaped(answer.headline)}**", ""]
-    lines += [f"{_escaped(text)}  " for text in (answer.detail, answer.certainty) if text]
-    lines += [f"Verdict: **{answer.outcome}**. {_escaped(answer.settle)}".rstrip(), ""]
-    lines += [f"- △ {_escaped(one.text)}" for one in answer.mismatches]
+    lines = [f"**{escaped(answer.headline)}**", ""]
+    lines += [f"{escaped(text)}  " for text in (answer.detail, answer.certainty) if text]
+    lines += [f"Verdict: **{answer.outcome}**. {escaped(answer.settle)}".rstrip(), ""]
+    lines += [f"- △ {escaped(one.text)}" for one in answer.mismatches]
     lines += [""] if answer.mismatches else []
     parts = [
         (one.label, duration(one.base_ns), duration(one.other_ns), signed(one.change_ns))
@@ -343,5 +350,10 @@ def _printable_cells(row: Sequence[str]) -> list[str]:
     return [printable(cell) for cell in row]
 
 
-def _escaped(text: str) -> str:
-    return printable(text).replace("<", "&lt;").replace("|", "\\|")
+def escaped(text: str) -> str:
+    """The text in Markdown, as it stands: no markup, link or mention that a name may hold."""
+    marked = _MARKUP.sub(r"\\\g<0>", printable(text).replace("&", "&amp;").replace("<", "&lt;"))
+    return marked.replace("@", "&#64;")
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]|~]")

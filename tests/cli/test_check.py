@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import pickle
+import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.analysis.diff.training import Plant, write_training
+from tests.analysis.diff.training import Plant, events, metadata, write_training
+from tests.trace.drawn import Event, python
 
 from .runs import run
 
@@ -44,7 +50,7 @@ def test_a_slower_operator_is_named_with_its_amount(log: Path) -> None:
     assert result.exit_code == 7, result.output
     assert "✗ step time" in result.stdout
     assert "operator aten::mm: +1" in result.stdout
-    assert "kernel gemm2: +1" in result.stdout
+    assert "kernel gemm2 of aten::mm: +1" in result.stdout
     suite = ET.parse(log / "report.xml").getroot()  # noqa: S314  # our own
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     failure = suite.find("testcase/failure")
@@ -143,3 +149,213 @@ def test_names_of_a_trace_move_no_cursor(log: Path) -> None:
     for form in ("table", "markdown"):
         out = run("diff", log / "base", log / "odd", "--format", form).stdout
         assert "\u001b" not in out
+
+
+# --- the line of code, and the evidence -----------------------------------------------------------
+
+
+def with_frames(recorded: Iterable[Event]) -> Iterator[Event]:
+    """Each call of `aten::mm` with the line that made it, and a frame of torch between them."""
+    for event in recorded:
+        yield event
+        if event["name"] == "aten::mm":
+            ids = {"Python id": 1, "Python parent id": None, "tid": event["tid"]}
+            for name, out in (("torch/nn/functional.py(2077): linear", 0.4), (LINE, 0.8)):
+                yield python(name, event["ts"] - out, event["dur"] + 2 * out, **ids)
+
+
+LINE = "/home/me/train.py(42): forward"
+
+
+def test_a_failure_names_operator_amount_line_and_events(log: Path) -> None:
+    for run_, seed, plant in (("a", 1, Plant()), ("b", 5, SLOW)):
+        path = log / run_ / "w.pt.trace.json"
+        path.parent.mkdir()
+        document = {**metadata(plant), "traceEvents": [*with_frames(events(seed, STEPS, plant))]}
+        path.write_text(json.dumps({"schemaVersion": 1, **document}))
+    result = run("check", log / "a", log / "b")
+    assert result.exit_code == 7, result.output
+    told = next(line for line in result.stdout.splitlines() if "operator aten::mm" in line)
+    assert told.startswith(f"    operator aten::mm at {LINE}: +1"), told
+    amount, calls, longest = re.split(r" \(|\), slower; ", told)
+    assert re.search(r"\+1[45]\d µs per step$", amount)
+    assert re.fullmatch(r"1 call per step, 50\d µs → 65\d µs each, p = [\d.]+e-\d+", calls)
+    found = re.fullmatch(r"longest (6\d\d) µs in step (\d+), ([\d.]+) ms after .*", longest)
+    assert found is not None, longest
+    own = [one for one in events(5, STEPS, SLOW) if one["name"] == "aten::mm"]
+    event = max(own, key=lambda one: one["dur"])
+    launch_us = 2  # is not its own
+    assert (own.index(event), round(event["dur"] - launch_us)) == (int(found[2]), int(found[1]))
+    assert float(found[3]) == pytest.approx(event["ts"] / 1000, rel=0.01)
+    assert f"kernel gemm2 of aten::mm at {LINE}: +1" in result.stdout
+
+
+def test_a_failure_without_stacks_says_why_no_line_is_named(log: Path) -> None:
+    result = run("check", log / "base", log / "slow")
+    assert "kernel gemm2 of aten::mm: +1" in result.stdout
+    assert "Lines of code are not available." in result.stdout
+    assert "with_stack=True" in result.stdout
+
+
+def test_a_renamed_operator_that_is_slower_has_both_names(log: Path) -> None:
+    plant = Plant(slower={"aten::mm": 1.3}, names={"aten::mm": "mine::mm"})
+    write_training(log / "mine" / "w.pt.trace.json", 8, STEPS, plant)
+    result = run("check", log / "base", log / "mine")
+    assert "operator aten::mm → mine::mm: +1" in result.stdout
+    lines = budget(log, step=1, operators={"mine::mm": 0.1})
+    assert run("check", log / "base", log / "mine", "--budget", lines).exit_code == 7
+
+
+# --- what is wrong with a budget ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "remedy"),
+    [
+        ('{"step": "2%"}', "line 1, step: ", "write 2 % as 0.02"),
+        ('{"step": -0.02}', "line 1, step: ", "write 2 % as 0.02"),
+        ('{"step": true}', "line 1, step: ", "write 2 % as 0.02"),
+        ('{\n  "stepp": 1\n}', "line 2, stepp: ", "did you mean step?"),
+        ('{"counts": {\n"lanches": 0}}', "line 2, counts.lanches: ", "did you mean launches?"),
+        ('{"counts": {"kernels": "0"}}', "line 1, counts.kernels: ", "write 2 % as 0.02"),
+        (
+            '{"parts":\n\n{"idle_bloking_ns": 0.01}}',
+            "line 3, parts.idle_bloking_ns: ",
+            "did you mean idle_blocking_ns?",
+        ),
+        ('{"operators": ["aten::mm"]}', "line 1, operators: ", "write {"),
+        ('{"step": 0.1,\n}', "line 2: ", "repair it there"),
+        ('{"step": 0.1, "step": 0.2}', "step stands in it twice", "repair it there"),
+        ('{"step": NaN}', "NaN is no number", "repair it there"),
+        ("[0.02]", "a budget is an object", "step, parts, counts"),
+        ("[" * 100_000, "is no budget", "repair it there"),
+    ],
+)
+def test_a_budget_with_a_fault_is_refused_by_place(
+    log: Path, text: str, place: str, remedy: str
+) -> None:
+    path = log / "budget.json"
+    path.write_text(text)
+    result = run("check", log / "base", log / "same", "--budget", path)
+    assert result.exit_code == 2, result.output
+    assert "budget.json" in result.stderr
+    assert place in result.stderr
+    assert remedy in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_budget_that_is_not_there(log: Path) -> None:
+    assert run("check", log / "base", log / "same", "--budget", log / "none.json").exit_code == 4
+
+
+def test_a_budget_for_what_is_in_neither_recording_is_not_kept_in_silence(log: Path) -> None:
+    """Else a name with a typing error would be fine for ever."""
+    lines = budget(log, step=1, operators={"aten::mn": 0.1}, parts={"forward_ns": 0.1})
+    result = run("check", log / "base", log / "same", "--budget", lines)
+    assert result.exit_code == 8
+    assert "? operator aten::mn: It is in neither recording. Did you mean aten::mm?" in (
+        result.stdout
+    )
+    assert "? part forward_ns: The step has no such part" in result.stdout  # there is a device
+
+
+def test_a_part_of_another_division_is_checked_in_that_division(log: Path) -> None:
+    lines = budget(log, step=1, parts={"kernel_ns": 0.05, "memset_ns": 0})
+    result = run("check", log / "base", log / "slow", "--budget", lines)
+    assert result.exit_code == 7
+    assert "✗ part kernel_ns: kernels: 1.10 ms → 1.25 ms per step" in result.stdout
+    assert "✓ part memset_ns: Memsets: none in either recording." in result.stdout
+
+
+# --- hostile names, odd pairs, and what programs read ---------------------------------------------
+
+ODD = "evil\x1b[2J|`tick`[x](http://e)<b>&*_\n]]> @me " + "y" * 200
+
+
+@pytest.fixture(name="odd")
+def odd_names(log: Path) -> Path:
+    plant = Plant(slower={"aten::mm": 1.3}, names={"aten::mm": ODD})
+    write_training(log / "odd" / "w.pt.trace.json", 8, STEPS, plant)
+    return log
+
+
+def test_a_hostile_name_is_text_in_every_report(odd: Path) -> None:
+    report = odd / "reports" / "of" / "today.xml"
+    pair = ("check", odd / "base", odd / "odd")
+    out = run(*pair, "--format", "markdown", "--junit", report).stdout
+    (line,) = (line for line in out.splitlines() if "operator" in line)
+    assert "\\[x\\]" in line
+    assert "\\`tick\\`" in line
+    assert "&lt;b" in line
+    assert "@" not in line
+    assert "\x1b" not in out
+    failure = ET.parse(report).getroot().find("testcase/failure")  # noqa: S314  # our own
+    assert failure is not None
+    assert "<b>&*_\\x0a]]>" in (failure.text or "")
+    assert "\x1b" not in run(*pair).stdout
+
+
+def test_a_hostile_name_breaks_no_table_of_markdown(odd: Path) -> None:
+    out = run("diff", odd / "base", odd / "odd", "--format", "markdown").stdout
+    (line,) = (line for line in out.splitlines() if "evil" in line and "renamed" in line)
+    assert len(re.findall(r"(?<!\\)\|", line)) == 7  # six cells
+    assert line.count("`") == 2
+
+
+def test_long_names_fit_a_terminal(odd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in ("diff", "check"):
+        out = run(command, odd / "base", odd / "odd").stdout
+        assert max(map(len, out.splitlines())) <= 80, command
+        assert "evil" in out
+
+
+def test_pairs_that_say_nothing_about_the_code(log: Path) -> None:
+    """Without steps, of another device, of memory alone, swapped, and the same twice."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+    for name, document in (
+        ("whole", {**metadata(), "traceEvents": [event]}),
+        ("memory", {"traceEvents": [{**event, "ph": "i", "name": "[memory]", "args": {}}]}),
+    ):
+        (log / f"{name}.pt.trace.json").write_text(json.dumps(document))
+        result = run("check", log / "base", log / f"{name}.pt.trace.json")
+        assert result.exit_code in (3, 8), (name, result.output)
+        assert "Traceback" not in result.output
+    snapshot = log / "memory.pickle"
+    snapshot.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
+    result = run("diff", log / "base", snapshot)
+    assert (result.exit_code, "kinetoscope snapshot" in result.stderr) == (6, True), result.output
+    assert run("check", log / "base", log / "base").exit_code == 0
+    assert run("check", log / "slow", log / "base").exit_code == 0
+    (log / "notes.txt").write_text("no trace")
+    assert run("diff", log / "base", log / "notes.txt").exit_code == 3
+    assert run("diff", log / "base", log / "nothing").exit_code == 4
+
+
+def test_the_forms_for_programs_keep_their_keys(log: Path) -> None:
+    """docs/command-line.md names them."""
+    report = json.loads(run("check", log / "base", log / "slow", "--format", "json").stdout)
+    assert list(report) == ["outcome", "headline", "cases"]
+    assert {tuple(one) for one in report["cases"]} == {("name", "outcome", "text", "evidence")}
+    answer = json.loads(run("diff", log / "base", log / "slow", "--format", "json").stdout)
+    assert list(answer) == ["diff", "tables"]
+    assert {
+        "outcome", "headline", "detail", "certainty", "settle", "base_ns", "other_ns", "change_ns",
+        "parts", "counts", "mismatches",
+    } <= set(answer["diff"])  # fmt: skip
+    assert {"group", "metric", "count", "rows"} <= set(answer["tables"][0])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
+def test_a_reader_that_goes_away_is_no_fault(log: Path) -> None:
+    for form in ("json", "markdown"):
+        command = [sys.executable, "-m", "kinetoscope", "diff", "base", "slow", "--format", form]
+        with subprocess.Popen(
+            command, cwd=log, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            said = process.stderr.read().decode()
+        assert "Traceback" not in said
+        assert "Broken" not in said

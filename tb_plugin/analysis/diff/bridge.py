@@ -91,7 +91,9 @@ def bridge(
     middle, so that a few odd steps take no part.
     """
     keys = PARTS[division]
-    sides = [np.array([_parts(one, step, division) for step in one.steps]) for one in (base, other)]
+    sides = [
+        np.array([step_parts(one, step, division) for step in one.steps]) for one in (base, other)
+    ]
     sides = [side.reshape(-1, len(keys)) for side in sides]
     values = [centred(side, center) for side in sides]
     p = welch(*(side.T.astype(np.float64) for side in sides))
@@ -129,8 +131,8 @@ def with_clock(found: Bridge, ratio: float, *, of_device: bool) -> Bridge:
     return replace(found, parts=tuple(parts))
 
 
-def _parts(selection: Selection, step: StepFacts, division: Division) -> list[int]:
-    """The parts of one step; all 0 where the device did nothing in it but wait."""
+def step_parts(selection: Selection, step: StepFacts, division: Division) -> list[int]:
+    """The parts of one step, as ``PARTS`` names them; idle where the device only waited in it."""
     one = selection.device_step(step)
     parts: Struct | None = step.breakdown
     if division == "device":

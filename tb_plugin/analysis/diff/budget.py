@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from difflib import get_close_matches
+from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from ...base.arrays import I64
+from ...base.errors import QueryError
 from ...base.units import duration, share, size
 from ..idle.places import is_own_frame
 from ..operators.groups import in_steps
 from ..operators.stacks import frames_of
-from .bridge import BridgePart
+from ..steps import step_parameter
+from .bridge import PARTS, divisions
 from .changes import ItemChange
-from .comparable import StepCount
+from .comparable import COUNTS, StepCount
 from .noise import BUDGET
 from .sides import Side
-from .verdict import PairVerdict, count_words, phrase
+from .verdict import PairVerdict, bridge_of, count_words, phrase
 
 CaseOutcome = Literal["ok", "worse", "cannot tell"]
 CULPRITS = 5
@@ -30,16 +34,27 @@ _WORSE = ("slower", "more calls", "added")
 _STEP = "ProfilerStep"  # of which the step itself speaks
 
 
-class Budget(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a change may cost. Shares are of the base: 0.02 is 2 %."""
+Growth = Annotated[float, Meta(ge=0)]
+"""A share of the base: 0.02 is 2 %."""
 
-    step: float = BUDGET  # growth of the median step
+
+class Budget(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a change may cost."""
+
+    step: Growth = BUDGET  # of the median step
     parts: Mapping[
-        str, float
+        str, Growth
     ] = {}  # part → growth, as a share of the step: {"idle_blocking_ns": 0.01}
-    counts: Mapping[str, float] = {}  # count per step → growth: {"launches": 0, "collectives": 0}
-    operators: Mapping[str, float] = {}  # name → growth of its own time: {"aten::copy_": 0.1}
-    peak_memory: float | None = None  # growth of the peak of allocated memory; null = not checked
+    counts: Mapping[str, Growth] = {}  # count per step → growth: {"launches": 0, "collectives": 0}
+    operators: Mapping[str, Growth] = {}  # name → growth of its own time: {"aten::copy_": 0.1}
+    peak_memory: Growth | None = None  # of the peak of allocated memory; null = not checked
+
+
+def known_keys(field: str) -> tuple[str, ...]:
+    """The keys that a line of the budget may have; () for names of operators, which are any."""
+    if field == "counts":
+        return tuple(COUNTS)
+    return tuple(dict.fromkeys(key for one in PARTS.values() for key in one)) * (field == "parts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +79,31 @@ class Checked:
 
 
 def check_budget(found: Checked, budget: Budget) -> tuple[BudgetCase, ...]:
-    """Every case of the budget; the step comes first."""
+    """Every case of the budget; the step comes first.
+
+    Raises:
+        QueryError: there is no such part or count.
+    """
+    for field in ("parts", "counts"):
+        for key in getattr(budget, field):
+            if key not in known_keys(field):
+                raise QueryError(f"{field}: there is no {key}", hint=hint_for(field, key))
     known = {one.key: one for one in found.comparison.counts}
-    parts = {one.key: one for one in found.comparison.bridge.parts}
-    names = {one.name: one for one in found.operators}
+    names = {one.other_name: one for one in found.operators if one.other_name}
+    names |= {one.name: one for one in found.operators}
     cases = [_step(found, budget)]
-    cases += [_part(parts.get(key), key, most, found) for key, most in budget.parts.items()]
+    cases += [_part(key, most, found) for key, most in budget.parts.items()]
     cases += [_count(known.get(key), key, most, found) for key, most in budget.counts.items()]
     cases += [_operator(names.get(key), key, most, found) for key, most in budget.operators.items()]
     if budget.peak_memory is not None:
         cases.append(_peak(found, budget.peak_memory))
     return tuple(cases)
+
+
+def hint_for(field: str, key: str) -> str:
+    """Which keys there are, the nearest alone where one is near."""
+    near = get_close_matches(key, known_keys(field), 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known_keys(field))}"
 
 
 def worst(cases: Sequence[BudgetCase]) -> CaseOutcome:
@@ -88,13 +117,13 @@ def worst(cases: Sequence[BudgetCase]) -> CaseOutcome:
 def _step(found: Checked, budget: Budget) -> BudgetCase:
     comparison = found.comparison
     text = f"{comparison.headline} {comparison.certainty}".strip()
+    why = tuple(one.text for one in comparison.mismatches if one.weight != "note")
     if comparison.outcome == "worse":
-        return BudgetCase("step time", "worse", text, culprits(found))
+        return BudgetCase("step time", "worse", text, (*culprits(found), *why))
     if comparison.outcome == "cannot tell":
-        why = tuple(one.text for one in comparison.mismatches if one.weight != "note")
         settle = (comparison.settle,) if comparison.settle else ()
         return BudgetCase("step time", "cannot tell", text, (*settle, *why))
-    return BudgetCase("step time", "ok", f"{text} Budget {share(budget.step)}.")
+    return BudgetCase("step time", "ok", f"{text} · budget {share(budget.step)}", why)
 
 
 def culprits(found: Checked) -> tuple[str, ...]:
@@ -110,21 +139,50 @@ def culprits(found: Checked) -> tuple[str, ...]:
     longest = max(found.comparison.bridge.parts, key=lambda one: one.change_ns, default=None)
     if longest is not None and longest.change_ns > 0:
         said.insert(0, f"{phrase(longest.key)}: +{duration(longest.change_ns)} per step")
-    return tuple(said)
+    return (*said, *_without_lines(found, said[1:]))
+
+
+def _without_lines(found: Checked, said: Sequence[str]) -> tuple[str, ...]:
+    """Why no line of code is named beside the operators, where none can be."""
+    why = found.other.operators.missing.get("stacks", "")
+    return () if not said or not why else (f"Lines of code are not available. {why}",)
 
 
 def _culprit(what: str, row: ItemChange, found: Checked) -> str:
+    """What takes more time: amount, line of code, calls, how sure, and where to look at it."""
     calls = (
         f"{row.base.calls:,.4g} → {row.other.calls:,.4g} calls per step"
         if row.base.calls != row.other.calls
-        else f"{row.other.calls:,.4g} calls per step, {duration(row.base.mean_ns)} →"
-        f" {duration(row.other.mean_ns)} each"
+        else f"{row.other.calls:,.4g} {'call' if row.other.calls == 1 else 'calls'} per step,"
+        f" {duration(row.base.mean_ns)} → {duration(row.other.mean_ns)} each"
     )
     p = "" if row.p is None or not row.p else f", p = {row.p:.1e}"
-    line = source_line(found.other, row.other_name or row.name) if what == "operator" else ""
-    where = f" at {line}" if line else ""
+    name = f"{row.name} → {row.other_name}" if row.other_name else row.name
+    is_op = what == "operator"
+    where = _where(found, row, is_op=is_op)
+    longest = _longest(found.other, row, is_op=is_op)
     return (
-        f"{what} {row.name}{where}: +{duration(row.change_ns)} per step ({calls}{p}), {row.status}"
+        f"{what} {name}{where}: +{duration(row.change_ns)} per step ({calls}{p}), {row.status}"
+        f"{longest}"
+    )
+
+
+def _longest(side: Side, row: ItemChange, *, is_op: bool) -> str:
+    """The longest call in the chosen steps, to be looked at in the Trace view; "" unknown."""
+    operators = side.operators
+    table = operators.calls if is_op else operators.activities
+    names = (row.other_name or row.name).split(" + ")
+    codes = [code for code, name in enumerate(operators.strings) if name in names]
+    rows = np.flatnonzero(np.isin(table.name, codes) & in_steps(table.step, side.steps))
+    if not len(rows):
+        return ""
+    lengths: I64 = operators.calls.own_ns[rows] if is_op else operators.activities.dur_ns[rows]
+    at = int(rows[int(lengths.argmax())])
+    facts, step = side.selection.facts, int(table.step[at])
+    of_step = f" in step {step_parameter(facts, step)}" if side.steps is not None else ""
+    return (
+        f"; longest {duration(int(lengths.max()))}{of_step},"
+        f" {duration(int(table.ts[at]))} after the start of the trace"
     )
 
 
@@ -151,11 +209,21 @@ def source_line(side: Side, name: str) -> str:
     return next((frame for frame in frames if is_own_frame(frame)), frames[0] if frames else "")
 
 
-def _part(part: BridgePart | None, key: str, most: float, found: Checked) -> BudgetCase:
+def _part(key: str, most: float, found: Checked) -> BudgetCase:
+    """A part of the step, in the first division of both that has it."""
     name = f"part {key}"
+    both = divisions(found.base.selection, found.other.selection)
+    division = next((one for one in both if key in PARTS[one]), None)
+    if division is None:
+        text = "The step has no such part, as not both recordings have what it is made of."
+        return BudgetCase(name, "cannot tell", text)
+    between = found.comparison.bridge
+    if division != between.division:
+        between = bridge_of(found.base, found.other, found.comparison.drift, division)
+    part = next((one for one in between.parts if one.key == key), None)
     if part is None:
-        return BudgetCase(name, "ok", f"There is no {phrase(key)} in either recording.")
-    grown = part.change_ns / max(found.comparison.bridge.base_ns, 1)
+        return BudgetCase(name, "ok", f"{phrase(key).capitalize()}: none in either recording.")
+    grown = part.change_ns / max(between.base_ns, 1)
     text = (
         f"{phrase(key)}: {duration(part.base_ns)} → {duration(part.other_ns)} per step,"
         f" {share(abs(grown))} of the step {'more' if grown > 0 else 'less'}; budget {share(most)}."
@@ -182,22 +250,46 @@ def _count(one: StepCount | None, key: str, most: float, found: Checked) -> Budg
     rows = found.kernels if key in ("launches", "kernels", "copies") else found.operators
     more = sorted(rows, key=lambda row: row.base.calls - row.other.calls)[:CULPRITS]
     evidence = tuple(
-        f"{row.name}{_at(found, row)}: {row.base.calls:,.4g} → {row.other.calls:,.4g} per step"
+        f"{row.name}{_where(found, row, is_op=rows is found.operators)}:"
+        f" {row.base.calls:,.4g} → {row.other.calls:,.4g} per step"
         for row in more
         if row.other.calls > row.base.calls
     )
-    return BudgetCase(name, "worse", text, evidence)
+    return BudgetCase(name, "worse", text, (*evidence, *_without_lines(found, evidence)))
 
 
-def _at(found: Checked, row: ItemChange) -> str:
-    line = source_line(found.other, row.other_name or row.name)
-    return f" at {line}" if line else ""
+def _where(found: Checked, row: ItemChange, *, is_op: bool) -> str:
+    """The line of code that called an operator; of a kernel, what launched it, and the line."""
+    name = row.other_name or row.name
+    op = name if is_op else _launcher(found.other, name)
+    by = "" if is_op or not op else f" of {op}"
+    if not op or found.other.operators.missing.get("stacks"):
+        return by
+    line = source_line(found.other, op)
+    return f"{by} at {line}" if line else f"{by} (no Python frame is around it)"
+
+
+def _launcher(side: Side, name: str) -> str:
+    """The operator that launched most of a kernel's time in the chosen steps; "" where none did."""
+    operators, activities = side.operators, side.operators.activities
+    codes = [code for code, known in enumerate(operators.strings) if known == name]
+    rows = np.flatnonzero(
+        np.isin(activities.name, codes)
+        & (activities.call >= 0)
+        & in_steps(activities.step, side.steps)
+    )
+    if not len(rows):
+        return ""
+    ops = operators.calls.name[activities.call[rows]]
+    return operators.strings[int(np.bincount(ops, activities.dur_ns[rows]).argmax())]
 
 
 def _operator(row: ItemChange | None, key: str, most: float, found: Checked) -> BudgetCase:
     name = f"operator {key}"
     if row is None:
-        return BudgetCase(name, "ok", "It is in neither recording.")
+        near = get_close_matches(key, [one.name for one in found.operators], 1)
+        also = f" Did you mean {near[0]}?" if near else ""
+        return BudgetCase(name, "cannot tell", f"It is in neither recording.{also}")
     grown = row.change_ns / row.base.ns if row.base.ns else float("inf")
     text = (
         f"{duration(row.base.ns)} → {duration(row.other.ns)} per step"
@@ -207,7 +299,8 @@ def _operator(row: ItemChange | None, key: str, most: float, found: Checked) -> 
     if row.other.ns <= row.base.ns * (1 + most):
         return BudgetCase(name, "ok", text)
     if row.status in _WORSE or (row.p is not None and row.p <= 0.01):
-        return BudgetCase(name, "worse", text, (_culprit("operator", row, found),))
+        said = (_culprit("operator", row, found),)
+        return BudgetCase(name, "worse", text, (*said, *_without_lines(found, said)))
     return BudgetCase(name, "cannot tell", f"{text} The steps differ too much to be sure.")
 
 

@@ -7,7 +7,7 @@ statistics: any difference of theirs is real.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -126,8 +126,10 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
     compare("compilation", _compilation, "note", "Only one of them ran code of torch.compile.")
     # A compiled operator writes into a buffer, and so has one shape more than the same one eagerly.
     is_comparable = a.traits.compiled == b.traits.compiled
-    if is_comparable and (shapes := _other_shapes(base, other)):
-        found.append(shapes)
+    if is_comparable:
+        inputs = (("shapes", "another batch or model"), ("types", "another precision or model"))
+        others = [_other_inputs(base, other, column, text) for column, text in inputs]
+        found += [one for one in others if one is not None]
     options = [
         label
         for label, name in (
@@ -252,9 +254,9 @@ def _options(facts: Facts) -> str:
     return ", ".join(name for name in names if getattr(facts.recording, name)) or "none"
 
 
-def _other_shapes(base: Side, other: Side) -> Mismatch | None:
-    """Other shapes of the ten operators that take most of the time: another batch or model."""
-    left, right = _heavy_shapes(base), _heavy_shapes(other)
+def _other_inputs(base: Side, other: Side, column: str, text: str) -> Mismatch | None:
+    """Other shapes or types of the ten operators that take most of the time."""
+    left, right = (_heavy_inputs(side, column) for side in (base, other))
     others = [
         (name, left[name], right[name])
         for name in left
@@ -264,26 +266,22 @@ def _other_shapes(base: Side, other: Side) -> Mismatch | None:
         return None
     _, a, b = others[0]
     names = listing([f"`{one[0]}`" for one in others[:3]])
-    return Mismatch(
-        "shapes",
-        min(a),
-        min(b),
-        "taints",
-        f"{names} got other shapes: another batch or model.",
-    )
+    return Mismatch(column, min(a), min(b), "taints", f"{names} got other {column}: {text}.")
 
 
-def _heavy_shapes(side: Side) -> dict[str, set[str]]:
+def _heavy_inputs(side: Side, column: str) -> dict[str, set[str]]:
+    """The inputs of the heaviest operators by name: "shapes", or "types" as texts."""
     calls, strings = side.operators.calls, side.operators.strings
     rows = np.flatnonzero(in_steps(calls.step, side.steps) & (calls.kind == CallKind.OP))
     if not len(rows):
         return {}
     weight = calls.self_ns[rows] + calls.device_self_ns[rows]
     sums = np.bincount(calls.name[rows], weight, len(strings))
+    inputs: I32 = getattr(calls, column)
     found: dict[str, set[str]] = {}
     for code in np.argsort(-sums)[:HEAVIEST].tolist():
-        shapes = np.unique(calls.shapes[rows[calls.name[rows] == code]]).tolist()
-        found[strings[code]] = {strings[one] for one in shapes if one >= 0}
+        texts = np.unique(inputs[rows[calls.name[rows] == code]]).tolist()
+        found[strings[code]] = {strings[one] for one in texts if one >= 0}
     return found
 
 
@@ -307,7 +305,7 @@ def step_counts(base: Side, other: Side) -> tuple[StepCount, ...]:
     """The counts that both recordings have, in an order for people."""
     sides = [_series(side) for side in (base, other)]
     found: list[StepCount] = []
-    for key, (label, unit) in _COUNTS.items():
+    for key, (label, unit) in COUNTS.items():
         if key not in sides[0] or key not in sides[1]:
             continue
         a, b = sides[0][key], sides[1][key]
@@ -318,7 +316,7 @@ def step_counts(base: Side, other: Side) -> tuple[StepCount, ...]:
     return tuple(found)
 
 
-_COUNTS = {
+COUNTS: Mapping[str, tuple[str, str]] = {
     "launches": ("Launches", "count"),
     "kernels": ("Kernels", "count"),
     "copies": ("Copies", "count"),

@@ -15,12 +15,14 @@ from ..wording import CAUSE_NAMES
 from .bridge import (
     CLOCK,
     HOST_WORK,
+    PARTS,
     Bridge,
     BridgePart,
     Center,
     Division,
     bridge,
     divisions,
+    step_parts,
     with_clock,
 )
 from .changes import Drift, drift
@@ -141,6 +143,7 @@ def compare(
     low, high = mean_interval(base.step_times, steps) or (None, None)
     found = replace(found, mean_low_ns=low, mean_high_ns=high)
     outcome = _outcome(found)
+    found = replace(found, mismatches=_reconciled(found, outcome))
     headline, detail = _words(found, outcome, (base, other))
     return replace(
         found,
@@ -204,6 +207,27 @@ def _outcome(found: PairVerdict) -> Outcome:
     if is_disturbed:
         return "cannot tell"
     return found.adjusted.outcome if same or found.adjusted.outcome != "worse" else "cannot tell"
+
+
+def _reconciled(found: PairVerdict, outcome: Outcome) -> tuple[Mismatch, ...]:
+    """What the two do not have in common; beside a claim, why the claim is made all the same."""
+    if outcome not in CLAIMS:
+        return found.mismatches
+    without = "That is taken out of the verdict" if found.at_equal_clocks else "Without that"
+    also = without if found.at_equal_clocks else f"{without}, the steps are {outcome}, too"
+    why = {
+        "load of the host": "The change is larger than such a load makes.",
+        **dict.fromkeys(("clock", "speed of the host"), f"{also}."),
+    }
+    return tuple(
+        replace(one, text=f"{one.text} {why.get(one.what, _NOT_THE_CODE_ALONE)}")
+        if one.weight == "taints"
+        else one
+        for one in found.mismatches
+    )
+
+
+_NOT_THE_CODE_ALONE = "The change is real, but this may be a part of its cause."
 
 
 def mean_interval(base: Sequence[int], other: Sequence[int]) -> tuple[float, float] | None:
@@ -367,7 +391,7 @@ def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
         largest = sorted(against, key=lambda part: -abs(part.change_ns))[:2]
         names = listing([phrase(part.key) for part in largest])
         came = "came back as" if change < 0 else "was saved in"
-        said.append(f"{duration(abs(back))} {came} {names}{_outlier_steps(found, other)}.")
+        said.append(f"{duration(abs(back))} {came} {names}{_outlier_steps(found, other, against)}.")
     if found.clock_ns:
         beside = "beside it" if found.at_equal_clocks else "of it"
         said.append(f"Another clock alone makes {_signed(found.clock_ns)} {beside}.")
@@ -376,20 +400,34 @@ def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
     return " ".join(said)
 
 
-def _outlier_steps(found: PairVerdict, other: Side) -> str:
-    """The steps that are unlike the others, where they were set aside."""
-    if found.times is None or not found.times.set_aside[1]:
+def _outlier_steps(found: PairVerdict, other: Side, against: Sequence[BridgePart]) -> str:
+    """The steps that are unlike the others, where most of what these parts changed is in them."""
+    aside = found.times.set_aside[1] if found.times is not None else 0
+    if not aside:
         return ""
-    return f", most of it in {_far_steps(other, found.times.set_aside[1])}"
+    division = found.bridge.division
+    places = [PARTS[division].index(part.key) for part in against]
+    usual = sum(part.base_ns for part in against)
+    changed = [
+        sum(step_parts(other.selection, step, division)[at] for at in places) - usual
+        for step in other.selection.steps
+    ]
+    most = sum(changed[at] for at in _far(other, aside)) / (sum(changed) or 1)
+    return f", most of it in {_far_steps(other, aside)}" if most >= MAIN_CAUSE else ""
 
 
-def _far_steps(side: Side, number: int) -> str:
-    """So many steps that are farthest from the median, by name: ``steps 5 and 9``."""
+def _far(side: Side, number: int) -> list[int]:
+    """The places of so many steps that are farthest from the median, in their order."""
     lengths = side.step_times
     middle = float(np.median(lengths))
     far = sorted(range(len(lengths)), key=lambda at: -abs(lengths[at] - middle))
+    return sorted(far[:number])
+
+
+def _far_steps(side: Side, number: int) -> str:
+    """Those steps by name: ``steps 5 and 9``."""
     facts, indexes = side.selection.facts, side.selection.indexes
-    names = [step_parameter(facts, indexes[at]) for at in sorted(far[:number])]
+    names = [step_parameter(facts, indexes[at]) for at in _far(side, number)]
     return f"{'step' if len(names) == 1 else 'steps'} {listing(names)}"
 
 

@@ -10,7 +10,7 @@ from ...analysis.diff.pieces import AlignedPiece, MainThread, PieceSide, phases,
 from ...analysis.diff.sides import Items, Side, operator_items
 from ...analysis.facts import Facts
 from ...analysis.steps import step_parameter
-from ...base.errors import QueryError
+from ...base.errors import QueryError, UnavailableError
 from ..shared import Column, Table, as_structs, table_from
 from ..view import Part, Recordings, Subject, TracePlace, View
 from . import contract as answers
@@ -31,12 +31,16 @@ def pair_of(subject: Subject, query: answers.DiffQuery) -> Pair:
     Raises:
         QueryError: no base is named, or its steps are not there.
         NotFoundError: there is no such trace.
+        UnavailableError: the base has nothing to compare.
     """
     own = subject.recordings.own
     if own is None or not query.base_run:
         raise QueryError("base_run: which recording is the base?", hint="Name a run.")
     place = TracePlace(query.base_run, query.base_worker or own.worker, query.base_span or own.span)
     base = subject if place == own else subject.recordings.subject(place)
+    if base.facts.recording.memory_alone:
+        hint = "Compare two of them in Memory."
+        raise UnavailableError("The base holds memory alone, without steps.", hint=hint)
     return Pair(
         Recorded(base.facts, base.other_artifact, place, query.base_steps),
         Recorded(subject.facts, subject.other_artifact, own, query.steps),

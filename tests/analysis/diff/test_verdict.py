@@ -6,17 +6,23 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kinetoscope.analysis.diff.bridge import CLOCK
 from kinetoscope.analysis.diff.noise import judge_times
 from kinetoscope.analysis.diff.sides import Side
 from kinetoscope.analysis.diff.verdict import _settle, compare
+from kinetoscope.analysis.steps import select
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read
+from tests.conftest import TRACES, requires_traces
 from tests.trace.drawn import Event, annotation, drawn, kernel, launch, x
 
-from .training import Plant, side_of, training, write_training
+from .training import LOADER, Plant, side_of, training, write_training
 
 
 def host(steps: int, length_us: float = 1000, *, marked: bool = True) -> Side:
@@ -182,3 +188,136 @@ def test_a_file_that_lost_its_device_is_no_other_machine(tmp_path: Path) -> None
         told = {one.what: one for one in found.mismatches}["device"]
         assert told.weight == "taints"
         assert told.text == f"Nothing of the device is in what is left of the file of {which}."
+
+
+# --- what the two do not have in common, beside a claim -------------------------------------------
+
+WHY = (
+    "The change is larger than such a load makes.",
+    "the steps are",
+    "That is taken out of the verdict.",
+    "The change is real, but this may be a part of its cause.",
+)
+
+
+def differing(side: Side, names: frozenset[str]) -> Side:
+    """The same steps, recorded elsewhere, with another torch, or with other options."""
+    facts = side.selection.facts
+    recording = facts.recording
+    if "options" in names:
+        recording = msgspec.structs.replace(recording, with_stack=True, profile_memory=True)
+    cuda = "13.1" if "versions" in names else "12.8"
+    recording = msgspec.structs.replace(recording, versions={"CUDA runtime": cuda})
+    facts = msgspec.structs.replace(
+        facts,
+        recording=recording,
+        host_name="b" if "host" in names else "a",
+        torch_era="E" if "torch" in names else "F",
+    )
+    return replace(side, selection=select(facts, ""))
+
+
+def on_a_host(seed: int, factor: float, spread: float, loader_us: float) -> Side:
+    """Twelve steps without a device: eight operators, each longer by a factor of its own."""
+    generator = np.random.default_rng(seed)
+    own = factor * np.exp(spread * generator.normal(size=8))
+    flat: list[Event] = []
+    now = 0.0
+    for step in range(12):
+        begin = now
+        flat.append(annotation(LOADER, now, loader_us))
+        now += loader_us
+        for at in range(8):
+            length = 100.0 * own[at] * (1 + 0.005 * generator.normal())
+            flat.append(x(f"aten::op{at}", now, length))
+            now += length + 1
+        flat.append(annotation(f"ProfilerStep#{step}", begin, now - begin))
+        now += 1
+    return side_of(drawn(flat))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 99),
+    factor=st.sampled_from([1.0, 1.05, 1.3]),
+    spread=st.sampled_from([0.0, 0.2, 0.5]),
+    loader_us=st.sampled_from([10.0, 300.0, 2000.0]),
+    names=st.frozensets(st.sampled_from(["host", "torch", "versions", "options"])),
+    at_equal_clocks=st.booleans(),
+)
+def test_a_doubt_beside_a_claim_says_why_the_claim_is_made(
+    seed: int,
+    factor: float,
+    spread: float,
+    loader_us: float,
+    names: frozenset[str],
+    *,
+    at_equal_clocks: bool,
+) -> None:
+    base = differing(on_a_host(seed, 1, 0, 300), frozenset())
+    other = differing(on_a_host(seed + 1, factor, spread, loader_us), names)
+    for pair in ((base, other), (other, base)):
+        found = compare(*pair, at_equal_clocks=at_equal_clocks)
+        doubts = [one for one in found.mismatches if one.weight == "taints"]
+        assert len(doubts) >= len(names)
+        is_claimed = found.outcome in ("better", "worse")
+        for one in doubts:
+            assert any(why in one.text for why in WHY) is is_claimed, (found.outcome, one.text)
+
+
+def test_a_load_that_cannot_have_made_the_change_is_no_contradiction() -> None:
+    """Operators lie far apart, but the loader alone takes 2 ms less."""
+    found = compare(on_a_host(1, 1, 0, 2000), on_a_host(2, 1, 0.4, 10))
+    assert found.outcome == "better"
+    (load,) = (one for one in found.mismatches if one.what == "load of the host")
+    assert load.text.endswith("The change is larger than such a load makes.")
+
+
+@requires_traces
+def test_what_came_back_is_only_put_into_steps_that_it_is_in() -> None:
+    """Without workers the far step of B is a short one: it saved nothing."""
+    folder = TRACES / "kineto_tb_samples"
+    zero, four = (
+        side_of(read(str(next((folder / f"resnet50_num_workers_{count}").glob("*.json*")))))
+        for count in (0, 4)
+    )
+    assert "most of it in steps 5 and 9" in compare(zero, four).detail
+    assert "most of it" not in compare(four, zero).detail
+
+
+def what_differs(base: Event, other: Event) -> dict[str, str]:
+    sides = [
+        side_of(drawn(annotation("ProfilerStep#0", 0, 100), x("aten::mm", 5, 50, **args)))
+        for args in (base, other)
+    ]
+    return {one.what: one.text for one in compare(*sides).mismatches}
+
+
+def test_another_precision_and_another_batch_are_told() -> None:
+    half, single = ({"Input type": [f"{kind}", f"{kind}"]} for kind in ("c10::Half", "float"))
+    small, large = ({"Input Dims": [[rows, 64], [64, 64]]} for rows in (8, 16))
+    assert what_differs({**half, **small}, {**half, **small}) == {}
+    assert what_differs({**half, **small}, {**single, **small}) == {
+        "types": "`aten::mm` got other types: another precision or model."
+    }
+    assert what_differs({**half, **small}, {**half, **large}) == {
+        "shapes": "`aten::mm` got other shapes: another batch or model."
+    }
+    assert what_differs(half, {}) == {}, "not recorded"
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "text"),
+    [
+        ("host", "host", "They ran on different hosts."),
+        ("torch", "torch", "They were recorded by different formats of torch."),
+        ("versions", "CUDA runtime", "The versions of CUDA runtime differ."),
+        ("options", "profiler options", "Only one of them recorded stacks and memory, which"),
+    ],
+)
+def test_each_thing_that_differs_is_told(name: str, what: str, text: str) -> None:
+    base = differing(on_a_host(1, 1, 0, 300), frozenset())
+    other = differing(on_a_host(1, 1, 0, 300), frozenset([name]))
+    (found,) = compare(base, other).mismatches
+    assert (found.what, found.weight) == (what, "taints")
+    assert found.text.startswith(text)
