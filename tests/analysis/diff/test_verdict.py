@@ -286,11 +286,11 @@ def test_what_came_back_is_only_put_into_steps_that_it_is_in() -> None:
 
 
 def what_differs(base: Event, other: Event) -> dict[str, str]:
-    sides = [
+    left, right = (
         side_of(drawn(annotation("ProfilerStep#0", 0, 100), x("aten::mm", 5, 50, **args)))
         for args in (base, other)
-    ]
-    return {one.what: one.text for one in compare(*sides).mismatches}
+    )
+    return {one.what: one.text for one in compare(left, right).mismatches}
 
 
 def test_another_precision_and_another_batch_are_told() -> None:
