@@ -10,13 +10,14 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::deflate::first_block;
 use crate::groups::{index, ranks, sums, Ranks};
+use crate::intervals::{hold, intersect, merge, union, Entries, Events, Spans};
 use crate::lanes::{assign, share};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::paths::{find as find_paths, inherit, sum_up};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
-use crate::rows::{equal_any, find, mark, put, take};
+use crate::rows::{equal_any, find, mark, places, put, take};
 use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
@@ -326,6 +327,68 @@ exported! {
     }
 }
 
+// --- intervals -----------------------------------------------------------------------------------
+
+exported! {
+    /// Returns how many intervals there are.
+    kinetoscope_union(
+        ts: read(i64; count),
+        dur: read(i64; count),
+        mask: read(u8; count),
+        count: number,
+        start: write(i64; count),
+        end: write(i64; count),
+    ) {
+        union(ts, dur, mask, start, end) as i64
+    }
+
+    /// Returns how many intervals there are.
+    kinetoscope_merge(
+        a_start: read(i64; a), a_end: read(i64; a), a: number,
+        b_start: read(i64; b), b_end: read(i64; b), b: number,
+        start: write(i64; a + b), end: write(i64; a + b),
+    ) {
+        let sets = Spans { start: a_start, end: a_end };
+        merge(sets, Spans { start: b_start, end: b_end }, start, end) as i64
+    }
+
+    /// Returns how many intervals there are.
+    kinetoscope_intersect(
+        a_start: read(i64; a), a_end: read(i64; a), a: number,
+        b_start: read(i64; b), b_end: read(i64; b), b: number,
+        start: write(i64; a + b), end: write(i64; a + b),
+    ) {
+        let sets = Spans { start: a_start, end: a_end };
+        intersect(sets, Spans { start: b_start, end: b_end }, start, end) as i64
+    }
+
+    /// Returns how many entries there are, or the room that is needed; panics where a parent is behind
+    /// its event.
+    kinetoscope_exclusive(
+        ts: read(i64; events),
+        dur: read(i64; events),
+        parent: read(i32; events),
+        events: number,
+        low: number,
+        piece_start: read(i64; pieces),
+        piece_end: read(i64; pieces),
+        pieces: number,
+        window_start: read(i64; windows),
+        window_end: read(i64; windows),
+        windows: number,
+        row: write(i32; room),
+        window: write(i32; room),
+        idle: write(i64; room),
+        room: number,
+    ) {
+        let events = Events { ts, dur, parent, low: low as i32 };
+        let pieces = Spans { start: piece_start, end: piece_end };
+        let windows = Spans { start: window_start, end: window_end };
+        let to = Entries { event: row, window, own: idle };
+        hold(events, pieces, windows, to) as i64
+    }
+}
+
 // --- rows of columns ------------------------------------------------------------------------------
 
 /// Calls a body with the type of a column's values, and with that of rows.
@@ -408,6 +471,21 @@ exported! {
         mask: read(u8; count), count: number, out: write(i32; room), room: number,
     ) {
         find(mask, out) as i64
+    }
+
+    /// Returns 0; panics where rows have other widths.
+    kinetoscope_rows_places(
+        column: read(i32; size),
+        size: number,
+        rows: raw(*const u8),
+        row_width: number,
+        count: number,
+        out: write(i32; count),
+    ) {
+        typed!(1, row_width, |_Value, Row| {
+            places(column, slice(rows.cast::<Row>(), count), out)
+        });
+        0
     }
 
     /// Returns 0; panics where a code is not below `size`.

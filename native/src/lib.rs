@@ -8,6 +8,7 @@
 pub mod deflate;
 pub mod ffi;
 pub mod groups;
+pub mod intervals;
 pub mod lanes;
 pub mod nest;
 pub mod paths;

@@ -56,6 +56,26 @@ pub fn find(mask: &[u8], out: &mut [i32]) -> usize {
     count
 }
 
+/// Where each of some rows is in an ascending column, −1 where it is not. Quick for rows that ascend.
+pub fn places<R: Row>(column: &[i32], rows: &[R], out: &mut [i32]) {
+    let mut at = 0; // all before it are below the row before
+    for (to, row) in out.iter_mut().zip(rows) {
+        let row = row.index();
+        if at > 0 && column[at - 1] as usize >= row {
+            at = 0;
+        }
+        let (mut low, mut step) = (at, 1);
+        while low + step <= column.len() && (column[low + step - 1] as usize) < row {
+            low += step;
+            step *= 2;
+        }
+        let high = (low + step).min(column.len());
+        at = low + column[low..high].partition_point(|&value| (value as usize) < row);
+        let found = at < column.len() && column[at] as usize == row;
+        *to = if found { at as i32 } else { -1 };
+    }
+}
+
 /// `out[code] = 1` for every code that occurs.
 pub fn mark(codes: &[i32], out: &mut [u8]) {
     for code in codes {
@@ -115,6 +135,21 @@ mod tests {
             assert_eq!(out, holds);
         }
         assert_eq!(find(&[1, 1], &mut []), 2);
+    }
+
+    #[test]
+    fn rows_have_their_places() {
+        let column: Vec<i32> = (0..200).map(|at| at * 3).collect();
+        for rows in [vec![0i64, 3, 4, 300, 597, 598, 9], vec![-1, 600, 0], vec![]] {
+            let mut out = vec![7; rows.len()];
+            places(&column, &rows, &mut out);
+            let expected: Vec<i32> = rows
+                .iter()
+                .map(|row| column.iter().position(|&at| i64::from(at) == *row))
+                .map(|at| at.map_or(-1, |at| at as i32))
+                .collect();
+            assert_eq!(out, expected);
+        }
     }
 
     #[test]

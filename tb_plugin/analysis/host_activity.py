@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..base import arrays
 from ..base.arrays import I8, I32, distinct, matches, of_names
-from ..base.intervals import Intervals, merge, union
+from ..base.intervals import Intervals, merge, union_where
 from ..trace.model import DeviceClass, HostKind, Link, Trace
 from .facts import RunTraits
 from .overview.utilization import are_eligible
@@ -148,18 +148,10 @@ class Hosts:
     def ranges(self, mask: Mask, threads: Iterable[int] | None = None) -> Intervals:
         """When any of the chosen events was open, on all threads or on some."""
         host = self.trace.host
-        spans = [(0, len(host))]
-        if threads is not None:
-            spans = [(int(self.first[t]), int(self.first[t + 1])) for t in threads]
-        parts = []
-        for low, high in spans:
-            # Few bytes at a time: the union of a part is small, and the part stays in the cache.
-            for start in range(low, high, _ROWS):
-                part = slice(start, min(start + _ROWS, high))
-                rows = np.flatnonzero(mask[part])
-                ts = host.ts[part][rows]
-                parts.append(union(ts, ts + host.dur[part][rows]))
-        return merge(*parts)
+        if threads is None:
+            return union_where(mask, host.ts, host.dur)
+        spans = [slice(int(self.first[at]), int(self.first[at + 1])) for at in threads]
+        return merge(*(union_where(mask[rows], host.ts[rows], host.dur[rows]) for rows in spans))
 
     def with_role(self, role: HostRole) -> Mask:
         """Events of one role, whatever their kind."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .arrays import I32, I64
+from .arrays import F64, I32, I64
 from .native import call
 
 HALF, MOST = 0.5, 0.95
@@ -49,6 +50,28 @@ def sums_by(code: I32, value: I64, count: int) -> I64:
     return result
 
 
+def group_medians(code: I32, value: I64, groups: int) -> F64:
+    """The middle value of each group, or the mean of the two in the middle; NaN for none."""
+    size = np.bincount(code, minlength=groups)
+    ordered = sorted_by_code(code, value).astype(np.float64)
+    first = np.cumsum(size) - size
+    found = np.full(groups, np.nan)
+    some = np.flatnonzero(size)
+    low, high = (first + (size - 1) // 2)[some], (first + size // 2)[some]
+    found[some] = (ordered[low] + ordered[high]) / 2
+    return found
+
+
+def first_largest(code: NDArray[np.integer], value: I64, groups: int) -> I64:
+    """The place of the first of the largest values of each group; −1 where it has none."""
+    most = np.full(groups, np.iinfo(np.int64).min)
+    np.maximum.at(most, code, value)
+    hits = np.flatnonzero(value == most[code])[::-1]
+    found = np.full(groups, -1, np.int64)
+    found[code[hits]] = hits  # of several values for one place the last one stays
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRanks:
     """One entry per group; of groups without values 0.
@@ -81,7 +104,7 @@ def group_ranks_in_python(code: I32, value: I64, count: I64) -> GroupRanks:
         return found
     names = np.flatnonzero(count)
     first = np.cumsum(count[names]) - count[names]
-    ordered = _sorted(code, value)
+    ordered = sorted_by_code(code, value)
     found.least[names] = ordered[first]
     found.median[names] = ordered[first + _rank(count[names], HALF)]
     found.p95[names] = ordered[first + _rank(count[names], MOST)]
@@ -98,8 +121,10 @@ def _rank(count: I64, share: float) -> I64:
     return result
 
 
-def _sorted(code: I32, value: I64) -> I64:
+def sorted_by_code(code: I32, value: I64) -> I64:
     """The values by (code, value)."""
+    if not len(value):
+        return value
     low = int(value.min())  # below 0 only on damaged data
     bits = max(int(value.max()) - low, 1).bit_length()
     if bits + int(code.max()).bit_length() > 63:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import I64, ColumnTable
+from .arrays import I64, ColumnTable, Mask, chunks
+from .native import call
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +28,7 @@ class Intervals(ColumnTable):
 
 
 _CHUNK = 1 << 16
+_MANY = 1 << 12  # rows for which a call is worth it
 _LONG_RUN = 64
 """Runs in ascending order that are so long on average are worth a union each."""
 
@@ -57,6 +59,28 @@ def union(start: I64, end: I64) -> Intervals:
     return _in_any_order(start, end) if len(back) else _of_sorted(start, end)
 
 
+def union_where(mask: Mask, ts: I64, dur: I64) -> Intervals:
+    """Normal set of the events [ts, ts + dur) at which a mask holds."""
+    start, end = np.empty(len(ts), np.int64), np.empty(len(ts), np.int64)
+    count = None
+    if len(ts) >= _MANY:
+        count = call("kinetoscope_union", ts, dur, mask, len(ts), start, end)
+    if count is None:
+        return union_where_in_python(mask, ts, dur)
+    return _in_any_order(start[:count].copy(), end[:count].copy()) if count else EMPTY
+
+
+def union_where_in_python(mask: Mask, ts: I64, dur: I64) -> Intervals:
+    """The reference of ``union_where``."""
+    parts = []
+    # Few bytes at a time: the union of a part is small, and the part stays in the cache.
+    for part in chunks(len(ts)):
+        rows = np.flatnonzero(mask[part])
+        begun = ts[part][rows]
+        parts.append(union(begun, begun + dur[part][rows]))
+    return merge(*parts)
+
+
 def _in_any_order(start: I64, end: I64) -> Intervals:
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
@@ -82,11 +106,39 @@ def _of_sorted(start: I64, end: I64) -> Intervals:
 def merge(*sets: Intervals) -> Intervals:
     """Union of normal sets."""
     some = [s for s in sets if len(s)]
+    while len(some) > 2:  # by twos, so that each instant is in few of the sets between
+        pairs = zip(some[::2], some[1::2], strict=False)
+        some = [_merge_two(*pair) for pair in pairs] + some[len(some) // 2 * 2 :]
     if len(some) < 2:
         return some[0] if some else EMPTY
+    return _merge_two(*some)
+
+
+def _merge_two(a: Intervals, b: Intervals) -> Intervals:
+    found = _by_native("kinetoscope_merge", a, b)
+    return merge_in_python(a, b) if found is None else found
+
+
+def merge_in_python(*sets: Intervals) -> Intervals:
+    """The reference of ``merge``, of sets that are not empty."""
     return _in_any_order(
-        np.concatenate([s.start for s in some]), np.concatenate([s.end for s in some])
+        np.concatenate([s.start for s in sets]), np.concatenate([s.end for s in sets])
     )
+
+
+def _by_native(name: str, a: Intervals, b: Intervals) -> Intervals | None:
+    """What a function of the library makes of two sets; None: the reference has to do it."""
+    room = len(a) + len(b)
+    if room < _MANY:
+        return None
+    sides = [np.ascontiguousarray(side) for one in (a, b) for side in (one.start, one.end)]
+    start, end = np.empty(room, np.int64), np.empty(room, np.int64)
+    count = call(name, *sides[:2], len(a), *sides[2:], len(b), start, end)
+    if count is None:
+        return None
+    if 2 * count < room:  # the rest would be kept for nothing
+        return Intervals(start[:count].copy(), end[:count].copy())
+    return Intervals(start[:count], end[:count])
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
@@ -96,6 +148,12 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     B:    ███████
     =     ███   █
     """
+    found = _by_native("kinetoscope_intersect", a, b) if len(a) and len(b) else EMPTY
+    return intersect_in_python(a, b) if found is None else found
+
+
+def intersect_in_python(a: Intervals, b: Intervals) -> Intervals:
+    """The reference of ``intersect``."""
     ia, ib = overlaps(a, b)
     if not len(ia):
         return EMPTY

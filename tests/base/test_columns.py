@@ -16,8 +16,11 @@ from kinetoscope.base.arrays import (
     distinct_values,
     is_among,
     is_any,
+    places_of,
     put,
+    ranked,
     seen,
+    stable_order,
     take,
     where,
 )
@@ -98,3 +101,28 @@ def test_a_row_that_is_not_there_is_never_written(row: int) -> None:
     else:
         with pytest.raises(IndexError):
             put(column, asked, np.ones(MANY, np.int64))
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([np.int32, np.int64]), st.booleans(), st.sampled_from([1, 900, MANY]))
+def test_places_in_an_ascending_column(seed: int, dtype: type, ordered: bool, size: int) -> None:
+    column = distinct_values(rows(seed, 2 * MANY, np.int32, size))
+    asked = rows(seed + 1, 2 * MANY, dtype)
+    asked[::97] = -1
+    if ordered:
+        asked.sort()
+    at = {row: place for place, row in enumerate(column.tolist())}
+    assert places_of(column, asked).tolist() == [at.get(row, -1) for row in asked.tolist()]
+
+
+@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**62)), max_size=50))
+def test_a_stable_order(numbers: list[int]) -> None:
+    key = np.array(numbers, np.int64)
+    assert stable_order(key).tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+@given(st.lists(st.one_of(st.integers(-3, 5), st.integers(-(2**62), 2**62)), max_size=50))
+def test_values_by_their_rank(numbers: list[int]) -> None:
+    values, place = ranked(np.array(numbers, np.int64))
+    assert values.tolist() == sorted(set(numbers))
+    assert values[place].tolist() == numbers

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from kinetoscope.analysis.call_tree.paths import SlicePaths, find_paths, find_paths_in_python
 from kinetoscope.base.group_sums import (
     GroupRanks,
+    first_largest,
+    group_medians,
     group_ranks,
     group_ranks_in_python,
     group_sums,
@@ -103,3 +105,20 @@ def test_many_nodes_are_found_alike() -> None:
     fast, plain = find_paths(parent, name), find_paths_in_python(parent, name)
     for column in SlicePaths.__slots__:
         assert np.array_equal(getattr(fast, column), getattr(plain, column))
+
+
+@given(rows)
+def test_medians_of_groups(pairs: list[tuple[int, int]]) -> None:
+    code, value = columns(pairs)
+    found = group_medians(code, value, 8)
+    for group in range(8):
+        mine = value[code == group]
+        assert np.isnan(found[group]) if not len(mine) else found[group] == np.median(mine)
+
+
+@given(rows)
+def test_the_first_of_the_largest(pairs: list[tuple[int, int]]) -> None:
+    code, value = columns(pairs)
+    for group, found in enumerate(first_largest(code, value, 8).tolist()):
+        mine = np.flatnonzero(code == group)
+        assert found == (mine[value[mine].argmax()] if len(mine) else -1)

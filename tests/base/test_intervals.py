@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinetoscope.base import intervals as module
 from kinetoscope.base.intervals import (
     EMPTY,
     Intervals,
@@ -18,10 +22,22 @@ from kinetoscope.base.intervals import (
     not_inside,
     subtract,
     union,
+    union_where,
 )
+from kinetoscope.base.native import native
 
 SPANS = st.lists(st.tuples(st.integers(-20, 20), st.integers(-3, 8)), max_size=15)
 Spans = list[tuple[int, int]]
+
+
+@pytest.fixture(params=["library", "reference"], autouse=True, scope="module")
+def reader(request: pytest.FixtureRequest) -> Iterator[None]:
+    """All of it by the library, however few intervals there are, and without it."""
+    if request.param == "library" and native().library is None:
+        pytest.skip(f"no native library: {native().reason}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_MANY", 0 if request.param == "library" else 1 << 62)
+        yield
 
 
 def of(spans: Spans) -> Intervals:
@@ -123,3 +139,20 @@ def test_length_within_windows(spans: Spans, windows: Spans) -> None:
     assert length_within(of(spans), low, high).tolist() == expected
     before = [len([instant for instant in instants(spans) if instant < a]) for a, _ in windows]
     assert length_before(of(spans), low).tolist() == before
+
+
+@given(SPANS, st.integers(0, 2**15))
+def test_the_union_of_chosen_events(spans: Spans, chosen: int) -> None:
+    start = np.array([start for start, _ in spans], np.int64)
+    length = np.array([length for _, length in spans], np.int64)
+    mask = np.array([chosen >> at & 1 for at in range(len(spans))], np.bool_)
+    found = union_where(mask, start, length)
+    assert_normal(found)
+    assert covered(found) == instants([span for at, span in enumerate(spans) if mask[at]])
+
+
+@given(st.lists(SPANS, max_size=7))
+def test_the_union_of_several_sets(sets: list[Spans]) -> None:
+    found = merge(*map(of, sets))
+    assert_normal(found)
+    assert covered(found) == {instant for spans in sets for instant in instants(spans)}

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base.arrays import I8, I32, I64, where
 from ...base.intervals import Intervals, length_before
+from ...base.native import call
 from ...trace.model import Trace
 from ..host_activity import Hosts
 
@@ -34,6 +35,7 @@ class HeldRows(NamedTuple):
         return self._replace(cause=cause)
 
 
+_ROOM_PER_WINDOW = 64  # for events that reach over its edges
 _NOTHING = np.empty(0, np.int32)
 NO_ROWS = HeldRows(_NOTHING, _NOTHING, np.empty(0, np.int64), np.empty(0, np.int8))
 
@@ -55,7 +57,37 @@ def holders(
     low, high = int(hosts.first[thread]), int(hosts.first[thread + 1])
     if low == high or not len(pieces):
         return NO_ROWS
-    some, entries = _touched(trace, slice(low, high), pieces, windows)
+    rows = slice(low, high)
+    room = high - low + _ROOM_PER_WINDOW * len(windows)
+    found = _by_native(trace, rows, pieces, windows, room)
+    return holders_in_python(trace, rows, pieces, windows) if found is None else found
+
+
+def _by_native(
+    trace: Trace, rows: slice, pieces: Intervals, windows: Intervals, room: int
+) -> HeldRows | None:
+    """The same by the library; None where it cannot."""
+    host = trace.host
+    row, window = (np.empty(room, np.int32) for _ in range(2))
+    idle = np.empty(room, np.int64)
+    count = call(
+        "kinetoscope_exclusive",
+        *(host.ts[rows], host.dur[rows], host.parent[rows], rows.stop - rows.start, rows.start),
+        *(np.ascontiguousarray(pieces.start), np.ascontiguousarray(pieces.end), len(pieces)),
+        *(windows.start, windows.end, len(windows)),
+        *(row, window, idle, room),
+    )
+    if count is None:
+        return None
+    if count > room:  # so much is needed
+        return _by_native(trace, rows, pieces, windows, count)
+    return HeldRows(row[:count], window[:count], idle[:count], np.zeros(count, np.int8))
+
+
+def holders_in_python(trace: Trace, rows: slice, pieces: Intervals, windows: Intervals) -> HeldRows:
+    """The reference of ``holders``, of the rows of one thread."""
+    low, high = rows.start, rows.stop
+    some, entries = _touched(trace, rows, pieces, windows)
     # What a child holds, its parent does not; a parent touches what its child touches.
     at = np.full(high - low, -1, np.int32)  # of an event: its place in ``some``
     at[some] = np.arange(len(some), dtype=np.int32)
@@ -73,8 +105,8 @@ def holders(
     own = entries.idle - held.astype(np.int64)
     del held
     keep = np.flatnonzero(own > 0)
-    rows = some[entries.event[keep]] + np.int32(low)
-    return HeldRows(rows, entries.window[keep], own[keep], np.zeros(len(keep), np.int8))
+    row = some[entries.event[keep]] + np.int32(low)
+    return HeldRows(row, entries.window[keep], own[keep], np.zeros(len(keep), np.int8))
 
 
 class _Entries(NamedTuple):
@@ -136,7 +168,10 @@ def largest(values: I64, count: int) -> I64:
     """The places of the largest values, in no order."""
     if len(values) <= count:
         return np.arange(len(values))
-    return np.argpartition(values, len(values) - count)[-count:]
+    place = len(values) - count
+    found = np.flatnonzero(values >= np.partition(values, place)[place])
+    # Several equal ones at the limit: which of them count is left to numpy.
+    return found if len(found) == count else np.argpartition(values, place)[place:]
 
 
 def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, distinct_values, equal_rows, take, where
+from ...base.arrays import I8, I32, I64, equal_rows, put, ranked, take, where
+from ...base.group_sums import group_sums
 from ...base.intervals import Intervals, length_within
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
@@ -75,24 +76,26 @@ class HeldNames:
         """
         host, hosts = self.trace.host, self.hosts
         held: list[list[Held]] = [[] for _ in range(count)]
-        work = where(~hosts.marker[rows.row])  # steps are no work
+        work = where(~take(hosts.marker, rows.row))  # steps are no work
         if not len(work):
             return [()] * count
-        idle = rows.idle[work]
-        labels, place = dense(host.name[rows.row[work]] * np.int32(len(causes)) + rows.cause[work])
-        per_label = np.bincount(place, idle)
+        idle = take(rows.idle, work)
+        label = take(host.name, take(rows.row, work)) * np.int32(len(causes))
+        label += take(rows.cause, work)
+        labels, place = ranked(label)
+        per_label = group_sums(place, idle, len(labels)).total
         kept = np.zeros(len(labels), np.bool_)
         kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
         kept[place[largest(idle, MOST_CALLS)]] = True
         # One group per window and name, in this order.
-        some = where(kept[place])
-        work, idle = work[some], idle[some]
-        keys, group = dense(rows.window[work].astype(np.int64) * len(labels) + place[some])
-        del some, place
-        sums = np.bincount(group, idle).astype(np.int64)
+        some = where(take(kept, place))
+        work, idle, place = take(work, some), take(idle, some), take(place, some)
+        keys, group = ranked(take(rows.window, work).astype(np.int64) * len(labels) + place)
+        del some, place, label
+        sums = group_sums(group, idle, len(keys))
         most = np.zeros(len(keys), np.int64)
         np.maximum.at(most, group, idle)
-        longest = np.flatnonzero(idle == most[group])[::-1]
+        longest = where(idle == take(most, group))[::-1]
         top_of = np.zeros(len(keys), np.int64)
         top_of[group[longest]] = longest  # of several the first
         top = work[top_of]
@@ -102,15 +105,21 @@ class HeldNames:
         row = rows.row[top]
         self._find_first(row)
         columns = (
-            row, rows.window[top], np.bincount(group), sums, length, rank, host.name[row],
-            host.kind[row], rows.cause[top], host.ts[row], host.dur[row], host.raw[row],
+            row, rows.window[top], sums.count, sums.total, length, rank, host.name[row],
+            host.kind[row], hosts.blocking[row], rows.cause[top], host.ts[row], host.dur[row],
+            host.raw[row],
         )  # fmt: skip
-        for one, window, calls, sum_ns, longest_ns, order, code, kind, cause, ts, dur, raw in zip(
+        known: dict[tuple[int, int, bool, int], int] = {}  # numbers of names
+        for one, window, calls, sum_ns, longest_ns, order, code, kind, blocking, cause, *of in zip(
             *(column.tolist() for column in columns), strict=True
         ):
+            key = code, kind, blocking, cause
+            if (name := known.get(key)) is None:
+                name = known[key] = self.number(one, causes[cause])
+            ts, dur, raw = of
             held[window].append(
                 Held(
-                    name=self.number(one, causes[cause]),
+                    name=name,
                     count=calls,
                     idle_ns=sum_ns,
                     longest_ns=longest_ns,
@@ -162,7 +171,7 @@ class HeldNames:
         Nothing that begins after the first candidate of each name can be the earliest.
         """
         host, bounds = self.trace.host, self.hosts.first
-        codes, place = dense(host.name[candidates])
+        codes, place = ranked(host.name[candidates])
         place_of = np.full(len(self.trace.strings), -1, np.int64)
         place_of[codes] = np.arange(len(codes))
         earliest = np.full(len(codes), np.iinfo(np.int64).max)
@@ -203,12 +212,6 @@ class HeldNames:
         return by_launch, device.launch[by_launch], earliest
 
 
-def dense(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], I32]:
-    """The distinct values, ascending, and for each entry its place among them."""
-    found = distinct_values(values)
-    return found, np.searchsorted(found, values).astype(np.int32)
-
-
 # --- without a device ---------------------------------------------------------------------------
 
 
@@ -227,12 +230,15 @@ def host_held(names: HeldNames, windows: Windows) -> list[tuple[Held, ...]]:
 def _parts_of(hosts: Hosts, rows: I32) -> I8:
     """The part of the step that each row counts as: by the role around it, else by its kind."""
     host = hosts.trace.host
-    code = np.full(max(HostRole) + 1, -1, np.int32)
+    own = np.full(len(host), -1, np.int32)
     for role, name in _OF_ROLE.items():
-        code[role] = _PART[name]
-    around = innermost(code[hosts.role], host.parent)[rows]
-    of_kind = np.array([_PART[_OF_KIND[kind]] for kind in sorted(_OF_KIND)], np.int32)
-    return np.where(around >= 0, around, of_kind[host.kind[rows]]).astype(np.int8)
+        own[where(hosts.with_role(role))] = _PART[name]
+    part = take(innermost(own, host.parent), rows).astype(np.int8)
+    of_kind = np.zeros(max(_OF_KIND) + 1, np.int8)
+    of_kind[list(_OF_KIND)] = [_PART[name] for name in _OF_KIND.values()]
+    alone = where(part < 0)
+    put(part, alone, of_kind[take(host.kind, take(rows, alone))])
+    return part
 
 
 def parallel(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[I64, I64]:

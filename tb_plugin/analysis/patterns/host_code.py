@@ -22,33 +22,58 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TypeVar
 
 import numpy as np
 
-from ...base.arrays import I32, I64, Mask, distinct_values, is_among, matches, of_names
-from ...base.intervals import EMPTY, Intervals, merge, subtract, union
+from ...base.arrays import (
+    I32,
+    I64,
+    Mask,
+    distinct,
+    distinct_values,
+    is_among,
+    matches,
+    of_names,
+    take,
+    where,
+)
+from ...base.group_sums import group_sums
+from ...base.intervals import EMPTY, Intervals, merge, subtract, union, union_where
 from ...trace.model import HostKind, Trace
+from ..call_tree.paths import innermost
 from ..host_activity import HostRole, Hosts
 from ..idle.places import is_own_frame
 from ..steps import Windows
 
+Rows = TypeVar("Rows", I32, I64)
+
 MOST_FRAMES = 4
+_ASKED: list[re.Pattern[str]] = []
+
+
+def of_code(pattern: str) -> re.Pattern[str]:
+    """A pattern of names that ``HostCode.named`` looks for; all of them are looked for at once."""
+    _ASKED.append(re.compile(pattern))
+    return _ASKED[-1]
+
+
 LOCK_GAP_NS = 100_000  # a frame that takes a lock and records nothing for so long waits for it
 
-PRINTS = re.compile(
+PRINTS = of_code(
     r"^<built-in function print>$|^torch/_tensor_str\.py\(|/torch/_tensor_str\.py\("
     r"|(^|/)logging/__init__\.py\(\d+\): _log$|(^|/)tqdm/\S+\.py\(\d+\): (update|refresh|display)$"
 )
-_COLLECTS = re.compile(r"^Python GC\b|^<built-in function collect>$")
-_ACQUIRES = re.compile(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")
-_RELEASES = re.compile(r"^<built-in method __exit__ of _?(thread|multiprocessing)\b")
-_DATA_PARALLEL = re.compile(r"^DataParallel\.forward$")
+_COLLECTS = of_code(r"^Python GC\b|^<built-in function collect>$")
+_ACQUIRES = of_code(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")
+_RELEASES = of_code(r"^<built-in method __exit__ of _?(thread|multiprocessing)\b")
+_DATA_PARALLEL = of_code(r"^DataParallel\.forward$")
 _COMPILE_ID = re.compile(r"compile_id=(\d+)/(\d+)")
-_REGION = re.compile(r"^Torch-Compiled Region\b")
+_REGION = of_code(r"^Torch-Compiled Region\b")
 _COMPILED = re.compile(r"^(Torch-Compiled Region\b|CompiledFunctionBackward$)")
-_IN_GRAPH = re.compile(r"^(## Call CompiledFxGraph|CompiledFunction$)")
-_RESUMES = re.compile(r": torch_dynamo_resume_in_\w+$")
+_IN_GRAPH = of_code(r"^(## Call CompiledFxGraph|CompiledFunction$)")
+_RESUMES = of_code(r": torch_dynamo_resume_in_\w+$")
 _REPLAYS = re.compile(r"^(cuda|cu|hip)GraphLaunch")
 LEAST_LAUNCHES = 20  # kernels of one call of a compiled function, that a graph would replay
 
@@ -91,14 +116,22 @@ class HostCode:
         return self.ts + self.trace.host.dur[self.low : self.high]
 
     @cached_property
+    def dur(self) -> I64:
+        return self.trace.host.dur[self.low : self.high]
+
+    @cached_property
+    def self_ns(self) -> I64:
+        return self.trace.host.self_ns[self.low : self.high]
+
+    @cached_property
     def name(self) -> I32:
         return self.trace.host.name[self.low : self.high]
 
     @cached_property
     def parent(self) -> I32:
         """Rows of this thread, −1 at the outside."""
-        above = self.trace.host.parent[self.low : self.high].astype(np.int64) - self.low
-        return np.maximum(above, -1).astype(np.int32)
+        above = self.trace.host.parent[self.low : self.high]
+        return np.maximum(above - np.int32(self.low), np.int32(-1)) if self.low else above
 
     @cached_property
     def op(self) -> Mask:
@@ -115,34 +148,60 @@ class HostCode:
         return result
 
     @cached_property
-    def top_op(self) -> Mask:
+    def top_ops(self) -> I64:
         """Ops that no op calls."""
-        above = self.parent
+        rows = where(self.op).astype(np.int64)
+        above = self.parent[rows]
         inner = (above >= 0) & self.op[np.maximum(above, 0)]
-        result: Mask = self.op & ~inner
+        return rows[~inner]
+
+    @cached_property
+    def top_op(self) -> Mask:
+        """The same for each row."""
+        result = np.zeros(len(self.ts), np.bool_)
+        result[self.top_ops] = True
         return result
 
     @cached_property
     def owner(self) -> I32:
-        """For each row the row of the frame it belongs to, itself included; −1 for none.
-
-        Each round doubles the distance that is looked upwards.
-        """
-        strings = self.trace.strings
-        own = self.frame & of_names(strings, self.name, is_own_frame, np.bool_)
-        at = np.where(own, np.arange(len(own), dtype=np.int32), self.parent)
-        while len(more := np.flatnonzero((at >= 0) & ~own[np.maximum(at, 0)])):
-            at[more] = at[at[more]]
-        return at
+        """For each row the row of the frame it belongs to, itself included; −1 for none."""
+        own = where(self.frame & of_names(self.trace.strings, self.name, is_own_frame, np.bool_))
+        at = np.full(len(self.ts), -1, np.int32)
+        at[own] = own
+        return innermost(at, self.parent)
 
     def owner_name(self, row: int) -> str:
         """The frame that a row belongs to, as the recorder names it; "" for none."""
         at = int(self.owner[row])
         return self.trace.strings[int(self.name[at])] if at >= 0 else ""
 
-    def named(self, pattern: re.Pattern[str]) -> Mask:
-        """Rows whose name matches."""
-        result: Mask = matches(self.trace.strings, self.name, pattern)
+    @cached_property
+    def _asked(self) -> tuple[I64, I32]:
+        """Rows whose names match any of the patterns that are looked for, and those names."""
+        rows = where(of_names(self.trace.strings, self.name, _is_asked, np.bool_))
+        return rows.astype(np.int64), take(self.name, rows)
+
+    @cached_property
+    def _known(self) -> dict[re.Pattern[str], tuple[Mask, I64]]:
+        return {}
+
+    def _of_pattern(self, pattern: re.Pattern[str]) -> tuple[Mask, I64]:
+        """Which codes match a pattern that was made by ``of_code``, and their rows, ascending."""
+        if pattern not in self._known:
+            rows, names = self._asked
+            codes = np.zeros(len(self.trace.strings), np.bool_)
+            for code in distinct(names, len(codes)).tolist():
+                codes[code] = pattern.search(self.trace.strings[code]) is not None
+            self._known[pattern] = codes, rows[take(codes, names)]
+        return self._known[pattern]
+
+    def named(self, pattern: re.Pattern[str]) -> I64:
+        """Rows whose name matches a pattern that was made by ``of_code``, ascending."""
+        return self._of_pattern(pattern)[1]
+
+    def have_name(self, rows: I64, pattern: re.Pattern[str]) -> Mask:
+        """Which of some rows have such a name."""
+        result: Mask = self._of_pattern(pattern)[0][self.name[rows]]
         return result
 
     def role(self, role: HostRole) -> Mask:
@@ -150,13 +209,16 @@ class HostCode:
         result: Mask = self.hosts.role[self.low : self.high] == role
         return result
 
-    def time(self, rows: Mask | I64) -> Intervals:
+    def time(self, rows: I32 | I64) -> Intervals:
         """When any of the rows was open."""
-        return union(self.ts[rows], self.end[rows])
+        return union(take(self.ts, rows), take(self.end, rows))
 
-    def outermost(self, mask: Mask) -> I64:
-        """The chosen rows that lie in no other chosen one."""
-        rows = np.flatnonzero(mask)
+    def time_where(self, mask: Mask) -> Intervals:
+        """When any of the rows was open at which a mask holds."""
+        return union_where(mask, self.ts, self.dur)
+
+    def outermost(self, rows: I64) -> I64:
+        """The rows, which ascend, that lie in no other of them."""
         if not len(rows):
             return rows
         reach = np.maximum.accumulate(self.end[rows])
@@ -164,21 +226,38 @@ class HostCode:
         first[1:] = self.ts[rows[1:]] >= reach[:-1]
         return rows[first]
 
-    def within(self, rows: I64, time: Intervals) -> I64:
-        """The rows that begin in one of the intervals."""
-        if not len(time) or not len(rows):
-            return rows[:0]
-        at = np.searchsorted(time.start, self.ts[rows], side="right") - 1
-        inside = (at >= 0) & (self.ts[rows] < time.end[np.maximum(at, 0)])
-        return rows[inside]
+    def begin_in(self, rows: I64, time: Intervals) -> Mask:
+        """Which of the rows, which ascend, begin in one of the intervals."""
+        if len(time) > len(rows):
+            ts = self.ts[rows]
+            at = np.searchsorted(time.start, ts, side="right") - 1
+            return np.asarray((at >= 0) & (ts < time.end[np.maximum(at, 0)]))
+        # Rows are in order of time: those of an interval are neighbours.
+        low, high = (
+            np.searchsorted(rows, np.searchsorted(self.ts, at)) for at in (time.start, time.end)
+        )
+        return _within(low, high, len(rows))
 
-    def by_owner(self, rows: I64, weight: I64, most: int) -> list[tuple[str, I64]]:
+    def all_begin_in(self, time: Intervals) -> Mask:
+        """Which of all rows begin in one of the intervals."""
+        low, high = (np.searchsorted(self.ts, at) for at in (time.start, time.end))
+        return _within(low, high, len(self.ts))
+
+    def within(self, rows: I64, time: Intervals) -> I64:
+        """The rows, which ascend, that begin in one of the intervals."""
+        return rows[self.begin_in(rows, time)]
+
+    def outside(self, rows: I64, time: Intervals) -> I64:
+        """The other rows."""
+        return rows[~self.begin_in(rows, time)]
+
+    def by_owner(self, rows: Rows, weight: I64, most: int) -> list[tuple[str, Rows]]:
         """The rows by the frame they belong to, the largest weights first."""
         if not len(rows):
             return []
-        at = self.owner[rows]
-        code = np.where(at >= 0, self.name[np.maximum(at, 0)], -1)
-        total = np.bincount(code + 1, weight, len(self.trace.strings) + 1)
+        at = take(self.owner, rows)
+        code = np.where(at >= 0, take(self.name, np.maximum(at, 0)), np.int32(-1))
+        total = group_sums(code + np.int32(1), weight, len(self.trace.strings) + 1).total
         order = [int(one) for one in np.argsort(-total, kind="stable")[:most] if total[one] > 0]
         return [
             (self.trace.strings[one - 1] if one else "", rows[code == one - 1]) for one in order
@@ -197,34 +276,68 @@ class HostCode:
     @cached_property
     def loading(self) -> Intervals:
         """When the main thread was in the DataLoader."""
-        return self.time(self.hosts.loader[self.low : self.high])
+        return self.time_where(self.hosts.loader[self.low : self.high])
 
     @cached_property
     def backward(self) -> Intervals:
         """When the main thread was in ``backward()``, or ran backward ops."""
-        return self.time(self.role(HostRole.BACKWARD) & (self.frame | self.op))
+        return self.time_where(self.role(HostRole.BACKWARD) & (self.frame | self.op))
 
     def outside_of_loader(self, rows: I64) -> I64:
         """The rows that do not begin in the DataLoader: what runs there is the loader's."""
-        return rows[~is_among(rows, self.within(rows, self.loading))]
+        return self.outside(rows, self.loading)
+
+    @cached_property
+    def _linked(self) -> tuple[I64, I64, Intervals]:
+        """Forward rows, ascending, their backward rows, and when any of the latter ran."""
+        forward = self.trace.host.forward[self.low : self.high]
+        linked = np.flatnonzero((forward >= self.low) & (forward < self.high))
+        source = forward[linked].astype(np.int64) - self.low
+        order = np.argsort(source, kind="stable")
+        return source[order], linked[order], self.time(linked)
 
     def with_backward(self, time: Intervals) -> Intervals:
         """Intervals of forward ops, and those of the backward ops that autograd made of them.
 
         Where that is most of the backward time, all of it: sums of gradients are linked to none.
         """
-        forward = self.trace.host.forward[self.low : self.high]
-        linked = np.flatnonzero(forward >= self.low)
-        source = forward[linked].astype(np.int64) - self.low
-        keep = source < len(self.ts)
-        linked, source = linked[keep], source[keep]
+        source, linked, of_all = self._linked
         if not len(linked) or not len(time):
             return time
-        mine = is_among(source, self.within(np.sort(source), time))
-        of_these, of_all = self.time(linked[mine]), self.time(linked)
+        of_these = self.time(np.sort(linked[self.begin_in(source, time)]))
         if 2 * of_these.total_ns >= of_all.total_ns > 0:
             return merge(time, self.backward)
         return merge(time, of_these)
+
+
+@cache
+def _any_asked() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
+    """What names may begin with, as one pattern, and what they may hold somewhere."""
+    begins = [one.pattern for one in _ASKED if _is_of_beginning(one.pattern)]
+    anywhere = tuple(one for one in _ASKED if one.pattern not in begins)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in begins)), anywhere
+
+
+def _is_of_beginning(pattern: str) -> bool:
+    """Whether a pattern begins with ^ and has no choice outside of parentheses."""
+    text, inner = re.sub(r"\\.", "", pattern), ""
+    while text != inner:
+        text, inner = re.sub(r"\([^()]*\)", "", text), text
+    return text.startswith("^") and "|" not in text
+
+
+def _is_asked(name: str) -> bool:
+    begins, anywhere = _any_asked()
+    return begins.match(name) is not None or any(one.search(name) for one in anywhere)
+
+
+def _within(low: I64, high: I64, count: int) -> Mask:
+    """True for the numbers of some ranges [low, high) that ascend and do not overlap."""
+    some = np.flatnonzero(low < high)
+    turn = np.zeros(count + 1, np.int8)
+    turn[low[some]] += 1
+    turn[high[some]] -= 1
+    return np.cumsum(turn[:-1], dtype=np.int8).view(np.bool_)
 
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -236,13 +349,12 @@ def loading(code: HostCode) -> Iterator[Found]:
     if not len(rows):
         return
     time = code.loading
-    inside = code.within(np.arange(len(code.ts)), time)
-    self_ns = code.trace.host.self_ns[code.low : code.high]
-    owned = inside[code.owner[inside] >= 0]
+    inside = code.all_begin_in(time)
+    owned = where(inside & (code.owner >= 0))
     # A frame around the loader's range calls it; what counts lies inside.
-    owned = owned[is_among(code.owner[owned], inside)]
-    best = code.by_owner(owned, self_ns[owned], 1)
-    longest = rows[int(np.argmax(code.end[rows] - code.ts[rows]))]
+    owned = owned[take(inside, take(code.owner, owned))]
+    best = code.by_owner(owned, take(code.self_ns, owned), 1)
+    longest = rows[int(np.argmax(code.dur[rows]))]
     name = code.trace.strings[int(code.name[longest])]
     events = rows
     if best:
@@ -251,14 +363,14 @@ def loading(code: HostCode) -> Iterator[Found]:
     yield Found("loading", name, time, code.host_rows(events), best[0][0] if best else "")
 
 
-def distinct_owners(code: HostCode, rows: I64) -> I64:
-    """The frames that the rows belong to, each once."""
-    return distinct_values(code.owner[rows]).astype(np.int64)
+def distinct_owners(code: HostCode, rows: Rows) -> I64:
+    """The frames that the rows, which are all in one, belong to, each once."""
+    return distinct(take(code.owner, rows), len(code.ts)).astype(np.int64)
 
 
 def _of_frames(code: HostCode, kind: str, pattern: re.Pattern[str]) -> Iterator[Found]:
     rows = code.outermost(code.named(pattern))
-    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], MOST_FRAMES):
+    for frame, mine in code.by_owner(rows, code.dur[rows], MOST_FRAMES):
         name = code.trace.strings[int(code.name[mine[0]])]
         yield Found(kind, name, code.time(mine), code.host_rows(mine), frame)
 
@@ -279,14 +391,16 @@ def locks(code: HostCode) -> Iterator[Found]:
     No recorder sees the call of ``with``: it is the longest stretch without any event before the
     lock is given back.
     """
-    rows = np.flatnonzero(code.named(_ACQUIRES) & code.frame)
+    rows = code.named(_ACQUIRES)
     # The DataLoader waits for its workers by a lock: that is another pattern.
-    rows = rows[~is_among(rows, code.within(rows, code.loading))]
+    rows = code.outside_of_loader(rows[code.frame[rows]])
     start, end = [code.ts[rows]], [code.end[rows]]
     found = [rows]
-    released = np.flatnonzero(code.named(_RELEASES) & (code.parent >= 0))
-    for row in released[:10_000].tolist():
-        above = int(code.parent[row])
+    released = code.named(_RELEASES)
+    released = released[code.parent[released] >= 0][:10_000]
+    around = code.parent[released]
+    long = code.ts[released] - code.ts[around] >= LOCK_GAP_NS  # no gap within is longer
+    for row, above in zip(released[long].tolist(), around[long].tolist(), strict=True):
         low, high = _longest_gap(code, above, row)
         if high - low >= LOCK_GAP_NS:
             start.append(np.array([low]))
@@ -302,8 +416,7 @@ def locks(code: HostCode) -> Iterator[Found]:
 
 def _longest_gap(code: HostCode, above: int, row: int) -> tuple[int, int]:
     """The longest stretch of a frame, up to one of its children, in which no child is open."""
-    inside = np.arange(above + 1, row + 1)
-    children = inside[code.parent[inside] == above]
+    children = np.flatnonzero(code.parent[above + 1 : row + 1] == above) + (above + 1)
     starts = code.ts[children]
     ends = np.concatenate([code.ts[above : above + 1], np.maximum.accumulate(code.end[children])])
     gap = starts - ends[:-1]
@@ -314,7 +427,7 @@ def _longest_gap(code: HostCode, above: int, row: int) -> tuple[int, int]:
 def compiling(code: HostCode) -> Iterator[Found]:
     """Compilation, with the frame that was running when it began."""
     mask = code.role(HostRole.COMPILE) & ~code.hosts.marker[code.low : code.high]
-    rows = code.outermost(mask)
+    rows = code.outermost(np.flatnonzero(mask))
     if not len(rows):
         return
     ids = {
@@ -323,7 +436,7 @@ def compiling(code: HostCode) -> Iterator[Found]:
         if (match := _COMPILE_ID.search(text))
     }
     again = sum(version > 0 for _, version in ids)
-    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], MOST_FRAMES):
+    for frame, mine in code.by_owner(rows, code.dur[rows], MOST_FRAMES):
         name = code.trace.strings[int(code.name[mine[0]])]
         figures = {"again": float(again), "frames": float(len({one for one, _ in ids}))}
         yield Found("compiling", name, code.time(mine), code.host_rows(mine), frame, figures)
@@ -335,22 +448,22 @@ def graph_breaks(code: HostCode) -> Iterator[Found]:
     What follows a break is compiled as a function of its own, whose region lies in the first one.
     Back ends that mark no graph leave nothing to tell the two apart.
     """
-    mask = code.named(_REGION)
-    outer = code.outermost(mask)
-    inner = np.flatnonzero(mask)
-    inner = inner[~is_among(inner, outer)]
+    regions = code.named(_REGION)
+    outer = code.outermost(regions)
+    inner = regions[~is_among(regions, outer)]
     if not len(inner):
         return
     broken = outer[
         [bool(((inner > row) & (code.ts[inner] < code.end[row])).any()) for row in outer]
     ]
     time = code.time(broken)
-    graphs = code.within(np.flatnonzero(code.named(_IN_GRAPH)), time)
+    graphs = code.within(code.named(_IN_GRAPH), time)
     if not len(graphs):
         return
-    time = subtract(subtract(time, code.time(graphs)), code.time(code.role(HostRole.COMPILE)))
-    resumed = np.flatnonzero(code.named(_RESUMES) & code.frame)
-    where = code.by_owner(resumed, (code.end - code.ts)[resumed], 1)
+    time = subtract(subtract(time, code.time(graphs)), code.time_where(code.role(HostRole.COMPILE)))
+    resumed = code.named(_RESUMES)
+    resumed = resumed[code.frame[resumed]]
+    where = code.by_owner(resumed, code.dur[resumed], 1)
     name = code.trace.strings[int(code.name[inner[0]])]
     yield Found("graph_breaks", name, time, code.host_rows(inner), where[0][0] if where else "")
 
@@ -373,7 +486,7 @@ def not_replayed(code: HostCode) -> Iterator[Found]:
         return
     rows = regions[chosen]
     inside = rows[(rows >= code.low) & (rows < code.high)] - code.low
-    where = code.by_owner(inside, (code.end - code.ts)[inside], 1)
+    where = code.by_owner(inside, code.dur[inside], 1)
     yield Found(
         "not_replayed",
         strings[int(host.name[rows[np.argmax(host.dur[rows])]])],
@@ -409,7 +522,7 @@ def collectives(code: HostCode) -> Iterator[Found]:
 
 def data_parallel(code: HostCode) -> Iterator[Found]:
     """Calls of ``DataParallel.forward``."""
-    rows = np.flatnonzero(code.named(_DATA_PARALLEL))
+    rows = code.named(_DATA_PARALLEL)
     if len(rows):
         yield Found("data_parallel", "DataParallel.forward", EMPTY, code.host_rows(rows))
 
@@ -419,7 +532,7 @@ def profiler(code: HostCode) -> Iterator[Found]:
     kind = code.trace.host.kind[code.low : code.high]
     rows = np.flatnonzero(kind == HostKind.OVERHEAD)
     if len(rows):
-        name = code.trace.strings[int(code.name[rows[np.argmax((code.end - code.ts)[rows])]])]
+        name = code.trace.strings[int(code.name[rows[np.argmax(code.dur[rows])]])]
         yield Found("profiler", name, code.time(rows), code.host_rows(rows))
 
 
@@ -430,16 +543,17 @@ def frames(code: HostCode, told: Intervals) -> Iterator[Found]:
     """
     if not code.frame.any():
         return
-    runs = code.frame & ~code.role(HostRole.WAITING) & ~code.role(HostRole.BACKWARD)
-    rows = np.flatnonzero(runs & (code.owner >= 0))
     told = merge(told, code.loading)
-    rows = rows[~is_among(rows, code.within(rows, told))]
-    self_ns = code.trace.host.self_ns[code.low : code.high]
-    for frame, mine in code.by_owner(rows, self_ns[rows], MOST_FRAMES):
-        member = np.zeros(len(code.ts), np.bool_)
-        member[mine] = True
-        above = code.parent
-        child = np.flatnonzero((above >= 0) & member[np.maximum(above, 0)] & ~member)
-        time = subtract(subtract(code.time(mine), code.time(child)), told)
-        owners = distinct_owners(code, mine)
-        yield Found("python", frame, time, code.host_rows(owners), frame)
+    runs = code.frame & (code.owner >= 0) & ~code.all_begin_in(told)
+    rows = where(runs & ~code.role(HostRole.WAITING) & ~code.role(HostRole.BACKWARD))
+    found = code.by_owner(rows, take(code.self_ns, rows), MOST_FRAMES)
+    number = np.zeros(len(code.ts), np.int8)  # of the frame that a row counts for
+    for at, (_, mine) in enumerate(found, start=1):
+        number[mine] = at
+    below = where(code.parent >= 0)
+    around = take(number, take(code.parent, below))
+    some = where((around != take(number, below)) & (around > 0))
+    below, around = take(below, some), take(around, some)
+    for at, (frame, mine) in enumerate(found, start=1):
+        time = subtract(subtract(code.time(mine), code.time(below[around == at])), told)
+        yield Found("python", frame, time, code.host_rows(distinct_owners(code, mine)), frame)

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I64, cells, distinct_values, matches
-from ...base.intervals import Intervals, intersect, subtract, union
+from ...base.group_sums import group_medians, group_sums
+from ...base.intervals import Intervals, intersect, length_within, subtract, union
 from ...trace.model import HostKind
 from ..counters.groups import group_figures, is_memory_bound, union_by_group
 from ..counters.samples import Series, real, series_of
@@ -33,8 +34,7 @@ from .products import DeviceCode, attention, counters_of, products
 
 TINY_KERNEL_NS = 5_000
 LONG_KERNEL_NS = 20_000
-LEAST_OF_KIND = 12  # launches of one kind, to tell whether they get slower
-LEAST_STEPS = 3  # … and steps
+LEAST_STEPS = 3  # to tell whether kernels get slower
 LEAST_SAMPLES = 10  # of a counter
 COVERED_RATIO = 0.8  # of the time with kernels, by samples
 LOW_CLOCK_RATIO = 0.95  # of the clock's 95th percentile
@@ -115,20 +115,6 @@ def _recomputed(one: DeviceCode) -> Iterator[Found]:
                         part=float(spent[inside].sum() / max(int(spent.sum()), 1)))  # fmt: skip
 
 
-def _kinds(one: DeviceCode) -> Iterator[I64]:
-    """The kernels of each name and launch geometry that came often, in order of time."""
-    trace = one.trace
-    if not len(one.rows):
-        return
-    grid, block = (cells(trace.device.args.get(name), one.rows, -1) for name in ("grid", "block"))
-    order = np.lexsort((trace.device.ts[one.rows], block, grid, trace.device.name[one.rows]))
-    keys = np.stack([trace.device.name[one.rows].astype(np.int64), grid, block])[:, order]
-    new = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-2) != 0, axis=0))
-    for low, high in zip(new.tolist(), [*new[1:].tolist(), len(order)], strict=True):
-        if high - low >= LEAST_OF_KIND:
-            yield one.rows[order[low:high]]
-
-
 def _drift(one: DeviceCode) -> Iterator[Found]:
     """Kinds of kernels whose last third is slower than the first, by the median.
 
@@ -136,21 +122,26 @@ def _drift(one: DeviceCode) -> Iterator[Found]:
     """
     if "grid" not in one.trace.device.args or len(one.code.windows) < LEAST_STEPS:
         return
-    slower: list[I64] = []
+    place, kind, begin, size = one.kinds
+    dur = one.trace.device.dur[one.rows[place]]
+    turn, third = np.arange(len(place)) - begin[kind], size // 3
+    of_first, of_last = turn < third[kind], turn >= (size - third)[kind]
+    first, last = (
+        group_medians(kind[some], dur[some], len(size)).tolist() for some in (of_first, of_last)
+    )
+    spent = group_sums(kind, dur, len(size)).total
+    is_slower = np.zeros(len(size), np.bool_)
     excess = total = 0.0
-    for rows in _kinds(one):
-        dur = one.trace.device.dur[rows]
-        third = len(rows) // 3
-        first, last = float(np.median(dur[:third])), float(np.median(dur[-third:]))
-        total += float(dur.sum())
-        if first > 0 and last > first:
-            slower.append(rows)
-            excess += float(dur.sum()) * (1 - first / last)
-        elif first > 0:
-            excess -= float(dur.sum()) * (1 - last / first)
-    if slower and excess > 0:
-        rows = np.sort(np.concatenate(slower))
-        mine = float(one.trace.device.dur[rows].sum())
+    for at, ns in enumerate(spent.astype(np.float64).tolist()):
+        total += ns
+        if first[at] > 0 and last[at] > first[at]:
+            is_slower[at] = True
+            excess += ns * (1 - first[at] / last[at])
+        elif first[at] > 0:
+            excess -= ns * (1 - last[at] / first[at])
+    if is_slower.any() and excess > 0:
+        rows = one.rows[np.sort(place[is_slower[kind]])]
+        mine = float(spent[is_slower].sum())
         yield one.found("drift", rows, part=excess / max(mine, 1.0), ratio=excess / max(total, 1.0))
 
 
@@ -175,7 +166,7 @@ def _slow_clock(one: DeviceCode) -> Iterator[Found]:
         return
     mean = float(np.average(mhz[low], weights=end[low] - ts[low]))
     start = one.trace.device.ts[one.rows]
-    rows = one.rows[_covered(slow, start, start + one.trace.device.dur[one.rows]) > 0]
+    rows = one.rows[length_within(slow, start, start + one.trace.device.dur[one.rows]) > 0]
     strings, names = one.trace.strings, one.trace.device.name[rows]
     heavy = {c: family_of(strings[c]) in COMPUTE_BOUND for c in distinct_values(names).tolist()}
     bound = rows[[heavy[code] for code in names.tolist()]]
@@ -194,7 +185,7 @@ def _why_slow(one: DeviceCode, slow: Intervals) -> float:
         if (counter := _counter(one, kind)) is None:
             continue
         ts, value = counter.steps.start, _values(counter)
-        then = _covered(slow, ts, ts + 1) > 0
+        then = length_within(slow, ts, ts + 1) > 0
         most = float(value.max(initial=0.0))
         least = LIMIT_RATIO * most if kind == "power" else most - LIMIT_DEGREES
         if then.any() and float(value[then].mean()) >= least:
@@ -250,38 +241,22 @@ def _memory_bound(one: DeviceCode) -> Iterator[Found]:
 
 def _contention(one: DeviceCode) -> Iterator[Found]:
     """Kinds of kernels that take longer where half of them or more lies under a collective."""
-    busy = one.time(one.collectives)
     device = one.trace.device
-    covered_rows: list[I64] = []
-    tax = 0.0
-    for rows in _kinds(one) if "grid" in device.args else ():
-        ts, end = device.ts[rows], device.ts[rows] + device.dur[rows]
-        under = _covered(busy, ts, end) * 2 >= device.dur[rows]
-        if not 3 <= int(under.sum()) <= len(rows) - 3:
-            continue
-        alone = float(np.median(device.dur[rows[~under]]))
-        more = float((device.dur[rows[under]] - alone).sum())
-        if more > 0:
-            tax += more
-            covered_rows.append(rows[under])
-    if covered_rows:
-        rows = np.sort(np.concatenate(covered_rows))
+    if "grid" not in device.args:
+        return
+    place, kind, _, size = one.kinds
+    ts, dur = device.ts[one.rows], device.dur[one.rows]
+    under = (length_within(one.time(one.collectives), ts, ts + dur) * 2 >= dur)[place]
+    dur = dur[place]
+    count = np.bincount(kind[under], minlength=len(size))
+    alone = group_medians(kind[~under], dur[~under], len(size))
+    more = group_sums(kind[under], dur[under], len(size)).total - count * alone
+    taxed = (count >= 3) & (count <= size - 3) & (more > 0)
+    if taxed.any():
+        rows = one.rows[np.sort(place[under & taxed[kind]])]
         spent = float(device.dur[rows].sum())
+        tax = sum(more[taxed].tolist())
         yield one.found("contention", rows, part=tax / max(spent, 1.0))
-
-
-def _covered(busy: Intervals, ts: I64, end: I64) -> I64:
-    if not len(busy):
-        return np.zeros(len(ts), np.int64)
-    passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(busy.end - busy.start)])
-
-    def before(at: I64) -> I64:
-        index = np.searchsorted(busy.start, at, side="right")
-        last = np.maximum(index - 1, 0)
-        beyond = np.where(index > 0, np.maximum(busy.end[last] - at, 0), 0)
-        return np.asarray(passed[index] - beyond)
-
-    return before(end) - before(ts)
 
 
 def _messages(one: DeviceCode) -> Iterator[Found]:

@@ -18,14 +18,25 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, cells, distinct_values, is_among
+from ...base.arrays import (
+    I32,
+    I64,
+    Mask,
+    cells,
+    distinct_values,
+    is_among,
+    of_names,
+    stable_order,
+    take,
+    where,
+)
+from ...base.group_sums import sorted_by_code
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...trace.model import DeviceClass
 from ..host_activity import HostRole
 from ..memory.growth import after_warm_up, growth
-from .host_code import MOST_FRAMES, PRINTS, Found, HostCode
+from .host_code import MOST_FRAMES, PRINTS, Found, HostCode, of_code
 
 HOST_MEMORY = 0  # c10's DeviceType
 TINY_NS = 20_000  # an op below this mostly pays for being called
@@ -36,28 +47,29 @@ LEAST_ROW = 100  # ops of one row of tiny ops
 LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
 LEAST_UPDATES = 20  # ops in one call of an optimizer that works parameter by parameter
 
-_READS = re.compile(r"^aten::(item|_local_scalar_dense|is_nonzero|equal|nonzero)$")
+_READS = of_code(r"^aten::(item|_local_scalar_dense|is_nonzero|equal|nonzero)$")
 _TAKES_APART = re.compile(r"torch/_tensor\.py\(\d+\): __iter__$|^aten::(unbind|split|chunk)$")
-_CONVERTS = re.compile(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
-_COPY = re.compile(r"^aten::copy_$")
-_OPTIMIZER = re.compile(r"^Optimizer\.step#(\w+)\.step$")
-_ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad")
-_ZEROES = re.compile(r"^aten::(zero_|_foreach_zero_)$")
-_LOOP_FRAME = re.compile(r": _single_tensor_\w+$")
-_BIASED = re.compile(r"^aten::(conv[123]d|convolution)$")
-_BATCH_NORM = re.compile(r"^aten::(batch_norm|_batch_norm_impl_index)$")
-_MAKES = re.compile(r"^aten::(rand|randn|zeros|ones|full|arange|randint|normal_|uniform_|empty)$")
+_CONVERTS = of_code(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
+_COPY = of_code(r"^aten::copy_$")
+_OPTIMIZER = of_code(r"^Optimizer\.step#(\w+)\.step$")
+_ZERO_GRAD = of_code(r"^Optimizer\.zero_grad")
+_ZEROES = of_code(r"^aten::(zero_|_foreach_zero_)$")
+_LOOP_FRAME = of_code(r": _single_tensor_\w+$")
+_BIASED = of_code(r"^aten::(conv[123]d|convolution)$")
+_BATCH_NORM = of_code(r"^aten::(batch_norm|_batch_norm_impl_index)$")
+_MAKES = of_code(r"^aten::(rand|randn|zeros|ones|full|arange|randint|normal_|uniform_|empty)$")
 _NO_SIZE = re.compile(r"^\[\s*\[\s*\]")
 _THREE = re.compile(r"^\[\[[\d,\s]+\],\s*\[[\d,\s]+\],\s*\[\d+\]")
 
 
 def reads(code: HostCode) -> Iterator[Found]:
     """Values read into Python. Where a frame reads many, from the first of them to the last."""
-    rows = code.outside_of_loader(code.outermost(code.top_op & code.named(_READS)))
+    reads = code.named(_READS)
+    rows = code.outside_of_loader(code.outermost(reads[code.top_op[reads]]))
     # An optimizer reads its own counters, and the text of a tensor its values: other patterns.
     told = merge(code.time(code.named(_OPTIMIZER)), code.time(code.named(PRINTS)))
-    rows = rows[~is_among(rows, code.within(rows, told))]
-    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], MOST_FRAMES):
+    rows = code.outside(rows, told)
+    for frame, mine in code.by_owner(rows, code.dur[rows], MOST_FRAMES):
         name = code.trace.strings[int(code.name[mine[0]])]
         yield Found("read_back", name, _loops(code, mine), code.host_rows(mine), frame)
 
@@ -69,14 +81,16 @@ def _loops(code: HostCode, rows: I64) -> Intervals:
     it: its own time is that of the loop.
     """
     owner = code.owner[rows].astype(np.int64)
-    start, end = code.ts[rows].copy(), code.end[rows].copy()
-    for frame in distinct_values(owner[owner >= 0]).tolist():
-        own = owner == frame
-        if np.count_nonzero(own) < LEAST_LOOP:
+    start, end = code.ts[rows], code.end[rows]
+    order = stable_order(owner + 1)
+    first = np.flatnonzero(np.diff(owner[order], prepend=-2))
+    for own in np.split(order, first[1:]):
+        frame = int(owner[own[0]]) if len(own) >= LEAST_LOOP else -1
+        if frame < 0:
             continue
-        low, high = int(code.ts[rows[own]].min()), int(code.end[rows[own]].max())
+        low, high = int(start[own].min()), int(end[own].max())
         low = min(low, _taken_apart(code, frame, low))
-        if 2 * (high - low) >= code.end[frame] - code.ts[frame]:
+        if 2 * (high - low) >= code.dur[frame]:
             low, high = int(code.ts[frame]), int(code.end[frame])
         start[own], end[own] = low, high
     return union(start, end)
@@ -84,11 +98,11 @@ def _loops(code: HostCode, rows: I64) -> Intervals:
 
 def _taken_apart(code: HostCode, frame: int, before: int) -> int:
     """When a frame took a tensor apart for a loop that begins then; else the same instant."""
-    inside = np.arange(frame + 1, int(np.searchsorted(code.ts, before, side="left")))
-    rows = inside[(code.parent[inside] == frame) & (code.end[inside] <= before)]
+    low, high = frame + 1, int(np.searchsorted(code.ts, before, side="left"))
+    rows = np.flatnonzero((code.parent[low:high] == frame) & (code.end[low:high] <= before))
     if not len(rows):
         return before
-    last = int(rows[-1])
+    last = low + int(rows[-1])
     name = code.trace.strings[int(code.name[last])]
     return int(code.ts[last]) if _TAKES_APART.search(name) else before
 
@@ -99,11 +113,12 @@ def optimizers(code: HostCode) -> Iterator[Found]:
     The kind of update is told by the names of its ops: one op for all parameters (``_foreach``),
     or one for each.
     """
-    annotations = np.flatnonzero(code.named(_OPTIMIZER) & ~code.frame)
+    annotations = code.named(_OPTIMIZER)
+    annotations = annotations[~code.frame[annotations]]
     for name in distinct_values(code.name[annotations]).tolist():
         rows = annotations[code.name[annotations] == name]
         time = code.time(rows)
-        inside = code.within(np.flatnonzero(code.top_op), time)
+        inside = code.within(code.top_ops, time)
         if not len(inside):
             continue
         names = {code.trace.strings[one] for one in distinct_values(code.name[inside]).tolist()}
@@ -113,8 +128,10 @@ def optimizers(code: HostCode) -> Iterator[Found]:
         calls = len(inside) / len(rows)
         if not foreach and calls < LEAST_UPDATES:
             continue
-        loop = np.flatnonzero(code.frame & code.named(_LOOP_FRAME)) if not foreach else rows[:0]
-        loop = code.within(loop, time)
+        loop = rows[:0]
+        if not foreach:
+            loops = code.named(_LOOP_FRAME)
+            loop = code.within(loops[code.frame[loops]], time)
         match = _OPTIMIZER.match(code.trace.strings[name])
         yield Found(
             "optimizer",
@@ -128,8 +145,9 @@ def optimizers(code: HostCode) -> Iterator[Found]:
 
 def zeroing(code: HostCode) -> Iterator[Found]:
     """Gradients that ``zero_grad`` fills with zeros."""
-    ranges = code.time(code.named(_ZERO_GRAD) & ~code.frame)
-    rows = code.within(np.flatnonzero(code.top_op & code.named(_ZEROES)), ranges)
+    clears, zeroes = code.named(_ZERO_GRAD), code.named(_ZEROES)
+    ranges = code.time(clears[~code.frame[clears]])
+    rows = code.within(zeroes[code.top_op[zeroes]], ranges)
     if len(rows):
         name = code.trace.strings[int(code.name[rows[0]])]
         yield Found("zeroing", name, code.time(rows), code.host_rows(rows))
@@ -141,8 +159,11 @@ def conversions(code: HostCode) -> Iterator[Found]:
     Copies between host and device are no conversions. Numbers without a size are left out: ops
     convert those for themselves.
     """
-    converts, op = code.named(_CONVERTS) & code.op, code.op
-    at = np.flatnonzero(code.named(_COPY) & op).astype(np.int64)
+    converts = np.zeros(len(code.ts), np.bool_)
+    converts[code.named(_CONVERTS)] = True
+    converts &= code.op
+    at = code.named(_COPY)
+    at = at[code.op[at]]
     at = at[~is_among(at, _between_memories(code))]
     top = np.full(len(at), -1, np.int64)
     for _ in range(6):
@@ -152,14 +173,14 @@ def conversions(code: HostCode) -> Iterator[Found]:
         at = np.where(inside, above, -1)
     top = distinct_values(top[top >= 0])
     top = code.outside_of_loader(top[code.top_op[top]])
-    top = top[~is_among(top, code.within(top, code.time(code.named(PRINTS))))]
+    top = code.outside(top, code.time(code.named(PRINTS)))
     shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(top), -1)
     sized = np.array(
         [one < 0 or _NO_SIZE.match(code.trace.strings[one]) is None for one in shapes.tolist()],
         np.bool_,
     )
     top = top[sized] if len(top) else top
-    for frame, mine in code.by_owner(top, (code.end - code.ts)[top], MOST_FRAMES):
+    for frame, mine in code.by_owner(top, code.dur[top], MOST_FRAMES):
         name = code.trace.strings[int(code.name[mine[0]])]
         time = code.with_backward(_loops(code, mine))
         yield Found("conversion", name, time, code.host_rows(mine), frame)
@@ -174,20 +195,22 @@ def _between_memories(code: HostCode) -> I64:
 
 def tiny_ops(code: HostCode) -> Iterator[Found]:
     """Rows of at least a hundred short ops with short pauses, by the frame that most are of."""
-    top = code.outside_of_loader(np.flatnonzero(code.top_op))
-    # Ops of the optimizer and of autograd are no code of the user's.
     told = merge(code.time(code.named(_OPTIMIZER)), code.backward, code.time(code.named(PRINTS)))
-    top = top[~is_among(top, code.within(top, told))]
+    # Ops of the optimizer and of autograd are no code of the user's.
+    keep = ~code.begin_in(code.top_ops, merge(code.loading, told))
+    top = code.top_ops[keep]
     if not len(top):
         return
+    dur = code.dur[top]
     # By the middle of all ops of the name: a single one may have been interrupted.
-    top = top[_typical(code.name[top], code.end[top] - code.ts[top]) < TINY_NS]
-    top = top[~_are_long(code, top)]
+    short = np.flatnonzero(_typical(code.name[top], dur) < TINY_NS)
+    short = short[~_are_long(code, top[short], dur[short])]
+    top, place = top[short], np.flatnonzero(keep)[short]
     if not len(top):
         return
     joined = np.zeros(len(top), np.bool_)
     joined[1:] = code.ts[top[1:]] - code.end[top[:-1]] < PAUSE_NS
-    joined[1:] |= _interrupted(code, top, joined)
+    joined[1:] |= _interrupted(code, top, place, joined)
     run = np.cumsum(~joined)
     keep = np.bincount(run)[run] >= LEAST_ROW
     rows, number = top[keep], run[keep]
@@ -196,8 +219,7 @@ def tiny_ops(code: HostCode) -> Iterator[Found]:
     first = np.flatnonzero(np.diff(number, prepend=-1))
     last = np.append(first[1:], len(rows)) - 1
     spans = union(code.ts[rows[first]], code.end[rows[last]])
-    weight = (code.end - code.ts)[rows]
-    for frame, mine in code.by_owner(rows, weight, 2):
+    for frame, mine in code.by_owner(rows, code.dur[rows], 2):
         time = code.with_backward(_hull(code, mine, spans))
         kinds = distinct_values(code.name[mine])
         name = code.trace.strings[int(code.name[mine[0]])]
@@ -205,47 +227,52 @@ def tiny_ops(code: HostCode) -> Iterator[Found]:
         yield Found("tiny_ops", name, time, code.host_rows(mine), frame, figures)
 
 
-def _are_long(code: HostCode, ops: I64) -> NDArray[np.bool_]:
+def _are_long(code: HostCode, ops: I64, dur: I64) -> Mask:
     """Ops that last long, where they are no rare exception of their frame's call.
 
     On a busy machine a thread is interrupted now and then: one op in fifty may be long.
     """
-    long = code.end[ops] - code.ts[ops] >= INTERRUPTED * TINY_NS
+    long = dur >= INTERRUPTED * TINY_NS
     return long & ~_rare(code.owner[ops], long)
 
 
-def _interrupted(code: HostCode, ops: I64, joined: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether a long pause before each op but the first is a rare exception of its frame's call."""
+def _interrupted(code: HostCode, ops: I64, place: I64, joined: Mask) -> Mask:
+    """Whether a long pause before each op but the first is a rare exception of its frame's call.
+
+    ``place`` is that of each op among all ops that no other calls.
+    """
     owner = code.owner[ops]
     long = ~joined
     same = np.zeros(len(ops), np.bool_)
-    same[1:] = owner[1:] == owner[:-1]
     # An op of anything else in between is no pause.
-    rank = np.searchsorted(np.flatnonzero(code.top_op), ops)
-    same[1:] &= np.diff(rank) == 1
-    return np.asarray((same & long & _rare(owner, long & same))[1:])
+    same[1:] = (owner[1:] == owner[:-1]) & (np.diff(place) == 1)
+    return (same & long & _rare(owner, long & same))[1:]
 
 
-def _rare(owner: I32, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _rare(owner: I32, marked: Mask) -> Mask:
     """Rows of calls of frames in which one of fifty at most is marked."""
     known = owner >= 0
-    if not known.any():
-        return known
-    every = np.bincount(owner[known])
-    some = np.bincount(owner[known & marked], minlength=len(every))
-    rare = some * RARE <= every
-    return np.asarray(known & rare[np.maximum(owner, 0)])
-
-
-def _typical(name: I32, dur: I64) -> F64:
-    """For each op the median duration of all of its name."""
-    order = np.lexsort((dur, name))
-    new = np.flatnonzero(np.diff(name[order], prepend=-1))
-    size = np.diff(np.append(new, len(order)))
-    middle = dur[order][new + size // 2].astype(np.float64)
-    result = np.empty(len(dur), np.float64)
-    result[order] = np.repeat(middle, size)
+    result: Mask = known.copy()
+    frames = distinct_values(owner[known & marked])
+    if not len(frames):
+        return result
+    # Nothing is said of frames without a marked row but that it is rare there.
+    at = np.minimum(np.searchsorted(frames, owner), len(frames) - 1)
+    here = np.flatnonzero(frames[at] == owner)
+    at = at[here]
+    every = np.bincount(at, minlength=len(frames))
+    some = np.bincount(at[marked[here]], minlength=len(frames))
+    result[here] = (some * RARE <= every)[at]
     return result
+
+
+def _typical(name: I32, dur: I64) -> I64:
+    """For each op the upper median of the durations of its name."""
+    ordered = sorted_by_code(name, dur)
+    size = np.bincount(name)
+    first = np.cumsum(size) - size
+    middle = np.minimum(first + size // 2, len(dur) - 1)  # of names without ops, anything
+    return take(ordered[middle], name)
 
 
 def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:
@@ -258,23 +285,13 @@ def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:
 
 def per_sample(code: HostCode) -> Iterator[Found]:
     """Modules that one call of a frame calls again and again: outermost ones, by that frame."""
-    rows = code.outside_of_loader(np.flatnonzero(code.module & (code.parent >= 0)))
+    rows = where(code.module).astype(np.int64)
+    rows = code.outside_of_loader(rows[code.parent[rows] >= 0])
     if len(rows) < LEAST_LOOP:
         return
-    owner = code.owner[rows].astype(np.int64)
-    key = owner * len(code.trace.strings) + code.name[rows]
-    ordered = np.argsort(key, kind="stable")
-    new = np.flatnonzero(np.diff(key[ordered], prepend=-1))
-    size = np.diff(np.append(new, len(ordered)))
-    chosen = np.zeros(len(rows), np.bool_)
-    for low, count in zip(new.tolist(), size.tolist(), strict=True):
-        if count >= LEAST_LOOP and owner[ordered[low]] >= 0:
-            chosen[ordered[low : low + count]] = True
-    mask = np.zeros(len(code.ts), np.bool_)
-    mask[rows[chosen]] = True
-    outer = code.outermost(mask)
+    outer = code.outermost(rows[_often(code, rows)])
     ones = _leading_ones(code, outer)
-    for frame, mine in code.by_owner(outer, (code.end - code.ts)[outer], 2):
+    for frame, mine in code.by_owner(outer, code.dur[outer], 2):
         loops = len(distinct_values(code.owner[mine]))
         name = code.trace.strings[int(code.name[mine[0]])].removeprefix("nn.Module: ")
         time = code.with_backward(_loops(code, mine))
@@ -286,11 +303,27 @@ def per_sample(code: HostCode) -> Iterator[Found]:
         yield Found("per_sample", name, time, code.host_rows(mine), frame, figures)
 
 
+def _often(code: HostCode, rows: I64) -> Mask:
+    """Rows that have at least ``LEAST_LOOP`` of their name in their call of a frame."""
+    owner = code.owner[rows].astype(np.int64)
+    key = (owner + 1) * len(code.trace.strings) + code.name[rows]
+    order = stable_order(key)
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    size = np.diff(first, append=len(order))
+    often = np.empty(len(rows), np.bool_)
+    often[order] = np.repeat(size >= LEAST_LOOP, size)
+    return often & (owner >= 0)
+
+
 def _leading_ones(code: HostCode, rows: I64) -> I64:
     """Whether the first op in each row works on one sample: 1, 0, or −1 where it is not known."""
-    ops = np.flatnonzero(code.op)
-    shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(ops), -1)
-    ops, shapes = ops[shapes >= 0], shapes[shapes >= 0]
+    told = code.trace.host.args.get("input_dims")
+    if told is None:
+        return np.full(len(rows), -1, np.int64)
+    mine = slice(*np.searchsorted(told.row, (code.low, code.high)).tolist())
+    ops, shapes = told.row[mine] - np.int32(code.low), told.value[mine]
+    has_shape = take(code.op, ops) & (shapes >= 0)
+    ops, shapes = ops[has_shape], shapes[has_shape]
     at = np.searchsorted(ops, rows)
     known = at < len(ops)
     known[known] = code.ts[ops[at[known]]] < code.end[rows[known]]
@@ -305,18 +338,16 @@ def _leading_ones(code: HostCode, rows: I64) -> I64:
 
 def biases(code: HostCode) -> Iterator[Found]:
     """Convolutions with a bias whose next op is a batch norm; needs shapes."""
-    top = np.flatnonzero(code.top_op)
-    if len(top) < 2:
-        return
-    convolution = code.named(_BIASED)[top]
-    norm = code.named(_BATCH_NORM)[top]
-    rows = top[:-1][convolution[:-1] & norm[1:]]
+    top, rows = code.top_ops, code.named(_BIASED)
+    at = np.searchsorted(top, rows[code.top_op[rows]])
+    at = at[at + 1 < len(top)]
+    rows = top[at[code.have_name(top[at + 1], _BATCH_NORM)]]
     shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(rows), -1)
     biased = [
         one >= 0 and _THREE.match(code.trace.strings[one]) is not None for one in shapes.tolist()
     ]
     rows = rows[np.array(biased, np.bool_)] if len(rows) else rows
-    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], 1):
+    for frame, mine in code.by_owner(rows, code.dur[rows], 1):
         name = code.trace.strings[int(code.name[mine[0]])]
         yield Found("bias", name, EMPTY, code.host_rows(mine), frame)
 
@@ -325,30 +356,30 @@ def made_on_host(code: HostCode) -> Iterator[Found]:
     """Tensors that the program makes on the host and copies to a device right away."""
     device = code.trace.device
     copies = np.flatnonzero((device.launch >= code.low) & (device.launch < code.high))
-    names = {
-        one: "HtoD" in code.trace.strings[one] for one in distinct_values(device.name).tolist()
-    }
-    copies = copies[[names[one] for one in device.name[copies].tolist()]] if len(copies) else copies
-    top = np.flatnonzero(code.top_op)
+    copies = copies[
+        of_names(code.trace.strings, device.name[copies], lambda name: "HtoD" in name, np.bool_)
+    ]
+    top = code.top_ops
     if not len(copies) or len(top) < 2:
         return
     at = np.searchsorted(top, device.launch[copies].astype(np.int64) - code.low, side="right") - 1
     at = at[at > 0]
-    makes = code.named(_MAKES)[top[at - 1]]
-    rows = top[at][makes & (code.named(_CONVERTS) | code.named(_COPY))[top[at]]]
-    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], 1):
+    makes = code.have_name(top[at - 1], _MAKES)
+    moves = code.have_name(top[at], _CONVERTS) | code.have_name(top[at], _COPY)
+    rows = top[at][makes & moves]
+    for frame, mine in code.by_owner(rows, code.dur[rows], 1):
         name = code.trace.strings[int(code.name[top[at - 1][makes][0]])]
         yield Found("made_on_host", name, code.time(mine), code.host_rows(mine), frame)
 
 
 def all_ops(code: HostCode) -> Iterator[Found]:
     """All ops of the main thread, the outermost ones, apart from those of the DataLoader."""
-    rows = code.outermost(code.op & ~code.role(HostRole.COMPILE))
-    told = merge(code.loading, code.time(code.role(HostRole.COMPILE)))
-    rows = rows[~is_among(rows, code.within(rows, told))]
-    long = rows[code.end[rows] - code.ts[rows] >= TINY_NS]
+    compiles = code.role(HostRole.COMPILE)
+    rows = code.outermost(where(code.op & ~compiles).astype(np.int64))
+    rows = code.outside(rows, merge(code.loading, code.time_where(compiles)))
+    long = rows[code.dur[rows] >= TINY_NS]
     if len(long):
-        name = code.trace.strings[int(code.name[long[np.argmax((code.end - code.ts)[long])]])]
+        name = code.trace.strings[int(code.name[long[np.argmax(code.dur[long])]])]
         yield Found("long_ops", name, code.time(long), code.host_rows(long))
 
 
@@ -361,7 +392,11 @@ def leaks(code: HostCode) -> Iterator[Found]:
     chosen = np.array(after_warm_up(windows.excluded), np.int64)
     if not len(memory) or len(chosen) < 2:
         return
-    keys = sorted(set(zip(memory.device_type.tolist(), memory.device_id.tolist(), strict=True)))
+    new = np.ones(len(memory), np.bool_)  # neighbours are mostly of one device
+    new[1:] = np.diff(memory.device_type) != 0
+    new[1:] |= np.diff(memory.device_id) != 0
+    devices = zip(memory.device_type[new].tolist(), memory.device_id[new].tolist(), strict=True)
+    keys = sorted(set(devices))
     for kind, number in keys:
         mine = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
         total = np.concatenate([np.zeros(1, np.int64), np.cumsum(memory.bytes[mine])])

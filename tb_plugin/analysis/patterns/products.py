@@ -19,14 +19,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, Mask, cells, distinct_values, is_among, matches, of_names
+from ...base.arrays import (
+    I32,
+    I64,
+    Mask,
+    cells,
+    distinct_values,
+    is_among,
+    matches,
+    of_names,
+    ranked,
+    stable_order,
+)
 from ...base.intervals import Intervals, union
 from ...trace.model import Device, DeviceClass, Trace
 from ..counters.samples import Series, series_of
@@ -68,6 +79,11 @@ class DeviceCode:
         found = np.flatnonzero(self.trace.device.klass[rows] == klass)
         result: I64 = np.asarray(found, np.int64) + rows.start
         return result
+
+    @cached_property
+    def kinds(self) -> KernelKinds:
+        """Its kernels by kind."""
+        return kernel_kinds(self.trace, self.rows)
 
     def time(self, rows: I64) -> Intervals:
         """When any of the rows ran."""
@@ -111,6 +127,38 @@ class DeviceCode:
         name = self.op_name(rows)
         frame = self.frame(rows)
         return Found(kind, name, self.time(rows), rows, frame, figures, on_device=True)
+
+
+LEAST_OF_KIND = 12  # launches of one kind, to tell what it usually takes
+
+
+class KernelKinds(NamedTuple):
+    """The kernels of each name and launch geometry that came often: by kind, then in order of time.
+
+    Kinds are in order of name, grid and block.
+    """
+
+    place: I64  # among all kernels
+    kind: I32
+    first: I64  # of each kind the first entry
+    size: I64
+
+
+def kernel_kinds(trace: Trace, rows: I64) -> KernelKinds:
+    """The kinds of some kernels (device rows)."""
+    by_time = np.argsort(trace.device.ts[rows], kind="stable")
+    number = trace.device.name[rows].astype(np.int64)
+    for column in ("grid", "block"):
+        values, code = ranked(cells(trace.device.args.get(column), rows, -1) + 1)
+        number = ranked(number)[1].astype(np.int64) * max(len(values), 1) + code
+    kind = ranked(number)[1]
+    size = np.bincount(kind)
+    often = size >= LEAST_OF_KIND
+    by_time = by_time[often[kind[by_time]]]
+    number_of = np.cumsum(often, dtype=np.int32) - np.int32(1)
+    place: I64 = by_time[stable_order(kind[by_time].astype(np.int64))]
+    sizes: I64 = size[often].astype(np.int64)
+    return KernelKinds(place, number_of[kind[place]], np.cumsum(sizes) - sizes, sizes)
 
 
 # --- data sheets ----------------------------------------------------------------------------------

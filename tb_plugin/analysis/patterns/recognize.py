@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from ...base.arrays import I64, where
+from ...base.arrays import I64, ranked, stable_order, where
+from ...base.group_sums import group_sums
 from ...base.intervals import (
     EMPTY,
     Intervals,
@@ -153,7 +154,12 @@ def _longest(trace: Trace, found: Found, rows: I64, step: I64) -> tuple[PatternE
     table = trace.device if found.on_device else trace.host
     if (step >= 0).any():
         rows, step = rows[step >= 0], step[step >= 0]
-    order = np.argsort(-table.dur[rows], kind="stable")[:MOST_EVENTS]
+    length = table.dur[rows]
+    if len(length) > MOST_EVENTS:
+        # Of equally long ones the first count; none that is shorter than the limit does.
+        long = np.flatnonzero(length >= np.partition(length, -MOST_EVENTS)[-MOST_EVENTS])
+        rows, step, length = rows[long], step[long], length[long]
+    order = np.argsort(-length, kind="stable")[:MOST_EVENTS]
     return tuple(
         PatternEvent(
             int(table.raw[rows[at]]),
@@ -172,27 +178,33 @@ def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[C
 
     One sweep over the edges of all intervals: between two edges the set is the same.
     """
-    edges = [edge for one in times for edge in (one.start, one.end)]
-    cuts = np.concatenate([*edges, windows.start, windows.end])
-    cuts.sort()
-    cuts = cuts[np.flatnonzero(np.diff(cuts, prepend=cuts[0] - 1))]
-    members = np.zeros(len(cuts), np.int64)
-    for bit, one in enumerate(times):
-        inside = np.zeros(len(cuts), np.int8)  # 1 from the start of an interval to its end
-        inside[np.searchsorted(cuts, one.start)] += 1
-        inside[np.searchsorted(cuts, one.end)] -= 1
-        np.cumsum(inside, out=inside)
-        np.bitwise_or(members, 1 << bit, out=members, where=inside.view(np.bool_))
+    cuts, members = _sweep(times, [windows.start, windows.end])
     some = where(members != 0)  # all end at the last cut
     members, start, length = members[some], cuts[some], cuts[some + 1] - cuts[some]
     del cuts, some
-    at = (np.searchsorted(windows.start, start, side="right") - 1).astype(np.int32)
+    at = np.searchsorted(windows.start, start, side="right") - 1
     some = where((at >= 0) & (start < windows.end[np.maximum(at, 0)]))
-    order = some[np.lexsort((members[some], at[some]))]
-    at, members, length = at[order], members[order], length[order]
-    new = np.flatnonzero(np.diff(at, prepend=-1) | (np.diff(members, prepend=-1) != 0))
-    sums = np.add.reduceat(length, new) if len(new) else length
-    return [
-        Claim(device, int(at[row]), int(members[row]), int(ns))
-        for row, ns in zip(new.tolist(), sums.tolist(), strict=True)
-    ]
+    sets, member = ranked(members[some])
+    cells, cell = ranked(at[some] * max(len(sets), 1) + member)
+    sums = group_sums(cell, length[some], len(cells)).total
+    steps, kinds = np.divmod(cells, max(len(sets), 1))
+    columns = (steps.tolist(), sets[kinds].tolist(), sums.tolist())
+    return [Claim(device, *one) for one in zip(*columns, strict=True)]
+
+
+def _sweep(times: Sequence[Intervals], more: Sequence[I64]) -> tuple[I64, I64]:
+    """All edges of some sets and ``more`` instants, and which sets hold from each to the next.
+
+    Bit i of what is told says so of the i-th set. Its intervals do not touch, so that each of its
+    edges turns the bit over.
+    """
+    sides = [edge for one in times for edge in (one.start, one.end)]
+    bits = [np.int64(1) << np.int64(at) for at in range(len(times)) for _ in range(2)]
+    edges = [*sides, *more]
+    cuts = np.concatenate(edges)
+    turned = np.repeat(np.array([*bits, *[0] * len(more)], np.int64), [len(one) for one in edges])
+    low = int(cuts.min())
+    order = stable_order(cuts - low)
+    cuts, members = cuts[order], np.bitwise_xor.accumulate(turned[order])
+    last = np.append(cuts[1:] != cuts[:-1], True)
+    return cuts[last], members[last]
