@@ -45,7 +45,8 @@ class Profiler(Protocol):
 
 
 class ExportError(RuntimeError):
-    """Torch raised no error, but the file it exported is missing, empty or truncated."""
+    """Torch raised no error, but the file it exported is missing, empty or truncated; or there is
+    nothing to export."""
 
 
 _Result = TypeVar("_Result")
@@ -360,7 +361,7 @@ class TraceHandler:
             "what belongs to a profile" if isinstance(error, OutputError) else "a profile",
             _shown(self._options.dir_name),
             kind[0],
-            error,
+            str(error).rstrip("."),
             "Raised, as asked for."
             if self._options.raises
             else "The training goes on; further failures of this kind are logged at level INFO.",
@@ -431,11 +432,28 @@ def _module_ranges(modules: Any, *, raise_errors: bool) -> ModuleRanges | None: 
 
 
 def _export(prof: Profiler, staged: Path, *, use_python_export: bool) -> None:
+    _check_recorded(prof)
     export = prof.export_chrome_trace
     if use_python_export and "use_python_export" in inspect.signature(export).parameters:
         export(str(staged), use_python_export=True)
     else:
         export(str(staged))
+
+
+def _check_recorded(prof: Profiler) -> None:
+    """Check that there is something to export: torch 2.13 crashes in the export of a session that
+    never began, as after a second stop(), or where a profiler inside this one ended both.
+
+    Raises:
+        ExportError: there is nothing.
+    """
+    results = getattr(getattr(prof, "profiler", None), "kineto_results", None)
+    begin = getattr(results, "trace_start_ns", None) or getattr(results, "trace_start_us", None)
+    if begin is not None and begin() == 0 and not results.events():
+        raise ExportError(
+            "the profiler holds no recording: it was stopped twice, or another profiler ran inside "
+            "it and ended the recording of both"
+        )
 
 
 def _check_complete(staged: Path) -> None:

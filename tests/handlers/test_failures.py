@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,6 +143,39 @@ def test_a_profiler_that_cannot_export(tmp_path: Path, caplog: pytest.LogCapture
     # Neither is expected: the log shows where they came from.
     assert all(record.exc_info for record in caplog.records)
     assert files_in(tmp_path) == []
+
+
+_NOTHING_RECORDED = """
+import sys
+from torch.profiler import ProfilerActivity, profile
+from kinetoscope.handlers import tensorboard_trace_handler
+
+def recorder(run):
+    return profile(
+        activities=[ProfilerActivity.CPU],
+        on_trace_ready=tensorboard_trace_handler(f"{sys.argv[1]}/{run}", background=False),
+    )
+
+twice = recorder("twice")
+twice.start()
+twice.stop()
+twice.stop()
+with recorder("outer"):
+    with recorder("inner"):
+        pass
+print("the training goes on")
+"""
+
+
+def test_a_profiler_without_a_recording_is_not_exported(tmp_path: Path) -> None:
+    """A second stop, and a profiler inside another: torch 2.13 crashes if asked to export these."""
+    command = [sys.executable, "-c", _NOTHING_RECORDED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the training goes on" in done.stdout
+    assert "the profiler holds no recording: it was stopped twice" in done.stderr
+    saved = {path.parent.name for path in tmp_path.rglob("*.gz")}
+    assert saved == {"twice", "inner"}
 
 
 def test_each_kind_of_failure_is_logged_once(
