@@ -45,8 +45,7 @@ class Profiler(Protocol):
 
 
 class ExportError(RuntimeError):
-    """Torch raised no error, but the file it exported is missing, empty or truncated; or there is
-    nothing to export."""
+    """There is nothing to export; or torch exported without an error, and the file is not whole."""
 
 
 _Result = TypeVar("_Result")
@@ -441,8 +440,10 @@ def _export(prof: Profiler, staged: Path, *, use_python_export: bool) -> None:
 
 
 def _check_recorded(prof: Profiler) -> None:
-    """Check that there is something to export: torch 2.13 crashes in the export of a session that
-    never began, as after a second stop(), or where a profiler inside this one ended both.
+    """Check that there is something to export.
+
+    torch 2.13 crashes in the export of a session that never began, as after a second stop(), or
+    where a profiler inside this one ended both.
 
     Raises:
         ExportError: there is nothing.
