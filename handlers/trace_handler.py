@@ -448,9 +448,9 @@ def _check_recorded(prof: Profiler) -> None:
     Raises:
         ExportError: there is nothing.
     """
-    results = getattr(getattr(prof, "profiler", None), "kineto_results", None)
+    results: Any = getattr(getattr(prof, "profiler", None), "kineto_results", None)
     begin = getattr(results, "trace_start_ns", None) or getattr(results, "trace_start_us", None)
-    if begin is not None and begin() == 0 and not results.events():
+    if results is not None and begin is not None and begin() == 0 and not results.events():
         raise ExportError(
             "the profiler holds no recording: it was stopped twice, or another profiler ran inside "
             "it and ended the recording of both"

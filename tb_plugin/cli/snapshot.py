@@ -152,17 +152,27 @@ def _story(found: Snapshot, device: int, capacity: int | None) -> str:
                 " does not tell its size: give --capacity."
             )
     else:
-        reserved, held, _ = _bytes(found, device)
-        said.append(
-            f"No allocation failed. Device {_name(device)} has {size(held)} in use of "
-            f"{size(reserved)} reserved."
-        )
-    if not len(found.events.size):
+        if len(found.events.size):
+            said.append(
+                "No failed allocation is in what was read of the history."
+                if found.damage or found.skipped
+                else "No allocation failed in the recorded history."
+            )
+        said.append(_held_now(found, device))
+    if not len(found.events.size) and not found.damage:
         said.append(
             "The history of allocations is not available, because it was not recorded: call "
             "torch.cuda.memory._record_memory_history() first."
         )
     return " ".join(filter(None, said))
+
+
+def _held_now(found: Snapshot, device: int) -> str:
+    if not len(found.segments.size):
+        why = "they could not be read" if found.damage or found.skipped else "it lists none"
+        return f"What the snapshot's segments hold is not known, because {why}."
+    reserved, held, _ = _bytes(found, device)
+    return f"Device {_name(device)} has {size(held)} in use of {size(reserved)} reserved."
 
 
 def _memory(found: Snapshot) -> Table:

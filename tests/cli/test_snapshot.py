@@ -125,3 +125,38 @@ def test_what_cannot_be_answered_says_why(
     assert result.exit_code == code
     assert said in result.stderr
     assert run("snapshot", tmp_path / "nothing.pickle").exit_code == 4
+
+
+def test_what_was_not_read_is_neither_zero_nor_free_of_failures(tmp_path: Path) -> None:
+    """Without a history, with an end in the middle, and with numbers that cannot be."""
+    whole = snapshot(
+        event("alloc", 1 << 40, 5 * MIB, 5),
+        segments=(segment(1 << 40, block(5 * MIB, "active_allocated", *MODEL)),),
+    )
+    path = stored(tmp_path / "whole.pickle", whole)
+    assert "No allocation failed in the recorded history. Device 0 has 5.00 MiB in use" in said(
+        path
+    )
+    no_history = said(stored(path, {**whole, "device_traces": []}))
+    assert "failed" not in no_history
+    assert "The history of allocations is not available" in no_history
+
+    stored(path, whole)
+    path.write_bytes(path.read_bytes()[:40])
+    cut = said(path)
+    assert "The file is damaged" in cut
+    assert "What the snapshot's segments hold is not known, because they could not be read." in cut
+    assert " 0 B" not in cut
+
+    odd = [{**whole["segments"][0], "total_size": -5}]
+    assert "left out: a segment (1 time)" in said(stored(path, {**whole, "segments": odd}))
+    huge = [[{**one, "size": 2**70} for one in whole["device_traces"][0]]]
+    text = said(stored(path, {**whole, "device_traces": huge}))
+    assert "left out: the size of an event (1 time). No failed allocation is in what" in text
+
+
+def said(path: Path) -> str:
+    """The first paragraph, on one line."""
+    result = run("snapshot", path)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split("\n\n")[0].split()).replace("\u00a0", " ")

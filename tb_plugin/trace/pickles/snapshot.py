@@ -153,6 +153,7 @@ class _Snapshots:
     def _events(self, rows: Ints, devices: Ints) -> AllocatorEvents:
         table = self.tables.events
         count = len(table["action"])
+        self._skip("the size of an event", int(np.count_nonzero(table["size"][rows] < 0)))
         # Mostly all of them in order: then nothing is copied.
         is_all = len(rows) == count and bool((rows == np.arange(count)).all())
 
@@ -267,7 +268,7 @@ def _plain(settings: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _is_segment(one: object) -> bool:
-    return isinstance(one, dict) and "blocks" in one and "total_size" in one
+    return isinstance(one, dict) and "blocks" in one and int_or(one.get("total_size")) >= 0
 
 
 def _host_traces(found: object) -> list[Any]:
