@@ -388,9 +388,8 @@ class FileSession(Session):
         self._beside = beside
         self._version = FileVersion.of(os.stat(path))
         code = content_key.code_version(READER, SUMMARIZE)
-        shared = content_key.folder_beside(path)
-        logdirs = (str(shared.parent),) if shared else ()
-        self._cache = _lasting(open_cache()).with_beside(logdirs)
+        self._cache = _lasting(open_cache())
+        self._cache.look_beside(path)
         notes = next(iter(self._cache.roots), None)
         self._digest = content_key.digest(path, self._version, code, notes)
         self._trimmed = False

@@ -16,10 +16,14 @@ import pytest
 from kinetoscope.analysis.distributed.rank.digest import DIGEST
 from kinetoscope.analysis.modules import artifact as modules
 from kinetoscope.base.artifact_spec import ArtifactSpec
+from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.ingest import IngestOutcome, IngestTask, ingest, ingest_file, tasks_of
 from kinetoscope.store.cache import content_key
 from kinetoscope.store.cache.disk import open_cache
+from kinetoscope.store.discovery.walk import resolve
+from tests.store.fakes import QUICK
 from tests.views.distributed.drawn_ranks import write_run
+from tests.waiting import wait_for
 from tests.web.trace_files import write_trace
 
 SPECS = (ArtifactSpec(modules.NAME, modules.MAKE, modules.open_modules),)
@@ -240,6 +244,19 @@ def test_a_viewer_elsewhere_reads_no_trace(
         opened = session.FileSession(path)
         assert opened.facts().path == path
         assert opened.artifact(SPECS[0]) is not None
+
+
+def test_a_server_of_the_folder_above_finds_what_lies_in_a_run(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(tasks(logdir, logdir / "run" / content_key.BESIDE, is_beside=True), local(2), 2)
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "own"))
+    with facts_catalog(resolve([str(logdir)], None), QUICK) as service:
+        wait_for(lambda: [one.state for one in service.snapshot().files] == ["ready"] * RANKS)
+        assert all(one.from_cache for one in service.snapshot().files)
+        for one in service.snapshot().runs[0].workers:
+            place = ("run", one.name, one.spans[0].key)
+            assert service.stored_artifact(place, SPECS[0]) is not None
 
 
 def test_a_changed_file_is_not_taken_for_what_was_stored(logdir: Path) -> None:

@@ -7,9 +7,8 @@
     <root>/keys/…                            hashes of large files (``content_key``)
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
-A folder ``.kinetoscope`` in a logdir is such a root, too, for every viewer of that logdir: it is
-read and never written here (``kinetoscope ingest --cache beside`` fills it). Summaries and
-artifacts are taken from it, columns are not.
+A folder ``.kinetoscope`` beside traces or above them is such a root, too, but only read here
+(``kinetoscope ingest --cache beside`` fills it): summaries and artifacts, no columns.
 
 Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
 it has open. An entry that is damaged, truncated or foreign is dropped, and the file is read again.
@@ -25,7 +24,6 @@ seal names too, it is made anew.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import logging
 import os
@@ -35,7 +33,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -88,12 +86,17 @@ class Cache:
     roots: tuple[Path, ...]
     limit_bytes: int
     problem: str = ""  # why the first choice is not among the roots
-    beside: tuple[Path, ...] = ()  # in logdirs: read only
+    beside: list[Path] = field(default_factory=list)  # in or around logdirs: read only, and grows
 
     def with_beside(self, logdirs: Sequence[str]) -> Cache:
         """The cache that also reads what lies in these logdirs, if there is anything."""
         folders = (Path(logdir) / content_key.BESIDE for logdir in logdirs)
-        return dataclasses.replace(self, beside=tuple(one for one in folders if one.is_dir()))
+        return replace(self, beside=[one for one in folders if one.is_dir()])
+
+    def look_beside(self, path: str) -> None:
+        """Also read from now on what lies nearest beside a file: in its folder, or above it."""
+        if (folder := content_key.folder_beside(path)) and folder not in self.beside:
+            self.beside.append(folder)
 
     def load_summary(self, digest: str) -> StoredSummary | None:
         """The summary stored under a key; None when there is none that can be used."""
@@ -240,7 +243,7 @@ def read_trace(folder: Path, path: str, *, mapped: bool) -> Trace:
     from ...base.columnar import load
     from ...trace.model import Trace
 
-    return dataclasses.replace(load(Trace, folder, TRACE, mapped=mapped), path=path)
+    return replace(load(Trace, folder, TRACE, mapped=mapped), path=path)
 
 
 def move_folder(folder: Path, target: Path) -> None:

@@ -179,6 +179,7 @@ def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
     except OSError as error:
         job.fail(info_of(error))
         return
+    job.cache.look_beside(request.path)
     stored = job.cache.load_summary(job.digest)
     if stored and (answered := _answered(job, request, work, stored)):
         job.tell(replace(answered, from_cache=True))
