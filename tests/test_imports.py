@@ -187,3 +187,34 @@ def test_an_answer_that_was_kept_needs_no_reader(
     readers = {"kinetoscope.trace.read", "kinetoscope.analysis.summarize", "pyarrow"}
     assert first >= readers - {"pyarrow"}
     assert imported(program, "show", "overview", str(trace)) & readers == set()
+
+
+COMPILED = """
+import importlib, pkgutil, re, sys
+import kinetoscope
+
+found, compile = [], re.compile
+
+def counted(text, flags=0):
+    above = sys._getframe(1).f_globals["__name__"]
+    if above.startswith("kinetoscope.") and ".handlers" not in above:
+        found.append(f"{above}: {text!r}")
+    return compile(text, flags)
+
+re.compile = counted
+for info in pkgutil.walk_packages(kinetoscope.__path__, "kinetoscope."):
+    if ".handlers" not in info.name and not info.name.endswith("__main__"):
+        importlib.import_module(info.name)
+print(len(sys.modules), *found, sep="\\n")
+"""
+
+
+def test_no_regular_expression_is_compiled_by_an_import() -> None:
+    """``base.regex`` has them wait for their first use; handlers import nothing else of ours."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    modules, *found = done.stdout.splitlines()
+    assert int(modules) > 400
+    assert found == []

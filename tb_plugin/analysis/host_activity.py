@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ..base import arrays
 from ..base.arrays import I8, I32, distinct, matches, of_names
 from ..base.intervals import Intervals, merge, union_where
+from ..base.regex import regex
 from ..trace.model import DeviceClass, HostKind, Link, Trace
 from .facts import RunTraits
 from .overview.utilization import are_eligible
@@ -77,23 +78,23 @@ RULES: tuple[tuple[HostRole, str], ...] = (
     (HostRole.BLOCKING, r"^synchronize(Stream|Device|Event)?$"),
 )
 
-BACKEND_RANGE = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):")
+BACKEND_RANGE = regex(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):")
 """Ranges that last as long as a collective is under way, whatever their thread does meanwhile."""
 
-COPY_CALL = re.compile(r"mem_?cpy|copy", re.IGNORECASE)
+COPY_CALL = regex(r"mem_?cpy|copy", re.IGNORECASE)
 """Runtime calls that copy."""
 
-PAGEABLE = re.compile(r"Pageable")
+PAGEABLE = regex(r"Pageable")
 """Copies from or to memory that the operating system may move."""
 
-NEED_NOT_WAIT = re.compile(r"Pinned|[DP]to[DP]|Device -> Device")
+NEED_NOT_WAIT = regex(r"Pinned|[DP]to[DP]|Device -> Device")
 """Copies that can be enqueued and left to themselves."""
 
-_PATTERNS = tuple((role, re.compile(pattern)) for role, pattern in RULES)
+_PATTERNS = tuple((role, regex(pattern)) for role, pattern in RULES)
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    return regex("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 # Rules about a name's beginning are tried there alone, not at each of its characters.
@@ -296,13 +297,13 @@ def _time_by_thread(trace: Trace, mask: Mask) -> NDArray[np.int64]:
     return total
 
 
-_LOADER = re.compile(r"^enumerate\((Data(?:Loader|Pipe))\)#(?:(.+)\.__next__)?")
-_BACKEND = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|oneccl|ccl):")
-_NCCL_KERNEL = re.compile(r"nccl(Dev)?Kernel", re.IGNORECASE)
+_LOADER = regex(r"^enumerate\((Data(?:Loader|Pipe))\)#(?:(.+)\.__next__)?")
+_BACKEND = regex(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|oneccl|ccl):")
+_NCCL_KERNEL = regex(r"nccl(Dev)?Kernel", re.IGNORECASE)
 _KNOWN = ("nccl", "gloo", "mpi", "ucc", "xccl", "hccl")
 _MOST_OPS = 8
-_SHARDED = re.compile(r"^(FSDP::|FullyShardedDataParallel\.|fsdp::)")
-_COMPILED = re.compile(r"^(Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph)")
+_SHARDED = regex(r"^(FSDP::|FullyShardedDataParallel\.|fsdp::)")
+_COMPILED = regex(r"^(Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph)")
 
 OPERATIONS: tuple[tuple[str, str], ...] = (
     ("experts", r"::ep::|deep_ep|moe_(dispatch|combine)"),
@@ -316,7 +317,7 @@ OPERATIONS: tuple[tuple[str, str], ...] = (
 )
 """Collective operation → names of calls and kernels that do it; the first match wins."""
 OTHER_OPERATION = "other"
-_OPERATIONS = tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in OPERATIONS)
+_OPERATIONS = tuple((kind, regex(text, re.IGNORECASE)) for kind, text in OPERATIONS)
 _REDUCE_GRADIENTS = ("all_reduce", "reduce_scatter")
 
 # Frames, ops and annotations of what serves models; each takes nearly all memory when it starts.

@@ -23,15 +23,16 @@ import platformdirs
 from msgspec import Struct
 
 from ..base.errors import QueryError
+from ..base.regex import regex
 
 FILE = "kernel_families.json"
 SETTING = "KINETOSCOPE_KERNEL_FAMILIES"
 UNCLASSIFIED = "unclassified"
 MOST_BYTES = 1 << 20
 _ANONYMOUS = "(anonymous namespace)"
-_ARGUMENTS = re.compile(r"[<(,>]")
+_ARGUMENTS = regex(r"[<(,>]")
 # Kernels that only call what they are called with: cutlass::device_kernel<flash::FlashAttnBwd…>.
-_WRAPPER = re.compile(
+_WRAPPER = regex(
     r"(?:(?:void|__global__) )?"
     r"(?:cutlass::(?:device_kernel|Kernel2?)|device_kernel|(?:ck_tile::)?kentry\w*)<"
 )
@@ -43,6 +44,9 @@ class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
     family: str
     pattern: str
     why: str = "a rule of your own"
+
+
+_Rules = tuple[FamilyRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def parse_rules(text: bytes, source: str) -> tuple[FamilyRule, ...]:
     """
     hint = 'A list of {"family": …, "pattern": …, "why": …}; patterns are regular expressions.'
     try:
-        rules = msgspec.json.decode(text, type=tuple[FamilyRule, ...])
+        rules = msgspec.json.decode(text, type=_Rules)
     except msgspec.DecodeError as error:
         raise QueryError(f"{source} holds no rules: {error}", hint=hint) from None
     for rule in rules:
@@ -150,7 +154,7 @@ def family_of(kernel: str) -> str:
 
 @cache
 def _shipped() -> Families:
-    rules = read_rules(Path(__file__).with_name(FILE))
+    rules = msgspec.json.decode(Path(__file__).with_name(FILE).read_bytes(), type=_Rules)
     return Families(
-        tuple((re.compile(rule.pattern), True, Family(rule.family, rule.why)) for rule in rules)
+        tuple((regex(rule.pattern), True, Family(rule.family, rule.why)) for rule in rules)
     )

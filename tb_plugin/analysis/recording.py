@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import Sparse, distinct, distinct_values, of_names
+from ..base.regex import regex
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Note, Trace
@@ -353,7 +354,7 @@ def classified(trace: Trace) -> dict[str, int]:
 MOST_PATH_CHARS = 4096
 MOST_VALUES, MOST_VALUE_CHARS = 100, 2000
 # Top-level keys that recorders and exporters write; what else there is, the user wrote.
-_OF_RECORDERS = re.compile(
+_OF_RECORDERS = regex(
     r"schemaVersion|deviceProperties|computeProperties|distributedInfo|trace_?[nN]ame|trace_id"
     r"|group_trace_id|displayTimeUnit|baseTimeNanoseconds|host_name|record_shapes|with_\w+"
     r"|profile_memory|\w+_version|INFO|WARN(?:ING)?|ERROR|FATAL|otherData|systemTraceEvents"
@@ -436,7 +437,7 @@ def _user_keys(metadata: Mapping[str, Any]) -> list[str]:
     return [key for key in metadata if not _OF_RECORDERS.fullmatch(key)]
 
 
-CLOCK = re.compile(r"^(SM|GPU|Graphics) Clock\b", re.IGNORECASE)
+CLOCK = regex(r"^(SM|GPU|Graphics) Clock\b", re.IGNORECASE)
 
 
 def counter_names(trace: Trace) -> list[str]:

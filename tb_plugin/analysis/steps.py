@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import I64, ColumnTable, is_among, median
 from ..base.errors import QueryError
+from ..base.regex import regex
 from ..trace.model import HostKind, Trace
 from .facts import (
     IDLE_CAUSES,
@@ -214,7 +215,7 @@ def sigma_of(values: NDArray[Any] | Sequence[float]) -> float:
     return _MAD_TO_SIGMA * median(np.abs(np.asarray(values) - median(values)))
 
 
-_PIECE = re.compile(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
+_PIECE = regex(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
 _HINT = 'Use "", "all", a step like "3", a range like "2-5", or several: "1,4-6".'
 
 Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges, Communication, LaunchSums)

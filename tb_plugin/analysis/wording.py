@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts, Place
 from .steps import HeldSum, Selection
 
 MOST_FOLDERS = 3
-_FRAME = re.compile(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")
+_FRAME = regex(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")
 
 EVERY_RATIO = 0.8  # of the steps agree: "every step"
 

@@ -32,6 +32,7 @@ import pyarrow as pa
 from isal import isal_zlib
 
 from .columns import Array, arrow_column, counted, numbers, packed, read_only, texts_array
+from .regex import regex
 
 BATCH_ROWS = 256 * 1024
 MANY_TEXTS = 256
@@ -77,7 +78,7 @@ class FolderIndex(msgspec.Struct, frozen=True):
 
 # --- checksums that find damage: of files, and of JSON that carries its own -----------------------
 
-_SEALED = re.compile(r'\{"crc32": (\d+), "content": (.*)\}', re.DOTALL)
+_SEALED = regex(r'\{"crc32": (\d+), "content": (.*)\}', re.DOTALL)
 
 
 def checksum(file: Path) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
@@ -12,6 +11,7 @@ import click
 import msgspec
 
 from ..base.errors import UnavailableError
+from ..base.regex import regex
 from ..base.units import NBSP, count, duration, flops, size
 from ..session.session import Wanted, choose
 from ..views.diff.contract import (
@@ -356,4 +356,4 @@ def escaped(text: str) -> str:
     return marked.replace("@", "&#64;")
 
 
-_MARKUP = re.compile(r"[\\`*_\[\]|~]")
+_MARKUP = regex(r"[\\`*_\[\]|~]")

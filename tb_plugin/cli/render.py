@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, TypeGuard
 from rich.cells import cell_len, set_cell_size
 
 from ..base import units
+from ..base.regex import regex
 from ..base.units import NBSP
 from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
@@ -55,7 +56,7 @@ FLOPS = tuple(Unit(f"{n}FLOP", 1000.0**i) for i, n in enumerate(("", "k", "M", "
 SCALES = {"_ns": TIMES, "_bytes": SIZES, "_bytes_per_s": RATES, "flops": FLOPS}
 """End of a column's key, or all of it → units to choose from."""
 
-_UNIT_IN_LABEL = re.compile(r"\s*\((?:ns|bytes)\)$")
+_UNIT_IN_LABEL = regex(r"\s*\((?:ns|bytes)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,10 +418,10 @@ def _bar(path: str) -> Iterator[OnProgress]:
 
 # --- texts in a given width: cells of a terminal, a Chinese character takes two -------------------
 
-_PYTHON = re.compile(r"(.*/)?([^/]+\.py\(\d+\): .+)", re.DOTALL)
+_PYTHON = regex(r"(.*/)?([^/]+\.py\(\d+\): .+)", re.DOTALL)
 _ANONYMOUS = "(anonymous namespace)"
-_ARGUMENTS_END = re.compile(r"[)>](?:…| const)?$|…$")
-_ARGUMENTS_BEGIN = re.compile(r"(?<!^)[<(]")
+_ARGUMENTS_END = regex(r"[)>](?:…| const)?$|…$")
+_ARGUMENTS_BEGIN = regex(r"(?<!^)[<(]")
 
 
 class NameParts(NamedTuple):

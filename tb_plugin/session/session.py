@@ -25,7 +25,6 @@ import msgspec
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import NotFoundError, QueryError, UnavailableError
-from ..base.lru import LruCache
 from ..base.units import plural
 from ..handlers.remote_address import without_file_scheme
 from ..store.cache import content_key, disk
@@ -42,7 +41,7 @@ from ..store.cache.disk import (
     publish_summary,
     with_path,
 )
-from ..store.cache.memory import ArtifactCache, made_here
+from ..store.cache.memory import ArtifactCache, LruCache, made_here
 from ..store.discovery.walk import FileVersion, is_far, shown
 from ..trace.model import Trace
 from ..trace.raw import OnProgress

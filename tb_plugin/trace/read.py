@@ -37,21 +37,12 @@ from .build.route import Rows, sort_out
 from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
-from .io.memory_timeline import is_timeline, read_timeline
-from .io.source import PICKLE, beginning, special_file
+from .io.source import PICKLE, TIMELINE, beginning, special_file
 from .link.collectives import classify, find_collectives
 from .link.flows import Autograd, graph_edges, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace
-from .pickles.history import (
-    length_us,
-    ranges_json,
-    steps_of,
-    with_snapshot,
-    with_timeline,
-)
-from .pickles.snapshot import read_snapshot
 from .raw import META, OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
@@ -285,16 +276,33 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
         raise special
     head = b"" if is_folded(path) else beginning(path)
     if PICKLE.match(head):
-        snapshot = read_snapshot(path, on_progress)
-        text = ranges_json(length_us(snapshot), steps_of(snapshot))
-        return with_snapshot(build(scan(text), path, path.stat().st_size), snapshot)
-    if is_timeline(head):
-        timeline = read_timeline(path, on_progress)
-        text = ranges_json(timeline.length_us)
-        return with_timeline(build(scan(text), path, path.stat().st_size), timeline)
+        return _of_snapshot(path, on_progress)
+    if TIMELINE.match(head):
+        return _of_timeline(path, on_progress)
     # Only build() may hold the columns, so that it can let them go one by one.
     scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
     file_bytes = path.stat().st_size
     if on_progress is not None:
         on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
     return build(scanned.pop(), path, file_bytes)
+
+
+# Few files are of memory alone: what reads them is imported for them.
+
+
+def _of_snapshot(path: Path, on_progress: OnProgress | None) -> Trace:
+    from .pickles.history import length_us, ranges_json, steps_of, with_snapshot
+    from .pickles.snapshot import read_snapshot
+
+    snapshot = read_snapshot(path, on_progress)
+    text = ranges_json(length_us(snapshot), steps_of(snapshot))
+    return with_snapshot(build(scan(text), path, path.stat().st_size), snapshot)
+
+
+def _of_timeline(path: Path, on_progress: OnProgress | None) -> Trace:
+    from .io.memory_timeline import read_timeline
+    from .pickles.history import ranges_json, with_timeline
+
+    timeline = read_timeline(path, on_progress)
+    text = ranges_json(timeline.length_us)
+    return with_timeline(build(scan(text), path, path.stat().st_size), timeline)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 
+from ..base.regex import regex
+
 ROLE_WORDS = (
     "prefill|decode|actor|rollout|critic|reward|reference|learner|trainer|generator|router|encoder"
     "|decoder"
 )
-ROLES = re.compile(rf"(?:^|[^a-z])({ROLE_WORDS})(?:[^a-z]|$)", re.IGNORECASE)
-NODE = re.compile(r"^(?P<node>.+?)_(?:(?P<process>\d+)(?:_rank\d+)?|rank[-_]?\d+)$", re.IGNORECASE)
+ROLES = regex(rf"(?:^|[^a-z])({ROLE_WORDS})(?:[^a-z]|$)", re.IGNORECASE)
+NODE = regex(r"^(?P<node>.+?)_(?:(?P<process>\d+)(?:_rank\d+)?|rank[-_]?\d+)$", re.IGNORECASE)
 """Names as the handlers write them, ``host_pid`` and ``host_pid_rank3``; and ``host_rank3``."""
-NO_HOST = re.compile(
+NO_HOST = regex(
     rf"(?:.*[^a-z])?(?:(?:worker|rank|step|span|[tdpecs]p)[-_.\d]*|activities|gpu|cuda|{ROLE_WORDS})",
     re.IGNORECASE,
 )
@@ -59,9 +61,7 @@ def process_behind(worker: str, node: str | None, process: int | None) -> tuple[
     return node or named, process or None
 
 
-_OF_HANDLERS = re.compile(
-    r"(?:.*[/\\])?(?P<worker>.+?)(?:\.\d+)?\.pt\.trace\.json(?:\.gz)?", re.DOTALL
-)
+_OF_HANDLERS = regex(r"(?:.*[/\\])?(?P<worker>.+?)(?:\.\d+)?\.pt\.trace\.json(?:\.gz)?", re.DOTALL)
 
 
 def worker_of_file(path: str) -> str:

@@ -7,7 +7,6 @@ terminal, CSV and pandas, and the reading of queries.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
 from ..analysis.facts import Facts
 from ..analysis.steps import parse_steps
 from ..base.errors import QueryError, short
+from ..base.regex import regex
 
 if TYPE_CHECKING:
     from ..analysis.operators.groups import Grouped
@@ -237,7 +237,7 @@ def once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-_FIELD = re.compile(r" - at `\$\.(\w+)")
+_FIELD = regex(r" - at `\$\.(\w+)")
 
 
 def _fields(query: type[Struct]) -> tuple[msgspec.inspect.Field, ...]:

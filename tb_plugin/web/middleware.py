@@ -10,7 +10,6 @@ request has an effect, it is refused.
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from werkzeug import Request
 
 from ..base.errors import KinetoscopeError, NotFoundError, short
+from ..base.regex import regex
 from .responses import Answer, error_answer
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _to_folder(prefix: str) -> Answer:
     return answer
 
 
-_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+_HOST = regex(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
 
 
 class HostError(KinetoscopeError):

@@ -25,8 +25,8 @@ from msgspec import Meta, Struct
 from ..analysis.facts import Facts
 from ..analysis.operators.stacks import files_named
 from ..base.errors import NotFoundError, QueryError
-from ..base.lru import LruCache
 from ..session.catalog import Traces
+from ..store.cache.memory import LruCache
 from ..store.catalog import Entry
 from .contract import SourcePlace
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I64, ColumnTable, distinct_values
 from ...base.intervals import Intervals, length_before, overlaps
+from ...base.regex import regex
 from ...trace.model import Trace
 from ..facts import CounterFacts, Integral
 
@@ -49,7 +50,7 @@ class _Known(NamedTuple):
 
 
 def _named(kind: str, pattern: str) -> _Known:
-    return _Known(kind, re.compile(pattern, re.IGNORECASE))
+    return _Known(kind, regex(pattern, re.IGNORECASE))
 
 
 KNOWN = (
@@ -72,16 +73,16 @@ SAMPLING_KINDS = ("sm_active", "dram", "dram_read", "dram_write", "pcie", "nvlin
 """Kinds that come from sampling performance counters, which locks the clocks of the device."""
 
 _UNITS: tuple[tuple[re.Pattern[str], str, float], ...] = (
-    (re.compile(r"\(%\)$|\.pct\b|\.pct_of_peak"), "%", 1.0),
-    (re.compile(r"\(W\)$"), "W", 1.0),
-    (re.compile(r"\(mW\)$"), "W", 1e-3),
-    (re.compile(r"\(MHz\)$"), "MHz", 1.0),
-    (re.compile(r"\(C\)$"), "°C", 1.0),
-    (re.compile(r"\(B/s\)$|__bytes\w*\.sum\.per_second$"), "B/s", 1.0),
-    (re.compile(r"\(MB/s\)$"), "B/s", 1e6),
-    (re.compile(r"\(GB/s\)$"), "B/s", 1e9),
+    (regex(r"\(%\)$|\.pct\b|\.pct_of_peak"), "%", 1.0),
+    (regex(r"\(W\)$"), "W", 1.0),
+    (regex(r"\(mW\)$"), "W", 1e-3),
+    (regex(r"\(MHz\)$"), "MHz", 1.0),
+    (regex(r"\(C\)$"), "°C", 1.0),
+    (regex(r"\(B/s\)$|__bytes\w*\.sum\.per_second$"), "B/s", 1.0),
+    (regex(r"\(MB/s\)$"), "B/s", 1e6),
+    (regex(r"\(GB/s\)$"), "B/s", 1e9),
     # A sum is of one sampling interval; it becomes a rate.
-    (re.compile(r"__bytes\w*\.sum$"), "B", 1.0),
+    (regex(r"__bytes\w*\.sum$"), "B", 1.0),
 )
 
 

@@ -11,7 +11,6 @@ several for one are fused, one for several is split.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ...base.regex import regex
 from .sides import Items
 
 Relation = Literal["renamed", "fused", "split", "replaced"]
@@ -26,10 +26,10 @@ MOST_ROWS = 400_000  # of one step, to be looked at one by one
 MOST_TOGETHER = 6  # keys that may take each other's part; more in one place are other work
 LEAST_AGREEMENT = 0.6  # of the calls of a key that have to stand where the other's stand
 
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
-_NUMBERED = re.compile(r"(?<=[A-Za-z])_\d+(?=$|_)|[_ ][0-9a-z]{26,64}(?=$|[_ ])")
-_TEMPLATE_NUMBER = re.compile(r"(?<=[<, ])(?:\(\w+\))?\d+[uUlL]*(?=[,>])")
-_NCCL_PROTOCOL = re.compile(r"(ncclDevKernel_\w+?|ncclKernel_\w+?)_(?:LL128|LL|SIMPLE)\b")
+_ADDRESS = regex(r"0x[0-9a-fA-F]{4,}")
+_NUMBERED = regex(r"(?<=[A-Za-z])_\d+(?=$|_)|[_ ][0-9a-z]{26,64}(?=$|[_ ])")
+_TEMPLATE_NUMBER = regex(r"(?<=[<, ])(?:\(\w+\))?\d+[uUlL]*(?=[,>])")
+_NCCL_PROTOCOL = regex(r"(ncclDevKernel_\w+?|ncclKernel_\w+?)_(?:LL128|LL|SIMPLE)\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ import numpy as np
 
 from ...base.arrays import I32, I64, B, of_names
 from ...base.group_sums import summed
+from ...base.regex import regex
 from ..call_tree.paths import innermost
 from ..operators.groups import in_steps
 from ..operators.model import CallKind
@@ -32,11 +33,11 @@ PieceKind = Literal["step", "loader", "module", "optimizer", "between"]
 _KINDS: tuple[PieceKind, ...] = ("step", "loader", "module", "optimizer", "between")
 _NONE = -1
 _ANCHORS = (
-    (0, re.compile(r"ProfilerStep#\d+|ProfilerStep\*")),
-    (1, re.compile(r"enumerate\(Data(?:Loader|Pipe)\)#")),
-    (3, re.compile(r"Optimizer\.(?:step|zero_grad)")),
+    (0, regex(r"ProfilerStep#\d+|ProfilerStep\*")),
+    (1, regex(r"enumerate\(Data(?:Loader|Pipe)\)#")),
+    (3, regex(r"Optimizer\.(?:step|zero_grad)")),
 )
-_LOADER = re.compile(r"(enumerate\(Data(?:Loader|Pipe)\)#)_\w+?Iter\b")
+_LOADER = regex(r"(enumerate\(Data(?:Loader|Pipe)\)#)_\w+?Iter\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
 from ...base.group_sums import summed
+from ...base.regex import regex
 from ...trace.model import DeviceKind
 from ..kernel_families import family_of
 from ..memory.model import MemoryColumns, MemoryDevice
@@ -31,7 +32,7 @@ from ..steps import Selection
 
 HOST_KINDS = frozenset({CallKind.OP, CallKind.ANNOTATION})
 METRICS = ("self_ns", "total_ns", "device_self_ns", "device_total_ns")
-_STEP = re.compile(r"ProfilerStep#\d+")
+_STEP = regex(r"ProfilerStep#\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +184,9 @@ def kernel_items(side: Side, by: str = "name") -> Items:
     )
 
 
-_LIBRARY = re.compile(r"(?<=::)(?:cudnn|miopen|mkldnn|native|hipdnn|mps|xpu)_(?=\w)|^(?:cuda|hip)")
-_ATTENTION = re.compile(r"attention.*?(backward)?$", re.IGNORECASE)
-_SHAPE = re.compile(r"\[(\d[\d, ]*)\]")
+_LIBRARY = regex(r"(?<=::)(?:cudnn|miopen|mkldnn|native|hipdnn|mps|xpu)_(?=\w)|^(?:cuda|hip)")
+_ATTENTION = regex(r"attention.*?(backward)?$", re.IGNORECASE)
+_SHAPE = regex(r"\[(\d[\d, ]*)\]")
 _MOST_SHAPES = 3  # of inputs that say what a kernel works on; what follows are options
 
 
@@ -313,7 +314,7 @@ def memory_device(side: Side, kind: int | None = None) -> MemoryDevice | None:
 
 
 OUTSIDE = "outside of operators"
-_LINE = re.compile(r"\(\d+\)")
+_LINE = regex(r"\(\d+\)")
 
 
 def memory_items(side: Side, device: MemoryDevice) -> Items:

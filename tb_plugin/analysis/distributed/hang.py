@@ -11,7 +11,6 @@ down what ended, so of its logs nobody can say what was entered.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...base.regex import regex
 from ...base.units import listing, plural
 from ...trace.pickles.flight_recorder import COMPLETED, UNKNOWN, CollectiveLog, global_ranks
 
@@ -359,7 +359,7 @@ def _behind(
     )
 
 
-_MESSAGE = re.compile(r"(send|recv)\s+(\d+)\s*(?:->|<-)\s*(\d+)")
+_MESSAGE = regex(r"(send|recv)\s+(\d+)\s*(?:->|<-)\s*(\d+)")
 
 
 def _messages(

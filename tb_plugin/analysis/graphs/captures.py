@@ -9,7 +9,6 @@ a capture, stands for it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 
 from ...base.alignment import align
 from ...base.arrays import I32, I64, Sparse, is_any, matches, of_names
+from ...base.regex import regex
 from ...trace.model import DeviceKind, HostKind, Link, Trace
 from ..call_tree.paths import call_paths, innermost
 from ..modules.sources import module_rows
@@ -38,9 +38,9 @@ LEAST_SHARE = 0.9
 """Part of a graph's kernel time that must find its launch; else nothing is lent."""
 MOST_PLACES = 20_000  # of a sequence: longer ones are not aligned
 
-_BEGIN = re.compile(r"StreamBeginCapture")
-_END = re.compile(r"StreamEndCapture")
-_LAUNCH = re.compile(r"Launch\w*Kernel|LaunchKernel")
+_BEGIN = regex(r"StreamBeginCapture")
+_END = regex(r"StreamEndCapture")
+_LAUNCH = regex(r"Launch\w*Kernel|LaunchKernel")
 _SUFFIX = " [clone .kd]"
 
 

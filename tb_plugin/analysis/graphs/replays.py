@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, B, ColumnTable, cells, distinct_values, has_cell, of_names
 from ...base.intervals import complement, union
+from ...base.regex import regex
 from ...trace.build.categories import is_graph_node
 from ...trace.model import DeviceKind, HostKind, HostTable, Link, Trace
 from ..call_tree.paths import innermost
@@ -29,7 +30,7 @@ from .model import (
     ReplayTable,
 )
 
-_BATCH = re.compile(
+_BATCH = regex(
     r"^execute_(\d+)_|^capture_(\d+)(?:_|$)|\b(?:bs|batch_size|batch size)[ =:]+(\d+)\b",
     re.IGNORECASE | re.ASCII,
 )

@@ -7,13 +7,13 @@ by cause.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from ...base.arrays import I32, I64, distinct_values, matches
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import find_paths
 from ..facts import IDLE_CAUSES
@@ -25,7 +25,7 @@ from .dependencies import dependencies
 from .model import CAUSE, STEM, IdleCells, IdleColumns, IdleNodes, PathNames, PathParts
 from .names import HeldNames
 
-_STEP = re.compile(r"^ProfilerStep#\d+$")
+_STEP = regex(r"^ProfilerStep#\d+$")
 _CAUSE_KIND = len(HostKind)
 
 

@@ -13,7 +13,6 @@ calls counts as blocking. Without a k, or a known launch of it, nothing tells.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I64, cells, distinct, distinct_values
 from ...base.intervals import Intervals, length_within, overlaps, subtract, union
+from ...base.regex import regex
 from ...trace.model import DeviceClass, DeviceKind, Link, Trace
 from ..facts import Communication, CopySum, LaunchSums, Spot
 from ..host_activity import Hosts
@@ -31,11 +31,11 @@ SLOW_CALL_NS, SLOW_CALL_RATIO = 50_000, 10
 SMALL_COPY_BYTES = 64 * 1024
 _PERCENTILES = (10, 50, 90)
 
-_NAMED = re.compile(
+_NAMED = regex(
     r"Memcpy (?P<kind>[HDPA]to[HDPA])"
     r"(?: \((?P<source>\w+) -> (?P<target>\w+)\))?"
 )
-_MERE_KIND = re.compile(r"^(?P<kind>[HDPA]to[HDPA])$")
+_MERE_KIND = regex(r"^(?P<kind>[HDPA]to[HDPA])$")
 _WORDS = {"HostToDevice": "HtoD", "DeviceToHost": "DtoH", "DeviceToDevice": "DtoD"}
 
 

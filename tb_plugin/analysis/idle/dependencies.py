@@ -9,12 +9,12 @@ of another stream that ended just before. The last two are inferred.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...base.arrays import I8, I32, I64, ColumnTable, cells, distinct_values, matches, put
+from ...base.regex import regex
 from ...trace.model import DeviceClass, Link, Trace
 from .gaps import learn
 
@@ -22,8 +22,8 @@ COINCIDENCE_NS = 15_000  # work that ended so shortly before, or within the laun
 LONELY_NS = 20_000  # … on a stream that had nothing to do for so long
 MOST_HOPS = 64  # calls of the host and events in a row inside a graph
 _LATE_NS = 1_000  # clocks may be off by so much
-_WAIT = re.compile(r"^(cuda|cu|hip)StreamWaitEvent")
-_RECORD = re.compile(r"^(cuda|cu|hip)EventRecord")
+_WAIT = regex(r"^(cuda|cu|hip)StreamWaitEvent")
+_RECORD = regex(r"^(cuda|cu|hip)EventRecord")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

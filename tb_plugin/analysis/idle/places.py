@@ -6,11 +6,12 @@ import re
 import sys
 from functools import lru_cache
 
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..facts import Place
 
 _OP, _PYTHON = int(HostKind.OP), int(HostKind.PYTHON)
-_FRAME = re.compile(r"^(?P<file>[^()]+?\.py)\((?P<line>\d+)\): (?P<function>.+)$")
+_FRAME = regex(r"^(?P<file>[^()]+?\.py)\((?P<line>\d+)\): (?P<function>.+)$")
 
 # Names of the innermost op, frame of the user's code, and frame at all; −1 where there is none.
 _Around = tuple[int, int, int]

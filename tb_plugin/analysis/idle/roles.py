@@ -6,7 +6,6 @@ Names are asked where nothing but the name tells.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, matches, of_names, where
 from ...base.intervals import EMPTY, Intervals, merge, union
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
 from ..facts import HeldKind
@@ -31,13 +31,13 @@ _SCOPES: tuple[tuple[str, str], ...] = (
     ("communication", r"^gloo:|^mpi:|^c10d::(barrier|monitored_barrier)|wait_tensor$"),
     ("communication", r"^<built-in method (wait|synchronize) of [\w.]*(c10d|Work)"),
 )
-_SCOPE_PATTERNS = tuple((CAUSE[name], re.compile(text)) for name, text in _SCOPES)
-_ALLOCATES = re.compile(
+_SCOPE_PATTERNS = tuple((CAUSE[name], regex(text)) for name, text in _SCOPES)
+_ALLOCATES = regex(
     r"^(cuda|cu|hip|musa)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)|"
     r"^(\w+@)?aclrt(Malloc|Free)"
 )
-LOADS_CODE = re.compile(r"^(cu|hip)(Module|Library)Load|^cuda(Library|Module)Load")
-LOADING = re.compile(r"(Lazy Function|Runtime Triggered Module) Loading")
+LOADS_CODE = regex(r"^(cu|hip)(Module|Library)Load|^cuda(Library|Module)Load")
+LOADING = regex(r"(Lazy Function|Runtime Triggered Module) Loading")
 """The recorder's own events about the driver loading code."""
 
 # What a kind of event counts as without a range around it that tells, and what it is called.
@@ -58,10 +58,10 @@ ONLY_CALL_NS = 20_000_000
 FIRST_CALL_RATIO = 10  # so many times as long as any other of its name
 
 _BEGINS, _ENDS, _INSIDE = 1, 2, 3
-_CAPTURE_BEGIN = re.compile(r"^(cuda|cu|hip)(Stream|ThreadExchangeStream)BeginCapture")
-_CAPTURE_END = re.compile(r"^(cuda|cu|hip)(StreamEndCapture|GraphInstantiate)")
+_CAPTURE_BEGIN = regex(r"^(cuda|cu|hip)(Stream|ThreadExchangeStream)BeginCapture")
+_CAPTURE_END = regex(r"^(cuda|cu|hip)(StreamEndCapture|GraphInstantiate)")
 # Frames of the capture itself: entering it waits for the device and collects garbage.
-_CAPTURE_FRAME = re.compile(r"torch/cuda/graphs\.py\(\d+\): (__enter__|__exit__|capture_\w+)$")
+_CAPTURE_FRAME = regex(r"torch/cuda/graphs\.py\(\d+\): (__enter__|__exit__|capture_\w+)$")
 
 
 class HostCauses:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from ...base.arrays import I8, I32, I64, B, distinct, matches, of_names, take, where
 from ...base.columnar import Writer, load
+from ...base.regex import regex
 from ...base.units import plural
 from ...trace.model import HostKind, MemoryTable, Trace
 from ..call_tree.paths import call_paths, innermost
@@ -64,8 +64,8 @@ from .totals import joined, strays_between, with_totals
 NAME = "memory-4"
 MAKE = f"{__name__}:make_memory"
 _STEM = "memory"
-_WRAPPERS = re.compile(r"^(DataParallel|DistributedDataParallel)\.forward$")
-_ALLOCATOR = re.compile(
+_WRAPPERS = regex(r"^(DataParallel|DistributedDataParallel)\.forward$")
+_ALLOCATOR = regex(
     r"^(cuda|hip|musa)(Malloc|Free)(Async|Managed|Pitch)?(_v\d+)?$"
     r"|^(cuMem|hipMem)(Alloc|Free|Create|Map|Unmap|Release|AddressReserve)(Async)?(_v\d+)?$"
     r"|^(ur|pi)(USM\w*Alloc|USMFree)$|^aclrt(Malloc|Free)(Physical|Align32)?$"

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...base.arrays import I8, I32, I64, B, distinct_values, matches
 from ...base.intervals import Intervals
+from ...base.regex import regex
 from ...trace.model import DeviceKind, HostKind, Trace
 from ..call_tree.paths import innermost
 from ..host_activity import HostRole, Hosts
@@ -137,10 +138,10 @@ RULES: tuple[CategoryRule, ...] = (
     OF_MODULE, TOLD_BY_TORCH, OTHER_STACK,
 ) = range(len(RULES))  # fmt: skip
 
-_SHARDED = re.compile(r"^(FSDP::|fsdp::|FullyShardedDataParallel\.)")
-_SINGLE_OP = re.compile(r"::|Backward\d*$")
-_BACKWARD_FRAME = re.compile(r"torch/autograd/__init__\.py\(\d+\): backward$")
-_TO_DEVICE = re.compile(r"HtoD|HostToDevice|Host2Device", re.IGNORECASE)
+_SHARDED = regex(r"^(FSDP::|fsdp::|FullyShardedDataParallel\.)")
+_SINGLE_OP = regex(r"::|Backward\d*$")
+_BACKWARD_FRAME = regex(r"torch/autograd/__init__\.py\(\d+\): backward$")
+_TO_DEVICE = regex(r"HtoD|HostToDevice|Host2Device", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,7 +311,7 @@ def _next_start(hosts: Hosts, places: HostPlaces, after: I64) -> I64:
 
 
 # Optimizers that keep two values for each parameter.
-_TWO_STATES = re.compile(r"^Optimizer\.step#\w*(Adam|Lamb|LAMB)")
+_TWO_STATES = regex(r"^Optimizer\.step#\w*(Adam|Lamb|LAMB)")
 
 
 def states_per_parameter(trace: Trace) -> int:

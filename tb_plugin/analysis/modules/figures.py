@@ -6,7 +6,6 @@ blocks of a transformer; ``spread_of`` says how equal their times are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, median
 from ...base.group_sums import summed
+from ...base.regex import regex
 from ..call_tree.flame import FlameTree
 from ..call_tree.paths import innermost, sums_below
 from ..operators.groups import in_steps
@@ -22,7 +22,7 @@ from ..steps import LEAST_RATIO, SIGMAS, sigma_of
 from .model import NONE, ModuleColumns, ModuleTree, Outside, Phase
 
 Steps = tuple[int, ...] | None
-_DIGITS = re.compile(r"\d+")
+_DIGITS = regex(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

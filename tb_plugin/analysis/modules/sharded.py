@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B, of_names
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from .model import NONE
 
-_RANGE = re.compile(
+_RANGE = regex(
     r"^FSDP::(?P<what>\w+)(?: for (?P<target>.+?)| \((?P<name>.*?)\))?(?P<group> \[pg=\d+\])?$",
     re.DOTALL,
 )
-_BACKWARD = re.compile(r"^(?:root_)?(?:pre|post)_backward|^backward_prefetch")
+_BACKWARD = regex(r"^(?:root_)?(?:pre|post)_backward|^backward_prefetch")
 
 
 @lru_cache(maxsize=65536)

@@ -25,6 +25,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...base.arrays import I8, I32, I64, B, of_names
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
 from .model import NONE, ModuleTree, Phase
@@ -43,11 +44,11 @@ SOURCES: Mapping[str, str] = MappingProxyType(
 """Where the names of modules come from."""
 MOST_LEVELS = 64
 MODULE_PREFIX = "nn.Module: "
-_RANGE = re.compile(
+_RANGE = regex(
     r"^(?P<mark>\[module\]|\[pl\]\[module\])(?P<type>[^:]*)(?:: ?(?P<name>.*))?$", re.DOTALL
 )
-_PART = re.compile(r"(?:^|\.)(?P<name>[^.()]+)\((?P<type>[^()]*)\)::")
-_NUMBER = re.compile(r"_\d+$")
+_PART = regex(r"(?:^|\.)(?P<name>[^.()]+)\((?P<type>[^()]*)\)::")
+_NUMBER = regex(r"_\d+$")
 _NODE = "autograd::engine::evaluate_function: "
 _MARKS = {"ranges": 1, "lightning": 2}
 

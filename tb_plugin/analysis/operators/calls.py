@@ -6,7 +6,6 @@ call whose only child has its own name is one call with it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, B, Sparse, distinct, is_any, lookup, put, take, where
 from ...base.group_sums import group_sums, summed
+from ...base.regex import regex
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
 from ..call_tree.paths import NONE, call_paths, innermost, sums_below
@@ -111,8 +111,8 @@ KINDS = {
 }
 _NONE = -1
 _KIND_BITS = 3  # beside the code of a name: more texts than 2 to the power of 28 fit no memory
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_STEP = re.compile(r"ProfilerStep#\d+")
+_ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
+_STEP = regex(r"ProfilerStep#\d+")
 
 
 Add: TypeAlias = Callable[[str, NDArray[Any]], None]

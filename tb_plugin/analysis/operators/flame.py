@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 
 from ...base.arrays import I32
 from ...base.group_sums import summed
+from ...base.regex import regex
 from ..call_tree.flame import FlameTree, merged
 from .credit import REASONS
 from .groups import in_steps
@@ -18,7 +18,7 @@ KERNEL = len(CallKind)  # the kind of a box that is device activity
 UNATTRIBUTED = KERNEL + 1  # of a box that holds activity without a call
 KIND_NAMES = (*(kind.name.lower() for kind in CallKind), "kernel", "unattributed")
 
-_STEP = re.compile(r"ProfilerStep#\d+")
+_STEP = regex(r"ProfilerStep#\d+")
 _LABELS = (*REASONS, "ProfilerStep")
 
 

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, Sparse, distinct, distinct_values, take
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from .model import Stacks
 
-_PLACE = re.compile(r"(?P<file>[^<\n][^\n]*?)\((?P<line>\d{1,9})\): ", re.ASCII)
-_BETWEEN_WRITTEN = re.compile(r";|\n")
+_PLACE = regex(r"(?P<file>[^<\n][^\n]*?)\((?P<line>\d{1,9})\): ", re.ASCII)
+_BETWEEN_WRITTEN = regex(r";|\n")
 
 
 def frame_place(name: str) -> tuple[str, int]:

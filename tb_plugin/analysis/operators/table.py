@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, of_names
+from ...base.regex import regex
 from ..overview.utilization import ELIGIBLE_OPS
 from .groups import Grouped, group, in_steps, named, paired, unpaired
 from .model import CallKind, Calls, OperatorColumns
 from .stacks import frames_of, innermost_frames
 
-_STEP = re.compile(r"^ProfilerStep#\d+$")
+_STEP = regex(r"^ProfilerStep#\d+$")
 GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
 
 

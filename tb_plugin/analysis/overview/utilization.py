@@ -20,7 +20,6 @@ PyTorch's autocast lists; the rest are of libraries that came later.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, of_names
 from ...base.intervals import length_within, union
+from ...base.regex import regex
 from ...trace.model import DeviceClass, Trace
 from ..facts import DeviceFacts, Gauges
 from ..recording import no_launch_figure
@@ -256,10 +256,10 @@ PEAK_RATIO: dict[tuple[int, int], int] = {
 }
 DEFAULT_PEAK_RATIO = 8
 
-_PLAIN_FIRST = re.compile(PLAIN_FIRST)
-_USES = re.compile("|".join(USES))
-_PLAIN = re.compile("|".join(PLAIN))
-_BEGIN_USES, _BEGIN_PLAIN = re.compile(BEGIN_USES), re.compile(BEGIN_PLAIN)
+_PLAIN_FIRST = regex(PLAIN_FIRST)
+_USES = regex("|".join(USES))
+_PLAIN = regex("|".join(PLAIN))
+_BEGIN_USES, _BEGIN_PLAIN = regex(BEGIN_USES), regex(BEGIN_PLAIN)
 
 
 def matrix_use(kernel: str) -> MatrixUse:

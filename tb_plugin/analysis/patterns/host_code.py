@@ -41,6 +41,7 @@ from ...base.arrays import (
 )
 from ...base.group_sums import group_sums
 from ...base.intervals import EMPTY, Intervals, merge, subtract, union, union_where
+from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
 from ..host_activity import HostRole, Hosts
@@ -55,7 +56,7 @@ _ASKED: list[re.Pattern[str]] = []
 
 def of_code(pattern: str) -> re.Pattern[str]:
     """A pattern of names that ``HostCode.named`` looks for; all of them are looked for at once."""
-    _ASKED.append(re.compile(pattern))
+    _ASKED.append(regex(pattern))
     return _ASKED[-1]
 
 
@@ -69,12 +70,12 @@ _COLLECTS = of_code(r"^Python GC\b|^<built-in function collect>$")
 _ACQUIRES = of_code(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")
 _RELEASES = of_code(r"^<built-in method __exit__ of _?(thread|multiprocessing)\b")
 _DATA_PARALLEL = of_code(r"^DataParallel\.forward$")
-_COMPILE_ID = re.compile(r"compile_id=(\d+)/(\d+)")
+_COMPILE_ID = regex(r"compile_id=(\d+)/(\d+)")
 _REGION = of_code(r"^Torch-Compiled Region\b")
-_COMPILED = re.compile(r"^(Torch-Compiled Region\b|CompiledFunctionBackward$)")
+_COMPILED = regex(r"^(Torch-Compiled Region\b|CompiledFunctionBackward$)")
 _IN_GRAPH = of_code(r"^(## Call CompiledFxGraph|CompiledFunction$)")
 _RESUMES = of_code(r": torch_dynamo_resume_in_\w+$")
-_REPLAYS = re.compile(r"^(cuda|cu|hip)GraphLaunch")
+_REPLAYS = regex(r"^(cuda|cu|hip)GraphLaunch")
 LEAST_LAUNCHES = 20  # kernels of one call of a compiled function, that a graph would replay
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I64, cells, distinct_values, matches
 from ...base.group_sums import group_medians, group_sums
 from ...base.intervals import Intervals, intersect, length_within, subtract, union
+from ...base.regex import regex
 from ...trace.model import HostKind
 from ..counters.groups import group_figures, is_memory_bound, union_by_group
 from ..counters.samples import Series, real, series_of
@@ -42,9 +43,9 @@ LIMIT_RATIO, LIMIT_DEGREES = 0.97, 2.0  # of the highest power; below the highes
 WITNESSES = ("power", "temperature")  # counters that say why a clock falls
 COMPUTE_BOUND = ("gemm", "convolution", "attention", "moe")  # families that follow the clock
 
-_CONVERTS = re.compile(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
-_RECOMPUTES = re.compile(r"torch/utils/checkpoint\.py\(\d+\): (recompute_fn|unpack_hook)$")
-_SYNC_NORM = re.compile(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
+_CONVERTS = regex(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
+_RECOMPUTES = regex(r"torch/utils/checkpoint\.py\(\d+\): (recompute_fn|unpack_hook)$")
+_SYNC_NORM = regex(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
 _ELEMENT_BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Float": 4, "Int": 4,
                   "Double": 8, "Long": 8}  # fmt: skip
 

@@ -33,9 +33,9 @@ from ...base.arrays import (
 )
 from ...base.group_sums import sorted_by_code
 from ...base.intervals import EMPTY, Intervals, merge, union
+from ...base.regex import regex
 from ...trace.model import DeviceClass
 from ..host_activity import HostRole
-from ..memory.growth import after_warm_up, growth
 from .host_code import MOST_FRAMES, PRINTS, Found, HostCode, of_code
 
 HOST_MEMORY = 0  # c10's DeviceType
@@ -48,7 +48,7 @@ LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
 LEAST_UPDATES = 20  # ops in one call of an optimizer that works parameter by parameter
 
 _READS = of_code(r"^aten::(item|_local_scalar_dense|is_nonzero|equal|nonzero)$")
-_TAKES_APART = re.compile(r"torch/_tensor\.py\(\d+\): __iter__$|^aten::(unbind|split|chunk)$")
+_TAKES_APART = regex(r"torch/_tensor\.py\(\d+\): __iter__$|^aten::(unbind|split|chunk)$")
 _CONVERTS = of_code(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
 _COPY = of_code(r"^aten::copy_$")
 _OPTIMIZER = of_code(r"^Optimizer\.step#(\w+)\.step$")
@@ -58,8 +58,8 @@ _LOOP_FRAME = of_code(r": _single_tensor_\w+$")
 _BIASED = of_code(r"^aten::(conv[123]d|convolution)$")
 _BATCH_NORM = of_code(r"^aten::(batch_norm|_batch_norm_impl_index)$")
 _MAKES = of_code(r"^aten::(rand|randn|zeros|ones|full|arange|randint|normal_|uniform_|empty)$")
-_NO_SIZE = re.compile(r"^\[\s*\[\s*\]")
-_THREE = re.compile(r"^\[\[[\d,\s]+\],\s*\[[\d,\s]+\],\s*\[\d+\]")
+_NO_SIZE = regex(r"^\[\s*\[\s*\]")
+_THREE = regex(r"^\[\[[\d,\s]+\],\s*\[[\d,\s]+\],\s*\[\d+\]")
 
 
 def reads(code: HostCode) -> Iterator[Found]:
@@ -389,8 +389,12 @@ def all_ops(code: HostCode) -> Iterator[Found]:
 def leaks(code: HostCode) -> Iterator[Found]:
     """Memory that grows in every step: of the host, and of each device."""
     memory, windows = code.trace.memory, code.windows
+    if not len(memory):
+        return
+    from ..memory.growth import after_warm_up, growth  # of recordings with memory events
+
     chosen = np.array(after_warm_up(windows.excluded), np.int64)
-    if not len(memory) or len(chosen) < 2:
+    if len(chosen) < 2:
         return
     new = np.ones(len(memory), np.bool_)  # neighbours are mostly of one device
     new[1:] = np.diff(memory.device_type) != 0

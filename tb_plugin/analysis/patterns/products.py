@@ -39,6 +39,7 @@ from ...base.arrays import (
     stable_order,
 )
 from ...base.intervals import Intervals, union
+from ...base.regex import regex
 from ...trace.model import Device, DeviceClass, Trace
 from ..counters.samples import Series, series_of
 from ..operators.flops import flops_of
@@ -47,10 +48,10 @@ from .host_code import Found, HostCode
 
 LEAST_SQUARE = 64  # scores of attention
 
-_PRODUCTS = re.compile(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
-_SOFTMAX = re.compile(r"^aten::_softmax$")
-_BATCHED = re.compile(r"^aten::(bmm|baddbmm)$")
-_TF32 = re.compile(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
+_PRODUCTS = regex(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
+_SOFTMAX = regex(r"^aten::_softmax$")
+_BATCHED = regex(r"^aten::(bmm|baddbmm)$")
+_TF32 = regex(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ...base.regex import regex
 from ...base.units import duration, plural, share
 from ..facts import IDLE_CAUSES, CopySum, Idle, Partition
 from ..overview.findings import Evidence, Finding, Gain, Reference, SeenEvent, at_time
@@ -80,7 +81,7 @@ def _top(selection: Selection) -> HeldSum | None:
 
 def _blocks_in(calls: str = "", op: str = "") -> Fact:
     """True if one blocking call makes half of the idle time and its name, or its op's, matches."""
-    call_name, op_name = re.compile(calls), re.compile(op)
+    call_name, op_name = regex(calls), regex(op)
 
     def holds(selection: Selection) -> bool:
         top = _top(selection)

@@ -10,11 +10,11 @@ IN4: are copies in the way?
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from msgspec import structs
 
+from ...base.regex import regex
 from ...base.units import NBSP, duration, plural, share
 from ..overview.findings import Evidence, Finding, Reference
 from ..steps import HeldSum, Selection, step_parameter
@@ -222,7 +222,7 @@ LOADER = Rule(
 
 def _named(cause: str, call: str = "", op: str = "") -> Fact:
     """True if the call that holds most of a cause's time, or the op around it, has such a name."""
-    of_call, of_op = re.compile(call), re.compile(op)
+    of_call, of_op = regex(call), regex(op)
 
     def holds(selection: Selection) -> bool:
         held = selection.held_of(cause)

@@ -7,7 +7,6 @@ are included, because an arrow of the file may end outside.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import I32, I64
+from ...base.regex import regex
 from ...trace.build.categories import FIRST_DEPENDENCY
 from ...trace.model import Trace
 from ...trace.scan.json_values import NumberText, decode_strict, json_text
@@ -22,7 +22,7 @@ from .model import FlowKind, SliceFlows
 from .range.sums import Area, slices_in
 from .timeline import Opened
 
-_WHOLE = re.compile(rb'"ph"\s*:\s*"X"')
+_WHOLE = regex(rb'"ph"\s*:\s*"X"')
 _FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd", FlowKind.DEPENDENCY: "ac2g"}
 
 

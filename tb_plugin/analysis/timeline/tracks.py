@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from ...base.arrays import I32, I64, distinct, distinct_values
+from ...base.regex import regex
 from ...base.units import plural
 from ...trace.build.host import OVERHEAD_PID
 from ...trace.model import Device, DeviceClass, HostKind, RangeTable, Trace
@@ -142,9 +143,9 @@ def _has_recorder(trace: Trace, count: I64) -> bool:
     )
 
 
-_GENERIC_THREAD = re.compile(r"thread -?\d+( \((?P<program>.*)\))?$", re.IGNORECASE)
-_GENERIC_STREAM = re.compile(r"stream (\d+)$", re.IGNORECASE)
-_INTERPRETER = re.compile(r"(python[\d.]*|pt_main_thread)$")
+_GENERIC_THREAD = regex(r"thread -?\d+( \((?P<program>.*)\))?$", re.IGNORECASE)
+_GENERIC_STREAM = regex(r"stream (\d+)$", re.IGNORECASE)
+_INTERPRETER = regex(r"(python[\d.]*|pt_main_thread)$")
 _ORDER = ("annotations", "thread", "python", "stream", "syncs", "ranges")
 _OTHER = {"annotations": "Annotations", "syncs": "Waits", "ranges": "Ranges"}
 _WORK = {

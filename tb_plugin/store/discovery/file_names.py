@@ -26,15 +26,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...base.regex import regex
 from ...trace.io.folded import FOLDED
 
-_HANDLER = re.compile(
+_HANDLER = regex(
     r"(?P<worker>.+?)(?:\.(?P<stamp>\d+))?\.pt\.trace\.(?:json|pftrace)(?:\.gz)?", re.DOTALL
 )
-_SERVING = re.compile(
-    r"(?P<stamp>\d{9,}(?:\.\d+)?)-(?P<worker>(?:TP|DP|PP|EP|CP|SP)-\d+.*)", re.DOTALL
-)
-_STAMPED = re.compile(r"(?P<worker>.+?)\.(?P<stamp>\d{12,})", re.DOTALL)
+_SERVING = regex(r"(?P<stamp>\d{9,}(?:\.\d+)?)-(?P<worker>(?:TP|DP|PP|EP|CP|SP)-\d+.*)", re.DOTALL)
+_STAMPED = regex(r"(?P<worker>.+?)\.(?P<stamp>\d{12,})", re.DOTALL)
 _PICKLES = (".pickle", ".pkl")
 _PERFETTO = (".pftrace", ".perfetto-trace")
 _SUFFIXES = (
@@ -45,9 +44,9 @@ _INNER_OF_GZ = (
     "pkl",
 )  # fmt: skip
 _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart", ".incomplete")
-_RANK = re.compile(r"(?:^|[^a-z])rank[-_ .]?(\d{1,7})(?!\d)", re.IGNORECASE)
-_WORKER = re.compile(r"(?:^|[^a-z])worker[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
-_AXIS = re.compile(r"(?:^|[-_])(?:tp|dp|pp|ep|cp|sp)[-_]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK = regex(r"(?:^|[^a-z])rank[-_ .]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_WORKER = regex(r"(?:^|[^a-z])worker[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_AXIS = regex(r"(?:^|[-_])(?:tp|dp|pp|ep|cp|sp)[-_]?(\d{1,6})(?!\d)", re.IGNORECASE)
 
 # Seconds, milliseconds, microseconds and nanoseconds of an epoch stamp, told by the year they give.
 _YEAR_NS = 31_556_952 * 10**9

@@ -29,6 +29,7 @@ from ...base.arrays import (
     where,
 )
 from ...base.machine import each
+from ...base.regex import regex
 from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
 from .categories import DEVICE_LABELS, EventRole
@@ -47,7 +48,7 @@ _KINDS = {
 WITHOUT = ("correlation", "device", "stream")
 """Args of device work that are columns of their own."""
 
-_COUNTERS = re.compile(rf"({'|'.join(DEVICE_LABELS)})[\s:_-]*(\d{{1,9}}) Counters$", re.IGNORECASE)
+_COUNTERS = regex(rf"({'|'.join(DEVICE_LABELS)})[\s:_-]*(\d{{1,9}}) Counters$", re.IGNORECASE)
 # CUPTI's numbers, where an exporter writes one in place of the word.
 _COPY_KINDS = {"9": "HtoH"}
 _MEMORY_KINDS = {
@@ -59,7 +60,7 @@ _MEMORY_KINDS = {
     "6": "Device Static",
     "7": "Managed Static",
 }
-_COPY_KIND = re.compile(r"[HDAP]to[HDAP]$")
+_COPY_KIND = regex(r"[HDAP]to[HDAP]$")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, cells, distinct, has_cell, is_any, pairs_of, seen, take, where
+from ...base.regex import regex
 from ..model import Device, StreamTable
 from ..raw import RawTrace, Texts
 from .categories import is_graph_node
@@ -25,13 +26,13 @@ from .route import Rows
 
 # Vendor by the name of the device, then by what else the file mentions; first match wins.
 _VENDOR_NAMES = (
-    (re.compile(r"\bAMD\b|Radeon|Instinct|\bgfx\d|\bMI\d{3}", re.IGNORECASE), "AMD"),
+    (regex(r"\bAMD\b|Radeon|Instinct|\bgfx\d|\bMI\d{3}", re.IGNORECASE), "AMD"),
     (
-        re.compile(r"NVIDIA|Tesla|Quadro|GeForce|\b[AVHB]\d{2,3}\b|\bGP100\b|\bT4\b|\bL40?S?\b"),
+        regex(r"NVIDIA|Tesla|Quadro|GeForce|\b[AVHB]\d{2,3}\b|\bGP100\b|\bT4\b|\bL40?S?\b"),
         "NVIDIA",
     ),
-    (re.compile(r"Intel|\bXe\b|Gaudi|Habana", re.IGNORECASE), "Intel"),
-    (re.compile(r"Ascend", re.IGNORECASE), "Ascend"),
+    (regex(r"Intel|\bXe\b|Gaudi|Habana", re.IGNORECASE), "Intel"),
+    (regex(r"Ascend", re.IGNORECASE), "Ascend"),
 )
 _VENDOR_TYPES = {"XPU": "Intel", "HPU": "Intel", "MTIA": "Meta", "NPU": "Ascend"}
 _VENDOR_KEYS = (
@@ -248,11 +249,11 @@ def _natural(text: str) -> tuple[int, int, str]:
     return (0, int(text), text) if re.fullmatch(r"\d{1,18}", text) else (1, 0, text)
 
 
-_NUMBER = re.compile(r"(?:stream[\s:]*)?(\d{1,18})$", re.IGNORECASE)
+_NUMBER = regex(r"(?:stream[\s:]*)?(\d{1,18})$", re.IGNORECASE)
 # Waits for a whole device are written with this tid.
 _NO_STREAM = "-1"
 # Names that a recorder gives to the lane of such waits, though a stream may have its number.
-_NOT_A_STREAM = re.compile(r"stream -\d+$", re.IGNORECASE)
+_NOT_A_STREAM = regex(r"stream -\d+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import I64, cells, chunks, distinct, is_any
+from ...base.regex import regex
 from ..model import Recording
 from ..perfetto.source import ORIGIN
 from ..raw import META, MISSING, RANGED, RawEvents, RawTrace, Texts
@@ -66,8 +67,8 @@ def take_census(events: RawEvents, texts: Texts) -> Census:
     return Census(kind % _PHASES, used[kind // _PHASES].astype(np.int64), table[kind])
 
 
-_GENERIC_THREAD = re.compile(r"thread -?\d+( \((.*)\))?$", re.IGNORECASE)
-_LABEL = re.compile(rf"({'|'.join(DEVICE_LABELS)})(?:[\s:_-]*(\d+))?$", re.IGNORECASE)
+_GENERIC_THREAD = regex(r"thread -?\d+( \((.*)\))?$", re.IGNORECASE)
+_LABEL = regex(rf"({'|'.join(DEVICE_LABELS)})(?:[\s:_-]*(\d+))?$", re.IGNORECASE)
 _LABELS = {label.casefold(): kind for label, kind in DEVICE_LABELS.items()}
 
 

@@ -10,7 +10,6 @@ the carve-out for shared memory are not in a trace; so the figure is an upper bo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, Sparse, dense
+from ...base.regex import regex
 from ..raw import Texts
 
 WARP = 32
@@ -41,7 +41,7 @@ _BLOCKS: Mapping[tuple[int, int], int] = {
 }
 _BLOCKS_OF_MAJOR: Mapping[int, int] = {5: 32, 6: 32, 12: 24}
 _COLUMNS = ("blocks_per_sm", "warps_per_sm", "occupancy")
-_LENGTH = re.compile(r"\d+")
+_LENGTH = regex(r"\d+")
 _MOST = 1 << 40  # blocks or threads of a launch; beyond, the text is no launch
 
 

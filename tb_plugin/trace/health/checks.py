@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.arrays import distinct_values, is_among, seen, take, where
 from ...base.intervals import union
+from ...base.regex import regex
 from ..build.categories import is_graph_node, is_known
 from ..build.devices import Devices
 from ..build.host import Host
@@ -355,10 +356,10 @@ def _launch_calls(evidence: HealthInputs) -> int:
 _ASKED = (
     (
         "left_out_kernels",
-        re.compile(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch)"),
+        regex(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch)"),
         DeviceKind.KERNEL,
     ),
-    ("left_out_copies", re.compile(r"(cuda|cu|hip)Memcpy"), DeviceKind.MEMCPY),
+    ("left_out_copies", regex(r"(cuda|cu|hip)Memcpy"), DeviceKind.MEMCPY),
 )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from ...base.regex import regex
+
 EVERYTHING = (
     "overview",
     "operators",
@@ -44,7 +46,7 @@ class NoteKind(Struct, frozen=True):
 _VERBS = {"have": "has", "are": "is", "were": "was", "start": "starts", "end": "ends",
           "last": "lasts", "outlive": "outlives", "name": "names", "lack": "lacks",
           "belong": "belongs", "say": "says"}  # fmt: skip
-_ONE = re.compile(r"^((?:.* )?1) (\w+?)s\b(?: (\w+))?(.*)$")
+_ONE = regex(r"^((?:.* )?1) (\w+?)s\b(?: (\w+))?(.*)$")
 
 
 def one_of(text: str) -> str:

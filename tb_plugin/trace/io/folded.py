@@ -11,19 +11,19 @@ So totals by frame and the flame graph are those of the file; positions in time 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
 from ...base.errors import NotFoundError, TraceFormatError
+from ...base.regex import regex
 
 MOST_BYTES = 64 << 20
 MOST_LINE = 1 << 20
 MOST_FRAMES = 1_000_000
 """Most frames of the resulting trace, about a gigabyte of memory."""
-_LINE = re.compile(r"(?P<frames>.*\S)\s+(?P<value>\d+(?:\.\d+)?)")
+_LINE = regex(r"(?P<frames>.*\S)\s+(?P<value>\d+(?:\.\d+)?)")
 PID = "folded stacks"
 FOLDED = (".stacks", ".folded", ".collapsed")
 """Suffixes of files of folded stacks."""

@@ -27,6 +27,7 @@ from isal import igzip_lib, isal_zlib
 
 from ...base import machine
 from ...base.native import call
+from ...base.regex import regex
 from ..raw import NO_POINTS, FaultLog, SeekIndex
 
 # --- layers of bytes ------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ TOGETHER_BYTES = 1024 * 1024  # of members that are inflated side by side
 TOGETHER_TEXT = 16 * 1024 * 1024  # of theirs, for each thread
 _TEXT_FIELD = 4096
 # A header as compressors write it: no reserved flag, a level and a system that there are.
-_HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
+_HEADER = regex(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
 
 
 class InflateObserver:

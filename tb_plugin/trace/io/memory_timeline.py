@@ -19,18 +19,13 @@ import numpy as np
 from ...base.errors import TraceFormatError
 from ..memory_model import MemoryTimeline
 from ..raw import FaultLog, OnProgress, Progress
-from .source import TIMELINE, Text
+from .source import Text
 
 CATEGORIES = 8
 """Parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown."""
 MOST_BYTES = 256 << 20
 _CREATE, _DESTROY, _CHANGE = 2, 4, 3
 _BEFORE = -1
-
-
-def is_timeline(head: bytes) -> bool:
-    """Whether a text begins as an exported memory timeline does."""
-    return bool(TIMELINE.match(head))
 
 
 def read_timeline(path: Path, on_progress: OnProgress | None = None) -> MemoryTimeline:

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from ...base.errors import NotFoundError, TraceFormatError
+from ...base.regex import regex
 from ..perfetto.source import SNIFFED, PerfettoText, is_perfetto
 from ..raw import FaultLog, SeekIndex
 from .ahead import Ahead
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
 SNIFF_BYTES = 64 * 1024
 
 _RECORD = "Record one with torch.profiler.profile(...) and export_chrome_trace()."
-_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*(?:\{|\])")
-_EVENT = re.compile(rb'\{[ \t]*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"[ \t]*:')
-_PHASE = re.compile(rb'"ph"\s*:\s*"')
-_TRACE_KEY = re.compile(
+_ARRAY_OF_OBJECTS = regex(rb"\[\s*(?:\{|\])")
+_EVENT = regex(rb'\{[ \t]*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"[ \t]*:')
+_PHASE = regex(rb'"ph"\s*:\s*"')
+_TRACE_KEY = regex(
     rb'"(?:traceEvents|schemaVersion|deviceProperties|displayTimeUnit|baseTimeNanoseconds|traceName'
     rb'|distributedInfo|trace_id|record_shapes|with_stack|profile_memory)"\s*:'
 )
@@ -61,15 +62,15 @@ class _Other:
 
 
 def _other(kind: str, pattern: bytes, message: str, hint: str) -> _Other:
-    return _Other(kind, re.compile(pattern, re.DOTALL), message, hint)
+    return _Other(kind, regex(pattern, re.DOTALL), message, hint)
 
 
-PYTHON_REPR = re.compile(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
+PYTHON_REPR = regex(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
 """Beginning of ``repr()`` of a dict, or of a list of dicts."""
 
-PICKLE = re.compile(rb"\x80[\x02-\x05]", re.DOTALL)
-_SNAPSHOT_KEY = re.compile(rb"(?:segments|device_traces|host_segments|host_traces)")
-TIMELINE = re.compile(
+PICKLE = regex(rb"\x80[\x02-\x05]", re.DOTALL)
+_SNAPSHOT_KEY = regex(rb"(?:segments|device_traces|host_segments|host_traces)")
+TIMELINE = regex(
     rb"\s*\[\s*\[\s*(?:\d{9,}\s*,|-?\d+\s*,\s*[1-4]\s*,\s*-?\d+\s*,\s*\d+\s*\])", re.DOTALL
 )
 """Beginning of an exported memory timeline, of sums or of single changes."""

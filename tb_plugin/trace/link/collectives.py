@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, cells, is_any, lookup, take, where
+from ...base.regex import regex
 from ..build.device import Activity
 from ..build.host import Host
 from ..model import CollectiveTable, DeviceClass, DeviceKind, HostKind
@@ -48,7 +49,7 @@ class NameRule:
 
 
 def _rule(pattern: str, klass: DeviceClass, why: str) -> NameRule:
-    return NameRule(re.compile(pattern, re.IGNORECASE), klass, why)
+    return NameRule(regex(pattern, re.IGNORECASE), klass, why)
 
 
 NAME_RULES: tuple[NameRule, ...] = (
@@ -85,14 +86,14 @@ _WORDS = (
     "node",
 )  # fmt: skip
 
-COLLECTIVE_OPS = re.compile(
+COLLECTIVE_OPS = regex(
     r"record_param_comms$|c10d::|_?c10d_functional|(nccl|gloo|xccl|hccl|ucc|mpi):"
     r"|symm_mem::|.*(all_reduce|allreduce|all_gather|allgather|reduce_scatter|all_to_all|alltoall)",
     re.IGNORECASE,
 )
-RANGES = re.compile(r"(nccl|gloo|xccl|hccl|ucc|mpi):", re.IGNORECASE)
+RANGES = regex(r"(nccl|gloo|xccl|hccl|ucc|mpi):", re.IGNORECASE)
 # Work that collectives' wrappers do beside the exchange.
-HELPER_KERNELS = re.compile(
+HELPER_KERNELS = regex(
     r"at::native|at_cuda_detail|cub::|hipcub|rocprim|thrust::|elementwise|multi_tensor_apply"
     r"|CatArray|copy|memset|memcpy|fill|index|gather_kernel|scatter_kernel|split_with_sizes|chunk_cat"
     r"|reduce_kernel|triton_|gemm|cutlass|cublas",
@@ -170,7 +171,7 @@ def _left_open(host: Host, is_collective: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 PARAMETERS = "record_param_comms"
-_BACKEND = re.compile(r"(?:nccl|gloo|xccl|hccl|ucc|mpi|rccl|eccl):(\S+)")
+_BACKEND = regex(r"(?:nccl|gloo|xccl|hccl|ucc|mpi|rccl|eccl):(\S+)")
 # Bookkeeping that is written like a collective.
 _NOT_CALLS = frozenset({"wait", "init", "end"})
 

@@ -8,17 +8,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...base.arrays import I32, I64, chunks, distinct_values, is_any, last_end, median, take, where
+from ...base.regex import regex
 from ..build.host import Host
 from ..model import HostKind, StepTable
 from ..raw import Texts
 
-PROFILER_STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
+PROFILER_STEP = regex(r"ProfilerStep\s*#\s*(\d{1,18})$")
 
 # Annotations that repeat within a step, or are one part of it.
 _NOT_STEPS = (
@@ -35,7 +35,7 @@ _NOT_STEPS = (
     "[module]",
     "[pl][module]",
 )
-_VARIABLE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\d+")
+_VARIABLE = regex(r"\([^()]*\)|\[[^\[\]]*\]|\d+")
 MIN_STEPS = 3
 MIN_COVERAGE = 0.5
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...base.regex import regex
 from .slices import wrapped
 from .wire import BadPacket, Bytes, Message, text_at
 
@@ -23,7 +23,7 @@ _ESCAPES = {
 }
 _SAFE_DIGITS = 15
 """Of as many digits, no two texts read as one number."""
-_EXPONENT = re.compile(r"e\+?(-?)0*")
+_EXPONENT = regex(r"e\+?(-?)0*")
 
 
 def quoted(text: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from ...base.regex import regex
 from .packets import Event, Kind, Packets, Sequence
 from .slices import GroupPairs, SlicePairs, StackPairs, wrapped
 from .wire import BadPacket, Frames, Loss
 
-_LANE = re.compile(r"\[(\d{1,9})\] (.*)", re.DOTALL | re.ASCII)
+_LANE = regex(r"\[(\d{1,9})\] (.*)", re.DOTALL | re.ASCII)
 
 
 class Notes:

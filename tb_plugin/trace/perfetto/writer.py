@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...base.regex import regex
 from ..raw import INT_ARGS
 from .json_values import MOST_DEPTH, argument, decimal, double_at, quoted, us
 from .packets import (
@@ -74,10 +75,10 @@ _MORE_INTS = (
 INT_EXTRAS = tuple(dict.fromkeys((*INT_ARGS, *_MORE_INTS)))
 """Arguments of a device's work that files of torch hold as texts, and that are integers."""
 _INTS = frozenset(INT_EXTRAS)
-_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+_INTEGER = regex(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 _MASKED = 0x7FFFFFFF
-_NEGATIVE_THREAD = re.compile(r"thread -(\d{1,18})", re.ASCII)
-_GPU = re.compile(r"GPU \d{1,9}", re.ASCII)
+_NEGATIVE_THREAD = regex(r"thread -(\d{1,18})", re.ASCII)
+_GPU = regex(r"GPU \d{1,9}", re.ASCII)
 
 
 class RowWriter:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import TraceFormatError
+from ...base.regex import regex
 from ..io.source import Text
 from ..raw import FaultLog
 from .unpickle import unpickle
@@ -293,7 +294,7 @@ def _dims(size: object) -> str:
     return "[" + ", ".join(str(_int(n, 0)) for n in members) + "]"
 
 
-_OTHERS = re.compile(r"(?:^|[\\/])(?:torch|site-packages|dist-packages|lib/python[\d.]+)[\\/]|^<")
+_OTHERS = regex(r"(?:^|[\\/])(?:torch|site-packages|dist-packages|lib/python[\d.]+)[\\/]|^<")
 
 
 def _place(frame: dict[Any, Any]) -> _Place:
@@ -478,7 +479,7 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-_TRACE = re.compile(r"\.(?:pt\.trace\.json|trace\.json|pt)(?:\.gz)?$|trace.*\.json(?:\.gz)?$")
+_TRACE = regex(r"\.(?:pt\.trace\.json|trace\.json|pt)(?:\.gz)?$|trace.*\.json(?:\.gz)?$")
 MOST_FILES = 100_000
 
 

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...base.errors import TraceFormatError
+from ...base.regex import regex
 from ..raw import shorten
 from .pickle_bytes import (
     F8,
@@ -418,7 +419,7 @@ class _Machine(PickleBytes):
         raise PickleDamageError(self.where(f"no instruction has the code {code}"))
 
 
-_RUN = re.compile(rb"(?:j.{4}){1,4096}", re.DOTALL)
+_RUN = regex(rb"(?:j.{4}){1,4096}", re.DOTALL)
 _RUN_ITEM = np.dtype([("code", "u1"), ("index", "<u4")])
 Instruction: TypeAlias = Callable[[_Machine], None]
 

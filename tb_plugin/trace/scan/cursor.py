@@ -11,13 +11,13 @@ from __future__ import annotations
 import enum
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ...base.errors import TraceFormatError
+from ...base.regex import regex
 from ...base.units import parse_size, size
 from ..raw import FaultLog
 
@@ -172,8 +172,8 @@ class Effort:
         return max(0, self.FREE_BYTES + self.PER_BYTE * place - self.wasted)
 
 
-BLANK = re.compile(rb"[ \t\r\n]*")
-_GAP = re.compile(r"[ \t\r\n,]*")
+BLANK = regex(rb"[ \t\r\n]*")
+_GAP = regex(r"[ \t\r\n,]*")
 
 # Longest token that an error may point into the middle of: a pair of \uXXXX, -Infinity.
 _TOKEN = 16

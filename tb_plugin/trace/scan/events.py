@@ -11,10 +11,10 @@ remembered for the next one, and futile searches for the end of a value are boun
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from ...base.regex import regex
 from ..raw import FaultLog
 from .cursor import Effort, Lookahead, Probe, ScanLimits, TextWindow, probe
 from .json_values import Json, decode_strict, shown
@@ -22,15 +22,15 @@ from .repair import MAX_BYTES, Unrepairable, repair
 
 # How an event begins, and which keys follow the array: how to find one's way behind damage. Bounds
 # keep a match shorter than _OVERLAP.
-_EVENT = re.compile(rb'\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:')
-_ARRAY_END = re.compile(
+_EVENT = regex(rb'\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:')
+_ARRAY_END = regex(
     rb'\]\s{0,200},\s{0,200}"(?:schemaVersion|deviceProperties|traceName|displayTimeUnit'
     rb"|baseTimeNanoseconds|distributedInfo|trace_id|record_shapes|with_stack|profile_memory"
     rb"|with_flops|with_modules|host_name|otherData|metadata|systemTraceEvents|stackFrames|samples"
     rb'|INFO|WARNING|ERROR|\w{1,60}_version)"\s{0,200}:'
 )
 _OVERLAP = 1024
-_COMMAS = re.compile(rb"[, \t\r\n]*")
+_COMMAS = regex(rb"[, \t\r\n]*")
 _BLANKS = b" \t\r\n"
 
 _TAIL = 64 * 1024
@@ -365,7 +365,7 @@ class _Batch:
 
 # --- blocks of sound events -----------------------------------------------------------------------
 
-_CUT = re.compile(rb"\}(?=[ \t\r\n]*,[ \t\r\n]*\{)")
+_CUT = regex(rb"\}(?=[ \t\r\n]*,[ \t\r\n]*\{)")
 _SMALL = 64 * 1024
 _FEW, _MANY = 16, 4096
 

@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, TypeAlias
 
+from ...base.regex import regex
 from ..raw import FLOAT_ARGS, INT_ARGS, MISSING, NO_DUR, TEXT_ARGS
 
 MAX_NS = 2**63 - 1
-_PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,3}))?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
+_PLAIN = regex(r"(-?)(\d{1,18})(?:\.(\d{1,3}))?", re.ASCII)
+_NUMBER = regex(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _MAX_DIGITS = 1000
 _WIDE = Context(prec=2 * _MAX_DIGITS)
 
@@ -167,9 +168,9 @@ def shown(value: Json) -> str:
         return "a value nested too deep"
 
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = regex(rb"\\u[dD][89a-fA-F]")
 # Every escape but those that name half a surrogate pair.
-_ESCAPE = re.compile(
+_ESCAPE = regex(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])|[^u])",
     re.DOTALL,
 )

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 
+from ...base.regex import regex
 from .json_values import Json, NumberText, decode_lenient, int_or_text
 
 MAX_DEPTH = 64
@@ -17,15 +18,15 @@ MAX_QUOTES = 200
 MAX_BYTES = 1024 * 1024
 """Larger damage is not repaired: that would take long."""
 
-_BLANK = re.compile(r"[ \t\r\n]*")
-_LINE_COMMENT = re.compile(r"//[^\n]*")
-_PLAIN_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_BLANK = regex(r"[ \t\r\n]*")
+_LINE_COMMENT = regex(r"//[^\n]*")
+_PLAIN_STRING = regex(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 # The same, or one that the end of the text cuts off: so none is looked at twice.
-_ANY_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)', re.DOTALL)
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
-_ODD_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
-_WORD = re.compile(r"[^\s,\[\]{}\":]+", re.ASCII)
-_OPEN_KEY = re.compile(r'[^"\\:,{}\[\]\s]+"(?=\s*:)', re.ASCII)
+_ANY_STRING = regex(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)', re.DOTALL)
+_NUMBER = regex(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
+_ODD_NUMBER = regex(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
+_WORD = regex(r"[^\s,\[\]{}\":]+", re.ASCII)
+_OPEN_KEY = regex(r'[^"\\:,{}\[\]\s]+"(?=\s*:)', re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 
 # What follows the quote that ends a text: in an object the next member, or the end of the object
@@ -33,15 +34,13 @@ _WORDS = {"true": True, "false": False, "null": None}
 # at every quote.
 _GAP = r"\s{0,400}(?:(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s{0,400}){0,4}"
 _NEXT_KEY = rf'"?(?:[^"\\\n]|\\.){{0,200}}"{_GAP}:'
-_AFTER_KEY = re.compile(_GAP + ":", re.ASCII)
-_AFTER_MEMBER = re.compile(
-    rf"{_GAP}(?:,{_GAP}(?:,|{_NEXT_KEY}|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)", re.ASCII
-)
-_AFTER_ITEM = re.compile(_GAP + r"(?:,|\]|$)", re.ASCII)
+_AFTER_KEY = regex(_GAP + ":", re.ASCII)
+_AFTER_MEMBER = regex(rf"{_GAP}(?:,{_GAP}(?:,|{_NEXT_KEY}|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)", re.ASCII)
+_AFTER_ITEM = regex(_GAP + r"(?:,|\]|$)", re.ASCII)
 
-_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt])|())', re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPE = regex(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt])|())', re.DOTALL)
+_CONTROL = regex(r"[\x00-\x1f]")
+_SURROGATE = regex(r"[\ud800-\udfff]")
 _SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 

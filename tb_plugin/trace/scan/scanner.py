@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +19,7 @@ from contextlib import suppress
 from ...base.errors import TraceFormatError
 from ...base.machine import thread_count
 from ...base.native import native
+from ...base.regex import regex
 from ..build.times import on_one_axis
 from ..io.source import SNIFF_BYTES, Source, TextAhead, looks_like_trace, python_repr, root_of
 from ..raw import FaultLog, OnProgress, Progress, RawTrace, shorten
@@ -31,16 +31,16 @@ from .native import NativeColumns, NativePanic, NativeSink
 from .repair import MAX_BYTES, Unrepairable, repair_front
 from .sinks import ColumnsSink
 
-_NEXT_KEY = re.compile(rb'(?:,|(?=\n))\s{0,200}"[^"\\\n]{1,200}"\s{0,200}:')
-_END_OF_ROOT = re.compile(rb"\}\s*\Z")
+_NEXT_KEY = regex(rb'(?:,|(?=\n))\s{0,200}"[^"\\\n]{1,200}"\s{0,200}:')
+_END_OF_ROOT = regex(rb"\}\s*\Z")
 _OVERLAP = 1024  # More than a match of it may have.
-_DOCUMENT = re.compile(
+_DOCUMENT = regex(
     rb'\{\s{0,200}"(?:traceEvents|schemaVersion|deviceProperties|displayTimeUnit|traceName'
     rb'|baseTimeNanoseconds|distributedInfo|trace_id)"\s{0,200}:'
     rb'|\[\s{0,200}\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:'
 )
-_EVENT = re.compile(rb'\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:')
-_REPR = re.compile(rb"\s{0,200}\{\s{0,200}'")
+_EVENT = regex(rb'\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:')
+_REPR = regex(rb"\s{0,200}\{\s{0,200}'")
 _BASE = "baseTimeNanoseconds"
 _FIRST = 16 * 1024
 MAX_REPAIRS = 1000  # of top-level values; no writer damages more, and each try takes time
@@ -362,8 +362,8 @@ def _is_execution_trace(metadata: dict[str, Json]) -> bool:
     )
 
 
-_BREAK = re.compile(rb"(?<=\})([ \t\r]*)\n(?=[ \t\r\n]*\{)")
-_OPEN_END = re.compile(rb"\}[ \t\r\n]*\Z")
+_BREAK = regex(rb"(?<=\})([ \t\r]*)\n(?=[ \t\r\n]*\{)")
+_OPEN_END = regex(rb"\}[ \t\r\n]*\Z")
 _TAIL = 4096  # Who writes more blanks between two lines gets along without the comma.
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
+from ...base.regex import regex
 from ..raw import FaultLog
 from .column_builder import BlockPlaces, Columns, KnownPlaces
 from .cursor import ScanLimits
@@ -15,7 +15,7 @@ from .json_values import Json, decode_strict
 from .reference import add_by_reference
 from .typed import OddBlock, TypedBlocks
 
-_AT = re.compile(r"\(byte (\d+)\)")
+_AT = regex(r"\(byte (\d+)\)")
 
 
 class ColumnsSink:

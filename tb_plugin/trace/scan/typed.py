@@ -25,6 +25,7 @@ import numpy as np
 from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
+from ...base.regex import regex
 from ..raw import (
     COUNTER_ARGS,
     FLOAT_ARGS,
@@ -54,7 +55,7 @@ from .json_values import (
 # --- columns of one block -------------------------------------------------------------------------
 
 _NUMBER_BYTES = b"0123456789.-\n"
-_QUOTED = re.compile(rb'(?:"?-?\d{1,18}(?:\.\d{1,3})?"?\n|\n)*')  # Ascend writes ts as strings.
+_QUOTED = regex(rb'(?:"?-?\d{1,18}(?:\.\d{1,3})?"?\n|\n)*')  # Ascend writes ts as strings.
 _SCALE = np.array([1000, 100, 10, 1], np.int64)  # by the number of decimals
 _LIMIT = np.array([9 * 10**15, 9 * 10**16, 9 * 10**17, 9 * 10**18], np.int64)  # within int64 ns
 
@@ -114,12 +115,12 @@ _TYPES: dict[str, Any] = {
     IGNORED: Raw,
 }
 _DICTS = msgspec.json.Decoder(list[dict[str, Raw]])
-_NO_FIELD = re.compile(r'[\x00-\x1f"\\]')  # msgspec has no field of such a name
+_NO_FIELD = regex(r'[\x00-\x1f"\\]')  # msgspec has no field of such a name
 
 _FITS = {
-    INT: re.compile(rb"-?\d+|null"),
-    FLOAT: re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|null"),
-    TEXT: re.compile(rb'".*|null', re.DOTALL),
+    INT: regex(rb"-?\d+|null"),
+    FLOAT: regex(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|null"),
+    TEXT: regex(rb'".*|null', re.DOTALL),
 }
 
 

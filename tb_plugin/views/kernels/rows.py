@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -22,6 +21,7 @@ from ...analysis.operators.kernels import (
 from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import ELIGIBLE_OPS
 from ...base.errors import QueryError
+from ...base.regex import regex
 from ...trace.model import Link
 from ..shared import SlowCall, key_named, known, no_such_row, steps_of
 from ..view import Subject
@@ -49,8 +49,8 @@ SORTS = (
 )
 MOST = 100
 MOST_CALLS = 20
-_FUSED = re.compile(r"triton_(?:poi|red|per|for|unk|mix|tem)_fused_(.+?)_?\d*$")
-_COPY = re.compile(r"Memcpy (\w)to(\w)\s*(?:\((\w+) -> (\w+)\))?")
+_FUSED = regex(r"triton_(?:poi|red|per|for|unk|mix|tem)_fused_(.+?)_?\d*$")
+_COPY = regex(r"Memcpy (\w)to(\w)\s*(?:\((\w+) -> (\w+)\))?")
 _BARE_COPY = "Memcpy"
 NO_DIRECTION = "direction not recorded"
 _SIDE = {"H": "host", "D": "device", "P": "peer device", "A": "array"}

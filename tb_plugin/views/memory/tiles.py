@@ -22,7 +22,6 @@ All numbers are little-endian; header and directory are laid out as in ``views/t
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any
 
@@ -40,6 +39,7 @@ from ...analysis.memory.address_map import (
 from ...analysis.memory.artifact import NO_ADDRESSES
 from ...analysis.memory.model import MemoryColumns
 from ...base.errors import QueryError
+from ...base.regex import regex
 from ..view import Subject
 from . import contract as answers
 from .rows import device_of
@@ -56,7 +56,7 @@ WITH_SEGMENTS = (
     "Shaded: reserved and free. A request is served by one free piece of its own pool, or not at"
     " all: what lies in smaller pieces is of no use to it."
 )
-_TILE = re.compile(r"(\d{1,15})\.(\d{1,15})")
+_TILE = regex(r"(\d{1,15})\.(\d{1,15})")
 HEADER = np.dtype(
     {
         "names": ["magic", "version", "kind", "entries", "took_us"],

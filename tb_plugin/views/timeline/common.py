@@ -7,7 +7,6 @@ mapped columns per layout.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from ...analysis.facts import Facts
@@ -20,12 +19,13 @@ from ...analysis.timeline.model import (
 )
 from ...analysis.timeline.timeline import Opened, layout_for
 from ...base.errors import NotFoundError, QueryError
+from ...base.regex import regex
 from ..view import Subject
 from .contract import LayoutName, SliceRef
 
 MOST_TILES, MOST_BLOCKS = 16, 64
-_ITEM = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
-_BLOCK = re.compile(r"(\d{1,9})\.(\d{1,9})")
+_ITEM = regex(r"(\d{1,18})(?:-(\d{1,18}))?")
+_BLOCK = regex(r"(\d{1,9})\.(\d{1,9})")
 
 
 def numbers(text: str, name: str, most: int) -> list[int]:

@@ -28,6 +28,7 @@ from ...analysis.timeline.model import (
 )
 from ...analysis.timeline.range.sums import Area
 from ...analysis.timeline.timeline import TIMELINE
+from ...base.regex import regex
 from ...trace.event_text import event_texts
 from ..shared import Column, Flame, Table, as_structs, table_from
 from ..view import Part, Subject, View
@@ -246,7 +247,7 @@ def _kinds_table(answer: TimelineManifest) -> Table:
     return Table("Slices and arrows", columns, rows)
 
 
-_SUFFIX = re.compile(r"(\.pt)?(\.trace)?\.json(\.gz)?$", re.IGNORECASE)
+_SUFFIX = regex(r"(\.pt)?(\.trace)?\.json(\.gz)?$", re.IGNORECASE)
 _PIECE_BYTES = 64 << 10
 _GZIP = 31  # for zlib: with header and trailer
 

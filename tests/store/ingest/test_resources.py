@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base import machine
-from kinetoscope.base.lru import LruCache
 from kinetoscope.base.native import Native
 from kinetoscope.store.cache import memory
+from kinetoscope.store.cache.memory import LruCache
 from kinetoscope.store.ingest import resources
 from kinetoscope.store.ingest.pool import PoolLimits
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import I32, of_names
+from ....base.regex import regex
 from ....trace.model import DeviceClass, HostKind, Trace
 from ..model import MOST_RANKS, POINT_TO_POINT, RankGroup
 
@@ -46,10 +47,10 @@ KINDS: tuple[tuple[str, str], ...] = (
 )
 """Operation → names of its calls, ranges and kernels; the first match wins."""
 OTHER = "other"
-_KINDS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in KINDS)
-_HOST_RANGE = re.compile(r"^(gloo|mpi|ucc):")
-_CALLER = re.compile(r"^(c10d|_?c10d_functional(_autograd)?)::")
-_WAITS = re.compile(r"wait")
+_KINDS = tuple((kind, regex(pattern, re.IGNORECASE)) for kind, pattern in KINDS)
+_HOST_RANGE = regex(r"^(gloo|mpi|ucc):")
+_CALLER = regex(r"^(c10d|_?c10d_functional(_autograd)?)::")
+_WAITS = regex(r"wait")
 
 ITEM_BYTES: Mapping[str, int] = {
     **dict.fromkeys(("byte", "char", "bool", "uint8", "int8", "unsigned char", "signed char"), 1),

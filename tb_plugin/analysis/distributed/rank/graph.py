@@ -16,7 +16,6 @@ Only what is causal in the recording is an edge. The heaviest event of each way 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ import numpy as np
 
 from ....base.arrays import I32, I64, of_names
 from ....base.intervals import EMPTY, Intervals, complement
+from ....base.regex import regex
 from ....trace.model import DeviceClass, HostKind, Link, Trace
 from ...host_activity import Hosts
 from ...idle.places import is_own_frame
@@ -40,8 +40,8 @@ WAIT_NS = 150_000
 LATE_RANGE_NS = 1_500_000
 """So much later than its waiter a range of gloo may end."""
 _TOLERANCE_NS = 2_000  # clocks of host and device; whole-microsecond files
-_STREAM_WAIT = re.compile(r"StreamWaitEvent")
-_COLLECTIVE_OP = re.compile(r"^(c10d|_?c10d_functional(_autograd)?)::|^(nccl|xccl|hccl):")
+_STREAM_WAIT = regex(r"StreamWaitEvent")
+_COLLECTIVE_OP = regex(r"^(c10d|_?c10d_functional(_autograd)?)::|^(nccl|xccl|hccl):")
 
 _PARTS = len(WorkPart)
 _NO_PARTS = (0,) * _PARTS

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ....base.regex import regex
 from ....trace.memory_model import Snapshot
 from .allocator import SiteBytes, peak_state, sites
 
@@ -20,7 +21,7 @@ NEAR_LINES = 20
 """Lines that a frame may have moved between two versions of a file."""
 
 Change = Literal["new", "gone", "grown", "shrunk", "same"]
-_FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<name>.*)", re.DOTALL)
+_FRAME = regex(r"(?P<file>.*)\((?P<line>\d+)\): (?P<name>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ....base.arrays import F64, I32, I64, U8, matches
 from ....base.intervals import Intervals, length_before
+from ....base.regex import regex
 from ....trace.model import HostKind, Trace
 from ..model import Narrow, Places, Track
 from ..tracks import Heading, TrackGroups, divide
@@ -108,7 +109,7 @@ RULES: tuple[tuple[str, str], ...] = (
 )
 """Pattern, and what it hides."""
 
-_ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in RULES))
+_ANY = regex("|".join(f"(?:{pattern})" for pattern, _ in RULES))
 
 
 def plumbing(trace: Trace) -> NDArray[np.bool_]:
@@ -148,7 +149,7 @@ def _of_others() -> re.Pattern[str]:
 
     Recorders cut the directory that a module was found in: "transformers/trainer.py", "queue.py".
     """
-    return re.compile(
+    return regex(
         r"^<(?!ipython-input)|(^|[\\/])(site|dist)-packages[\\/]"
         r"|(^|[\\/])lib(64)?[\\/]python\d[\d.]*[\\/]"
         r"|[\\/]Lib[\\/]|[\\/]torch[\\/](nn|autograd|optim|utils|distributed|cuda|_\w+)[\\/]"
