@@ -27,14 +27,18 @@ _ASSUMED_MEMORY = 8 << 30  # where the system does not tell
 def thread_count() -> int:
     """Threads on which one file may be read: as many as the user says, else as there are cores.
 
-    ``KINETOSCOPE_THREADS`` says it, or ``OMP_NUM_THREADS``, which batch systems set for all that
-    runs in a job.
+    ``KINETOSCOPE_THREADS`` says it. ``OMP_NUM_THREADS``, which batch systems set for all that runs
+    in a job, is a limit: no more than that, and no more than there are cores.
     """
-    for variable in (THREADS_VARIABLE, "OMP_NUM_THREADS"):
-        said = os.environ.get(variable, "").split(",")[0].strip()
-        if said.isdecimal() and int(said):
-            return min(int(said), MOST_THREADS)
-    return min(core_count(), MOST_THREADS)
+    if asked := _threads_by(THREADS_VARIABLE):
+        return min(asked, MOST_THREADS)
+    return min(core_count(), _threads_by("OMP_NUM_THREADS") or MOST_THREADS, MOST_THREADS)
+
+
+def _threads_by(variable: str) -> int:
+    """What a variable of the environment says of threads; 0 where that is no number."""
+    said = os.environ.get(variable, "").split(",")[0].strip()
+    return int(said) if said.isdecimal() else 0
 
 
 def core_count() -> int:
@@ -89,14 +93,14 @@ def _groups(controller: str) -> Iterator[Path]:
         if (controllers and controller not in controllers.split(",")) or ".." in parts:
             continue
         for base in (tree / controllers, tree / controller) if controllers else (tree,):
-            for depth in range(len(parts)):
-                yield base.joinpath(*parts[: depth + 1])
+            for depth in range(len(parts) + 1):
+                yield base.joinpath(*parts[:depth])
 
 
 def _numbers(path: Path, count: int) -> list[int | None]:
     """The integers that a file of the kernel begins with; None for "max" and missing ones."""
     try:
-        words = path.read_text().split()[:count]
+        words = path.read_text(errors="replace").split()[:count]
     except OSError:
         words = []
     found = [int(word) if word.isdecimal() else None for word in words]
@@ -106,11 +110,11 @@ def _numbers(path: Path, count: int) -> list[int | None]:
 def _named(path: Path, name: str) -> int | None:
     """The number beside a name in a file of the kernel; None where it has none."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(errors="replace").splitlines()
     except OSError:
         return None
-    words = (line.split() for line in lines)
-    return next((int(one[1]) for one in words if len(one) > 1 and one[0] == name), None)
+    words = (line.split()[:2] for line in lines)
+    return next((int(one[1]) for one in words if one[:1] == [name] and one[-1].isdecimal()), None)
 
 
 def _half_of_the_machine() -> int:

@@ -96,6 +96,132 @@ def test_groups_of_version_1(a_machine: Machine) -> None:
     assert (machine.core_count(), machine.free_memory()) == (2, 2 * GIB)
 
 
+V1 = "sys/fs/cgroup/cpu,cpuacct/"
+V2 = "sys/fs/cgroup/"
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        # Version 2: microseconds of processor time in so many microseconds.
+        ({V2 + "cpu.max": "max 100000"}, 64),
+        ({V2 + "cpu.max": "400000 100000"}, 4),
+        ({V2 + "cpu.max": "20000 10000"}, 2),
+        ({V2 + "cpu.max": "50000 100000"}, 1),  # half a core
+        ({V2 + "cpu.max": "1000 100000"}, 1),
+        ({V2 + "cpu.max": "160000 100000"}, 2),
+        ({V2 + "cpu.max": "6400000 50000"}, 64),  # more than there are
+        ({V2 + "cpu.max": "100000"}, 64),
+        ({V2 + "cpu.max": ""}, 64),
+        ({V2 + "cpu.max": "0 0"}, 64),
+        # Three groups, one in the other, of which the middle one is the narrowest.
+        (
+            {
+                "proc/self/cgroup": "0::/a/b/c\n",
+                V2 + "a/cpu.max": "800000 100000",
+                V2 + "a/b/cpu.max": "300000 100000",
+                V2 + "a/b/c/cpu.max": "max 100000",
+            },
+            3,
+        ),
+        # A group beside that of this process says nothing of it.
+        ({"proc/self/cgroup": "0::/a/b\n", V2 + "a/other/cpu.max": "100000 100000"}, 64),
+        # Version 1: two files, −1 for no limit.
+        ({V1 + "cpu.cfs_quota_us": "-1", V1 + "cpu.cfs_period_us": "100000"}, 64),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/\n",
+                V1 + "cpu.cfs_quota_us": "600000",
+                V1 + "cpu.cfs_period_us": "100000",
+            },
+            6,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/job/step\n",
+                V1 + "job/cpu.cfs_quota_us": "50000",
+                V1 + "job/cpu.cfs_period_us": "100000",
+                V1 + "job/step/cpu.cfs_quota_us": "-1",
+                V1 + "job/step/cpu.cfs_period_us": "100000",
+            },
+            1,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/\n",
+                V1 + "cpu.cfs_quota_us": "600000",  # and no period
+            },
+            64,
+        ),
+        # In a container that has version 1 under the name of one controller.
+        (
+            {
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "500000",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+            },
+            5,
+        ),
+        # Both versions at once: cpu by version 1, all else by version 2.
+        (
+            {
+                "proc/self/cgroup": "1:cpu:/job\n0::/job\n",
+                "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "700000",
+                "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000",
+                "sys/fs/cgroup/unified/job/cgroup.procs": "1",
+            },
+            7,
+        ),
+    ],
+)
+def test_cores_by_the_quota_of_the_groups(
+    a_machine: Machine, files: Mapping[str, str], cores: int
+) -> None:
+    a_machine(files)
+    assert machine.core_count() == cores
+
+
+def test_a_set_of_cores_and_a_quota_hold_both(a_machine: Machine) -> None:
+    """What cpuset and taskset leave is the affinity of the process."""
+    a_machine({V2 + "cpu.max": "400000 100000"}, cores=3)
+    assert machine.core_count() == 3
+    a_machine({V2 + "cpu.max": "200000 100000"}, cores=3)
+    assert machine.core_count() == 2
+
+
+def test_files_that_cannot_be_read_limit_nothing(a_machine: Machine, tmp_path: Path) -> None:
+    a_machine({V2 + "memory.stat": "inactive_file many\n\nanon\n", "proc/self/cgroup": "0::/a\n"})
+    for name in ("cpu.max", "memory.max", "a/cpu.max"):  # nobody may read it, not even root
+        (tmp_path / V2 / name).mkdir(parents=True)
+    (tmp_path / V2 / "a/memory.max").write_bytes(b"\xff\xfe 7")
+    (tmp_path / "proc/meminfo").write_bytes(b"\xff\nMemAvailable: some kB\nMemAvailable: 1024 kB\n")
+    assert (machine.core_count(), machine.free_memory()) == (64, 1 << 20)
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_other_systems_have_neither_groups_nor_affinity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)
+    monkeypatch.setattr("sys.platform", system)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 10)
+    assert (machine.core_count(), machine.free_memory()) == (10, 8 * GIB)
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert machine.core_count() == 1
+
+
+def test_where_affinity_is_not_told_cores_are_counted(
+    a_machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untold(_: int) -> set[int]:
+        raise OSError
+
+    a_machine(cores=12)
+    monkeypatch.setattr(os, "sched_getaffinity", untold, raising=False)
+    assert machine.core_count() == 12
+
+
 @pytest.mark.parametrize(
     "group", ["0::/../../elsewhere", "not a line", "0::", "5:memory:", "\N{DEGREE SIGN}::/x/"]
 )
@@ -116,7 +242,15 @@ def test_a_system_that_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ({}, 12),
         ({"OMP_NUM_THREADS": "4"}, 4),
         ({"OMP_NUM_THREADS": "4,2"}, 4),  # of nested levels
+        ({"OMP_NUM_THREADS": "40"}, 12),  # a limit, not a wish
+        ({"OMP_NUM_THREADS": " 3 "}, 3),
+        ({"OMP_NUM_THREADS": "0"}, 12),
+        ({"OMP_NUM_THREADS": "-1"}, 12),
+        ({"OMP_NUM_THREADS": ""}, 12),
+        ({"OMP_NUM_THREADS": "4", "KINETOSCOPE_THREADS": "0"}, 4),
         ({"OMP_NUM_THREADS": "4", "KINETOSCOPE_THREADS": "1"}, 1),
+        ({"OMP_NUM_THREADS": "4", "KINETOSCOPE_THREADS": "6"}, 6),
+        ({"KINETOSCOPE_THREADS": "20"}, 20),  # more than there are cores, as was asked for
         ({"KINETOSCOPE_THREADS": "0"}, 12),
         ({"KINETOSCOPE_THREADS": "many"}, 12),
         ({"KINETOSCOPE_THREADS": "1000"}, machine.MOST_THREADS),

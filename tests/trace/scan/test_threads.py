@@ -48,11 +48,25 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("block_bytes", [40, 77, 400, 1000])
-def test_blocks_do_not_depend_on_how_much_text_is_in_memory(block_bytes: int) -> None:
+@pytest.mark.parametrize("block_bytes", [40, 77, 400, 1000, 3000])
+def test_blocks_do_not_depend_on_how_much_text_is_in_memory(
+    block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last event of a block goes on behind it, and often behind what is in memory."""
-    text = gzip.compress(document(*map(event, range(400))))
-    same_on(text, block_bytes=block_bytes)
+    ends: dict[int, set[int]] = {}
+    run = scanning.NativeColumns.run
+
+    def noted(
+        columns: scanning.NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
+    ) -> tuple[int, bool]:
+        ends.setdefault(limits.threads, set()).add(window.offset + len(window.data))
+        return run(columns, window, stop, limits)
+
+    monkeypatch.setattr(scanning.NativeColumns, "run", noted)
+    text = document(*map(event, range(1500)))
+    same_on(gzip.compress(text), block_bytes=block_bytes)
+    assert len(ends[1]) > 5, "the text comes into memory piece by piece"
+    assert ends[1] != ends[2], "and in other pieces for more threads"
 
 
 @pytest.mark.usefixtures("small_pieces")
