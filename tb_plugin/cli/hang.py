@@ -198,6 +198,7 @@ def _plain(report: HangReport) -> dict[str, object]:
                 "missed": one.missed,
                 "waiting": one.waiting,
                 "no_log": one.unknown,
+                "part_of_log": one.unclear,
                 "waits_elsewhere": {str(rank): said for rank, said in one.elsewhere.items()},
                 "last": {str(rank): said for rank, said in one.last.items()},
                 "place": one.place,

@@ -5,8 +5,8 @@ some rank entered and did not leave tells who is missed there. A rank that is mi
 in another group; who is missed *and waits nowhere* is where to look. Where all that are missed wait
 for each other, the ranks call collectives in different orders.
 
-Only what a log says counts: a rank without a log is unknown, not absent; and the Inspector writes
-down what ended, so of its logs nobody can say what was entered.
+Only what a log says counts: a rank without a log, or with a part of one, is unknown, not absent;
+and the Inspector writes down what ended, so of its logs nobody can say what was entered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ StuckKind = Literal["never_entered", "different", "inside", "not_completed", "me
 PROBLEMS: Mapping[StuckKind, str] = {
     "never_entered": "not entered by all",
     "different": "called differently",
-    "inside": "entered by all, did not end",
+    "inside": "entered by all with a log, did not end",
     "not_completed": "not ended by all",
     "message": "the other end does not answer",
 }
@@ -44,6 +44,8 @@ class Entered:
         entered, completed: number of the last collective; ``UNKNOWN`` = none, or not told.
         pending: rows of the log that were entered and have not ended, oldest first.
         number: sequence → row of the log.
+        lost: a collective that the recorder counted as entered and not as ended, and of which the
+            log has no entry; ``UNKNOWN`` = none.
     """
 
     rank: int
@@ -52,6 +54,7 @@ class Entered:
     completed: int
     pending: tuple[int, ...]
     number: Mapping[int, int]
+    lost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class Stuck:
     place: str
     is_root: bool
     others: tuple[str, ...] = ()  # what the missed ranks called instead
+    unclear: tuple[int, ...] = ()  # whose log is not whole, so nobody knows whether they entered it
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,8 @@ def explain_hang(logs: Sequence[CollectiveLog]) -> HangReport:
     missing = tuple(sorted({rank for group in groups for rank in group.silent}))
     sentence, detail = _said(stuck, groups, ranks)
     if missing:
-        notes.append(f"There is no log of {said_ranks(missing)}: what they did is not known.")
+        who = "it" if len(missing) == 1 else "they"
+        notes.append(f"There is no log of {said_ranks(missing)}: what {who} did is not known.")
     return HangReport(ranks, missing, groups, tuple(stuck), sentence, detail, tuple(notes))
 
 
@@ -181,6 +186,9 @@ def _by_rank(logs: Sequence[CollectiveLog]) -> tuple[dict[int, list[CollectiveLo
         rank = of_process.get(log.process, log.rank) if is_inspector else log.rank
         if rank < 0:
             notes.append(f"{log.path} was left out: neither it nor its name tells its rank.")
+            continue
+        if not log.groups:
+            notes.append(f"{log.path} was left out: it names no process group.")
             continue
         key = (rank, log.process, log.groups[0].name if is_inspector else "")
         if key in seen:
@@ -232,7 +240,8 @@ def _groups(found: Mapping[int, list[CollectiveLog]]) -> tuple[LogGroup, ...]:
 
 
 def _entered(rank: int, log: CollectiveLog, group: int) -> Entered:
-    rows = np.flatnonzero((log.group == group) & ~log.is_p2p)
+    of_group = log.group == group
+    rows = np.flatnonzero(of_group & ~log.is_p2p)
     sequence, state = log.sequence[rows], log.state[rows]
     done = sequence[state == COMPLETED]
     told = log.groups[group]
@@ -242,7 +251,16 @@ def _entered(rank: int, log: CollectiveLog, group: int) -> Entered:
     waiting = rows[state != COMPLETED]
     waiting = waiting[np.argsort(log.sequence[waiting], kind="stable")]
     number = dict(zip(sequence.tolist(), rows.tolist(), strict=True))
-    return Entered(rank, log, entered, completed, tuple(waiting.tolist()), number)
+    lost = UNKNOWN
+    if not (_is_whole(log) and rows.size) and not (of_group & log.is_p2p).any():
+        entered = max(entered, told.last_entered)
+        completed = max(completed, told.last_completed)
+        lost = completed + 1 if entered > completed >= 0 and not waiting.size else UNKNOWN
+    return Entered(rank, log, entered, completed, tuple(waiting.tolist()), number, lost)
+
+
+def _is_whole(log: CollectiveLog) -> bool:
+    return not log.damage and not log.skipped
 
 
 def _waits_in(logs: Sequence[CollectiveLog]) -> str:
@@ -292,6 +310,7 @@ def _first_stuck(
     if inspected:
         return _behind(group, inspected, found)
     pending = [int(one.log.sequence[row]) for one in group.members for row in one.pending[:1]]
+    pending += [one.lost for one in group.members if one.lost != UNKNOWN]
     if not pending:
         return None
     sequence = min(pending)
@@ -299,12 +318,15 @@ def _first_stuck(
     present = {one.rank for one in group.members}
     never = {one.rank for one in group.members if one.entered < sequence}
     never |= set(group.ranks) & found.keys() - present if group.ranks else set()
+    unclear = {rank for rank in never if not all(map(_is_whole, found[rank]))}
+    never -= unclear
     calls = {one.rank: _what(one, sequence) for one in here}
-    usual = Counter(calls.values()).most_common(1)[0][0]
+    usual = next(iter(Counter(calls.values()).most_common(1)), (_UNNAMED, 0))[0]
     other = {rank for rank, call in calls.items() if call != usual}
     kind: StuckKind = "different" if other else "never_entered" if never else "inside"
     missed = other or never
     inside = {one.rank for one in here if int(one.log.state[one.number[sequence]]) != COMPLETED}
+    inside |= {one.rank for one in group.members if one.lost == sequence}
     waiting = inside - missed
     witness = next((one for one in here if one.rank in waiting), here[0] if here else None)
     place = _place(witness.log, witness.number[sequence]) if witness else ""
@@ -323,7 +345,12 @@ def _first_stuck(
         place=place,
         is_root=kind != "never_entered" or len(elsewhere) < len(missed),
         others=others,
+        unclear=tuple(sorted(unclear)),
     )
+
+
+_UNNAMED = ("collective", "")
+"""Operation and sizes of a collective of which no log has an entry."""
 
 
 def _what(one: Entered, sequence: int) -> tuple[str, str]:
@@ -401,6 +428,11 @@ def _messages(
         )
 
 
+def _lacks_entries(log: CollectiveLog) -> bool:
+    """Whether entries of the recorder are lost; a line of the Inspector costs itself alone."""
+    return log.writer != "NCCL Inspector" and not _is_whole(log)
+
+
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -418,7 +450,15 @@ def _said(
     if not ranks:
         return "No log could be used.", ""
     if not stuck:
-        last = max((one.entered for group in groups for one in group.members), default=UNKNOWN)
+        members = [one for group in groups for one in group.members]
+        parts = {one.rank for one in members if _lacks_entries(one.log)}
+        if parts:
+            many = plural(len(parts), "log")
+            return (
+                f"No rank is seen to wait in a collective, but {many} could not be read whole.",
+                f"What is missing of {said_ranks(parts)} may be what hangs.",
+            )
+        last = max((one.entered for one in members), default=UNKNOWN)
         if last < 0:
             return f"The logs of {plural(len(ranks), 'rank')} name no collective.", ""
         return (
@@ -442,6 +482,8 @@ def _said(
             waits = _upper(said_ranks(first.waiting))
             end = "which is not there" if first.missed else "of which there is no log"
             said = f"{waits} waits in {first.operation} of {first.group.label}, {end}."
+        case _ if first.unclear:
+            said = f"{_upper(said_ranks(first.waiting))} entered {call}, and it did not end."
         case _:
             said = f"All ranks with a log entered {call}, and it did not end."
     return said, " ".join(_details(first, stuck))
@@ -452,7 +494,10 @@ def _details(first: Stuck, stuck: Sequence[Stuck]) -> Iterable[str]:
         verb = "waits" if len(first.waiting) == 1 else "wait"
         at = f", issued at {first.place}" if first.place else ""
         yield f"{_upper(said_ranks(first.waiting))} {verb} there{at}."
-    if first.kind == "inside":
+    unsure = (*first.unknown, *first.unclear)
+    if first.kind == "inside" and unsure:
+        yield f"Whether {said_ranks(unsure)} entered it is not known, so look there first."
+    elif first.kind == "inside" and first.operation != _UNNAMED[0]:
         yield "Every rank called it alike, so look at the network, or at the kernels before it."
     for rank in first.missed[:3]:
         if rank in first.elsewhere:
@@ -461,5 +506,7 @@ def _details(first: Stuck, stuck: Sequence[Stuck]) -> Iterable[str]:
             yield f"The last that rank {rank} issued is {first.last[rank]}."
     if first.unknown:
         yield f"Of {said_ranks(first.unknown)} of the group there is no log."
+    if first.unclear:
+        yield f"Of {said_ranks(first.unclear)} only a part of the log could be read."
     if len(stuck) > 1:
         yield f"{plural(len(stuck) - 1, 'other group')} stands still, too."

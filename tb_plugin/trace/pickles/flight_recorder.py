@@ -112,6 +112,7 @@ def read_log(path: Path) -> tuple[CollectiveLog, ...]:
         if head == b"\x80":
             table = _Table()
             result = unpickle(rest, table.fold)
+            table.skipped += _odd_entries(result.value)
             return (_recorded(path, result.value, table, result.damage),)
         if head == b"{":
             return _from_json(path, rest)
@@ -305,6 +306,14 @@ def _place(frame: dict[Any, Any]) -> _Place:
 
 
 # --- the flight recorder --------------------------------------------------------------------------
+
+
+def _odd_entries(root: object) -> int:
+    """How much of what stands where the entries belong is none."""
+    entries = root.get("entries", []) if isinstance(root, dict) else []
+    if not isinstance(entries, list | tuple):
+        return 1
+    return sum(type(one) is not _Row for one in entries)
 
 
 def _recorded(path: Path, root: object, table: _Table, damage: str) -> CollectiveLog:

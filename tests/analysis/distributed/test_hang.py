@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kinetoscope.analysis.distributed.hang import HangReport, explain_hang, said_ranks
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.pickles.flight_recorder import logs_below, read_log
-from tests.trace.pickles.drawn_logs import inspected, write_dumps
+from tests.trace.pickles.drawn_logs import dump, inspected, write_dumps
 
 
 def explained(folder: Path) -> HangReport:
@@ -89,7 +89,47 @@ def test_a_rank_without_a_log_is_unknown_not_missed(tmp_path: Path) -> None:
     report = explained(write_dumps(tmp_path, "world 3|", None, "world 3|"))
     assert report.missing == (1,)
     assert report.stuck[0].missed == ()
-    assert "There is no log of rank 1: what they did is not known." in report.notes
+    assert "There is no log of rank 1: what it did is not known." in report.notes
+    assert "Whether rank 1 entered it is not known, so look there first." in report.detail
+    assert "network" not in report.detail
+
+
+def test_a_log_of_which_the_end_is_lost_does_not_say_that_all_ended(tmp_path: Path) -> None:
+    """Entries are the last of a dump, the newest of them last: those are lost first."""
+    write_dumps(tmp_path, "world 1 2 3|", "world 1 2 3|", "world 1 2")
+    for rank in (0, 1):
+        path = tmp_path / f"nccl_trace_rank_{rank}"
+        path.write_bytes(path.read_bytes()[:-600])
+    report = explained(tmp_path)
+    assert report.sentence == (
+        "No rank is seen to wait in a collective, but 2\u00a0logs could not be read whole."
+    )
+    assert report.detail == "What is missing of ranks 0 and 1 may be what hangs."
+
+
+def test_what_the_recorder_counted_is_told_where_its_entries_are_lost(tmp_path: Path) -> None:
+    """Three entered and two ended, by its count; of the third there is no entry."""
+    for rank in range(2):
+        counts = {"last_enqueued_collective": 3, "last_completed_collective": 2}
+        root = {**dump("", {"world": range(2)}), "pg_status": {"0": counts}}
+        (tmp_path / f"rank_{rank}").write_bytes(pickle.dumps(root, protocol=2))
+    report = explained(tmp_path)
+    assert report.sentence.startswith("All ranks with a log entered collective #3 of world")
+    assert report.detail == "Ranks 0 and 1 wait there."
+
+
+def test_a_rank_whose_log_cannot_be_read_is_not_missed(tmp_path: Path) -> None:
+    """Of one the entries are no entries, of the other nothing is left."""
+    write_dumps(tmp_path, "world 7|", "world 6", "world 7|", "world 7|")
+    odd = {**dump("", {"world": range(4)}), "entries": [5, None]}
+    (tmp_path / "nccl_trace_rank_1").write_bytes(pickle.dumps(odd, protocol=2))
+    (tmp_path / "nccl_trace_rank_3").write_bytes(pickle.dumps({"entries": []}, protocol=2))
+    report = explained(tmp_path)
+    assert report.sentence == "Ranks 0 and 2 entered all_reduce #7 of world, and it did not end."
+    (stuck,) = report.stuck
+    assert (stuck.missed, stuck.unclear, stuck.unknown) == ((), (1,), (3,))
+    assert any("rank_1: 2\u00a0records could not be understood" in note for note in report.notes)
+    assert any("rank_3 was left out: it names no process group" in note for note in report.notes)
 
 
 def test_a_message_without_another_end(tmp_path: Path) -> None:
