@@ -13,16 +13,18 @@ use crate::groups::{index, ranks, sums, Ranks};
 use crate::intervals::{hold, intersect, merge, union, Entries, Events, Spans};
 use crate::lanes::{assign, share};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
+use crate::order::{order, rank_places, spread, Keys};
 use crate::paths::{find as find_paths, inherit, sum_up};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
-use crate::rows::{equal_any, find, mark, places, put, take};
+use crate::rows::{combine, count_codes, count_to_two, equal_any, extent, find, find_codes};
+use crate::rows::{flags_by_code, mark, number, pairs, places, put, rows_by_code, take, tally};
 use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 4;
+pub const INTERFACE: u32 = 5;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -412,6 +414,10 @@ macro_rules! typed {
     };
     ($width:expr, $row_width:expr, |$value:ident, $row:ident| $body:expr) => {
         match $row_width {
+            1 => {
+                type $row = u8;
+                typed!($width, |$value| $body)
+            }
             4 => {
                 type $row = i32;
                 typed!($width, |$value| $body)
@@ -493,6 +499,178 @@ exported! {
         codes: read(i32; count), count: number, out: write(u8; size), size: number,
     ) {
         mark(codes, out);
+        0
+    }
+
+    /// Returns how often a code is wanted; panics where a code is not below `size`.
+    kinetoscope_rows_find_codes(
+        codes: read(i32; rows),
+        rows: number,
+        is_wanted: read(u8; size),
+        size: number,
+        out: write(i32; rows),
+    ) {
+        find_codes(codes, is_wanted, out) as i64
+    }
+
+    /// Returns 0; panics where a row has no place.
+    kinetoscope_rows_group(
+        codes: read(u8; rows),
+        rows: number,
+        slot: read(u8; 256),
+        next: write(i64; 256),
+        step: read(i64; 256),
+        out: write(i32; room),
+        room: number,
+    ) {
+        let (slot, step) = (slot.try_into().unwrap(), step.try_into().unwrap());
+        rows_by_code(codes, slot, next.try_into().unwrap(), step, out);
+        0
+    }
+
+    /// Returns 0; panics where a code is not below `size`.
+    kinetoscope_rows_flags(
+        codes: read(i32; rows),
+        marks: read(u8; rows),
+        rows: number,
+        flags: read(u8; 256),
+        out: write(u8; size),
+        size: number,
+    ) {
+        flags_by_code(codes, marks, flags.try_into().unwrap(), out);
+        0
+    }
+
+    /// Returns 0.
+    kinetoscope_rows_count(codes: read(u8; rows), rows: number, counts: write(i64; 256)) {
+        count_codes(codes, counts.try_into().unwrap());
+        0
+    }
+
+    /// Returns 0; panics where a code is not below `size`, or its kind not below `kinds`.
+    kinetoscope_rows_tally(
+        codes: read(i32; rows),
+        marks: read(u8; rows),
+        rows: number,
+        index: read(i32; size),
+        size: number,
+        counts: write(i64; kinds),
+        kinds: number,
+    ) {
+        tally(codes, marks, index, counts);
+        0
+    }
+
+    /// Returns 0; panics where a code is not below `size`, or its kind not below `kinds`.
+    kinetoscope_rows_combine(
+        codes: read(i32; rows),
+        marks: read(u8; rows),
+        rows: number,
+        index: read(i32; size),
+        size: number,
+        table: read(u8; kinds),
+        kinds: number,
+        out: write(u8; rows),
+    ) {
+        combine(codes, marks, index, table, out);
+        0
+    }
+
+    /// Returns 0; panics where a row is not there.
+    kinetoscope_rows_extent(
+        column: read(i64; size),
+        size: number,
+        rows: read(i32; count),
+        count: number,
+        out: write(i64; 2),
+    ) {
+        let (low, high) = extent(column, rows);
+        (out[0], out[1]) = (low, high);
+        0
+    }
+
+    /// Returns how many pairs there are, or −2 where there are more than `room`.
+    kinetoscope_rows_pairs(
+        rows: read(i32; count),
+        count: number,
+        first: read(i32; size),
+        second: read(i32; size),
+        size: number,
+        index: write(i32; count),
+        found: write(i64; room),
+        room: number,
+    ) {
+        pairs(rows, first, second, index, found).map_or(-2, |count| count as i64)
+    }
+
+    /// Returns 0; panics where a row is not there.
+    kinetoscope_rows_number(
+        column: write(i32; size),
+        size: number,
+        rows: read(i32; count),
+        count: number,
+        first: raw(i64),
+    ) {
+        number(column, rows, first as i32);
+        0
+    }
+
+    /// Returns 0; panics where a code is not below `size`.
+    kinetoscope_rows_count_to_two(
+        codes: read(i32; count), count: number, out: write(u8; size), size: number,
+    ) {
+        count_to_two(codes, out);
+        0
+    }
+
+    /// Returns how many rows are tied; panics where a row is not there, or a group is none.
+    kinetoscope_rows_order(
+        rows: read(i32; count),
+        group: read(i32; count),
+        count: number,
+        groups: number,
+        ts: read(i64; size),
+        size: number,
+        dur: read(i64; durs),
+        durs: number,
+        first: write(i64; groups + 1),
+        out: write(i32; count),
+        tied: write(i32; count),
+    ) {
+        order(rows, group, Keys { ts, dur }, first, out, tied) as i64
+    }
+
+    /// Returns twice the number of places, and 1 more where the rank of each row is its own index;
+    /// panics where a row is not there, or its place not below 64 times `words`.
+    kinetoscope_rows_rank(
+        rows: read(i32; count),
+        count: number,
+        place: read(i32; size),
+        size: number,
+        seen: write(u64; words),
+        before: write(i32; words),
+        words: number,
+        sorted: write(i32; count),
+        rank: write(i32; count),
+    ) {
+        let (found, is_plain) = rank_places(rows, place, seen, before, sorted, rank);
+        2 * found as i64 + i64::from(is_plain)
+    }
+
+    /// Returns 0; panics where values have other widths.
+    kinetoscope_rows_spread(
+        values: raw(*const u8),
+        width: number,
+        rank: read(i32; count),
+        count: number,
+        out: raw(*mut u8),
+        room: number,
+    ) {
+        typed!(width, |Value| spread(
+            slice(values.cast::<Value>(), count),
+            rank,
+            slice_mut(out.cast::<Value>(), room),
+        ));
         0
     }
 

@@ -11,6 +11,7 @@ pub mod groups;
 pub mod intervals;
 pub mod lanes;
 pub mod nest;
+pub mod order;
 pub mod paths;
 pub mod perfetto;
 pub mod pyramid;

@@ -51,8 +51,9 @@ class ColumnTable:
 
 
 _MANY = 1 << 12  # rows for which a call is worth it
+_MOST_PAIRS = 1 << 16
 _WIDTHS = (1, 4, 8)
-_ROWS = (np.dtype(np.int32), np.dtype(np.int64))
+_ROWS = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8))
 
 Mask = NDArray[np.bool_]
 
@@ -64,6 +65,12 @@ def _are_rows(rows: NDArray[Any]) -> bool:
 def _is_plain(column: NDArray[Any]) -> bool:
     kind, width = column.dtype.kind, column.itemsize
     return kind in "iufb" and width in _WIDTHS and column.flags.c_contiguous
+
+
+def handed(values: NDArray[Any], dtype: type[np.generic], least: int | None = None) -> bool:
+    """Whether the library can have the values as they are, and it is worth a call."""
+    enough = len(values) >= (_MANY if least is None else least)
+    return enough and values.dtype == dtype and values.flags.c_contiguous
 
 
 CHUNK = 1 << 16
@@ -111,6 +118,95 @@ def where(mask: Mask) -> I32:
         np.add(found, part.start, out=result[done : done + len(found)], casting="same_kind")
         done += len(found)
     return result
+
+
+def where_code(codes: I32, is_wanted: Mask) -> I32:
+    """The rows whose codes, below ``len(is_wanted)``, are wanted; ascending."""
+    if handed(codes, np.int32) and handed(is_wanted, np.bool_, least=0):
+        rows = np.empty(len(codes), np.int32)
+        asked = codes, len(codes), is_wanted, len(is_wanted), rows
+        count = call("kinetoscope_rows_find_codes", *asked)
+        if count is not None:
+            return np.array(rows[:count])
+    return where(take(is_wanted, codes))
+
+
+def rows_by_code(codes: U8, groups: Sequence[Sequence[int]]) -> list[I32]:
+    """The rows with one of the codes of each group; ascending. No code is in two groups."""
+    if handed(codes, np.uint8):
+        counts, last = count_codes(codes), len(groups)
+        slot, step = np.full(256, last, np.uint8), np.ones(256, np.int64)
+        for number, group in enumerate(groups):
+            slot[list(group)] = number
+        # What is in no group is put at one place behind all others, again and again.
+        step[last] = 0
+        ends = np.cumsum([counts[list(group)].sum() for group in groups], dtype=np.int64)
+        next_ = np.zeros(256, np.int64)
+        next_[1 : last + 1] = ends
+        rows = np.empty(int(next_[last]) + 1, np.int32)
+        to = slot, next_, step, rows, len(rows)
+        if call("kinetoscope_rows_group", codes, len(codes), *to) is not None:
+            return np.split(rows, ends)[:last]
+    return [where(is_any(codes, group)) for group in groups]
+
+
+def flags_by_code(codes: I32, marks: U8, flags: U8, size: int) -> U8:
+    """The flags of all marks that occur with each code below ``size``; 256 marks have flags."""
+    result = np.zeros(size, np.uint8)
+    if handed(codes, np.int32) and handed(marks, np.uint8):
+        asked = codes, marks, len(codes), flags, result, size
+        if call("kinetoscope_rows_flags", *asked) is not None:
+            return result
+    for part in chunks(len(codes)):
+        np.bitwise_or.at(result, codes[part], flags[marks[part]])
+    return result
+
+
+def count_codes(codes: NDArray[Any]) -> I64:
+    """How often each of 256 codes occurs, none of them negative; shape (256,)."""
+    counts = np.zeros(256, np.int64)
+    is_native = handed(codes, np.uint8) or handed(codes, np.int8)
+    if is_native and call("kinetoscope_rows_count", codes, len(codes), counts) is not None:
+        return counts
+    for part in chunks(len(codes)):
+        counts += np.bincount(codes[part], minlength=256)
+    return counts
+
+
+def tally(codes: I32, marks: U8, index: I32, kinds: int) -> I64:
+    """How often each kind occurs, a number below ``kinds``: ``index[code] + mark`` of a row."""
+    counts = np.zeros(kinds, np.int64)
+    if handed(codes, np.int32) and handed(marks, np.uint8):
+        kind = codes, marks, len(codes), index, len(index)
+        if call("kinetoscope_rows_tally", *kind, counts, kinds) is not None:
+            return counts
+        counts[:] = 0
+    for part in chunks(len(codes)):
+        counts += np.bincount(index[codes[part]] + marks[part], minlength=kinds)
+    return counts
+
+
+def combine(codes: I32, marks: U8, index: I32, table: U8) -> U8:
+    """``table[kind]`` of each row, with kinds as ``tally`` counts them."""
+    result = np.empty(len(codes), np.uint8)
+    if handed(codes, np.int32) and handed(marks, np.uint8):
+        kind = codes, marks, len(codes), index, len(index)
+        if call("kinetoscope_rows_combine", *kind, table, len(table), result) is not None:
+            return result
+    for part in chunks(len(codes)):
+        result[part] = table[index[codes[part]] + marks[part]]
+    return result
+
+
+def extent(column: I64, rows: I32) -> tuple[int, int]:
+    """The least and the most value at some rows; there is at least one."""
+    found = np.empty(2, np.int64)
+    if handed(rows, np.int32) and handed(column, np.int64, least=0):
+        asked = column, len(column), rows, len(rows), found
+        if call("kinetoscope_rows_extent", *asked) is not None:
+            return int(found[0]), int(found[1])
+    parts = [take(column, rows[part]) for part in chunks(len(rows))]
+    return min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
 
 
 def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
@@ -270,6 +366,22 @@ def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
     return pids[used // width], tids[used % width], np.repeat(index, length)
 
 
+def pairs_at(rows: I32, pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
+    """``pairs_of`` of two columns at some rows."""
+    if handed(rows, np.int32) and all(handed(one, np.int32) for one in (pid, tid)):
+        index, found = np.empty(len(rows), np.int32), np.empty(_MOST_PAIRS, np.int64)
+        asked = rows, len(rows), pid, tid, len(pid)
+        count = call("kinetoscope_rows_pairs", *asked, index, found, len(found))
+        if count is not None and count >= 0:
+            order = np.argsort(found[:count])
+            pair, place = found[order], np.empty(count, np.int32)
+            place[order] = np.arange(count, dtype=np.int32)
+            if (place[1:] < place[:-1]).any():
+                index = take(place, index)
+            return (pair >> 32).astype(np.int32), (pair & 0xFFFFFFFF).astype(np.int32), index
+    return pairs_of(take(pid, rows), take(tid, rows), size)
+
+
 def look_up(pid: I32, tid: I32, size: int, known: Mapping[tuple[int, int], int]) -> I32:
     """``known`` of each (pid, tid), −1 where it has none; looked up once per pair."""
     pids, tids, index = pairs_of(pid, tid, size)
@@ -312,22 +424,6 @@ def stable_order(key: I64) -> I64:
     packed.sort()
     packed &= (1 << bits) - 1
     return packed
-
-
-def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
-    """Stable order by (key, ts); the two are packed into one number where they fit."""
-    if not len(ts):
-        return np.empty(0, np.intp)
-    low = int(ts.min())
-    span = int(ts.max()) - low + 1
-    if (int(key.max()) + 1) * span < 1 << 62:
-        packed = key.astype(np.int64)
-        packed *= span
-        packed += ts
-        packed -= low
-        # Recorders write threads in turn, each nearly in order of time: a merge sort likes that.
-        return np.argsort(packed, kind="stable")
-    return np.lexsort((ts, key))
 
 
 def median(values: NDArray[Any] | Sequence[float]) -> float:

@@ -19,22 +19,20 @@ from .build.categories import FORWARD_FLOWS
 from .build.device import (
     WITHOUT,
     Activity,
-    Moves,
     build_activity,
     build_counters,
     build_memory,
     counter_devices,
-    moves_to,
     order_device,
     order_instants,
     order_ranges,
-    split,
 )
 from .build.devices import find_devices, find_streams
 from .build.host import Host, build_host, find_threads, order_host
 from .build.metadata import describe, identify, take_census
+from .build.order import TablePlaces, places_in, split
 from .build.route import Rows, sort_out
-from .build.times import EventRows, base_ns, resolution_ns
+from .build.times import base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
 from .io.source import PICKLE, TIMELINE, beginning, special_file
@@ -43,19 +41,18 @@ from .link.flows import Autograd, graph_edges, launch_arrows, link_backward, mat
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace
-from .raw import META, OnProgress, Progress, RawTrace, Texts
+from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     """The trace of a file. Any result of a scanner is accepted; oddities become notes."""
     texts, events = Texts(raw.strings), len(raw.events)
-    named = np.flatnonzero(raw.events.phase == META).astype(np.int32)
     census = take_census(raw.events, texts)
     identity = identify(raw, texts)
     rows = sort_out(raw, texts, identity, census)
-    start = min((int(part.ts.min()) for part in rows.parts if len(part)), default=0)
-    resolution = resolution_ns(rows.host.ts, rows.device.ts, rows.host.dur, rows.device.dur)
+    start = rows.start
+    resolution = resolution_ns((rows.ts, rows.dur), (rows.host, rows.device))
     recording = describe(raw, texts, identity, census, start, resolution)
     raw = _without(raw, ("dur",))
     flows = match_flows(raw, texts, rows)
@@ -64,7 +61,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     shared = shared_starts(raw, rows)
     raw = _without(raw, ("phase", "ts"))
     devices = find_devices(
-        raw, texts, identity, census, _device_pids(raw, rows, len(texts)), rows.device.row
+        raw, texts, identity, census, _device_pids(raw, rows, len(texts)), rows.device
     )
     streams = find_streams(raw, texts, rows, identity, devices)
     threads = find_threads(raw, texts, rows, identity)
@@ -73,11 +70,11 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     host_rows, device_rows, memory_rows, counter_rows, *given = side_by_side(
         partial(order_host, raw, texts, rows, threads, start),
         partial(order_device, raw, rows, streams, start),
-        partial(order_instants, raw, rows.memory, threads.of_memory, start),
-        partial(order_instants, raw, rows.counters, of_counter, start),
+        partial(order_instants, raw, rows, rows.memory, threads.of_memory, start),
+        partial(order_instants, raw, rows, rows.counters, of_counter, start),
         *(
-            partial(order_ranges, raw, texts, part, stream, devices, start)
-            for part, stream in (
+            partial(order_ranges, raw, texts, rows, some, stream, devices, start)
+            for some, stream in (
                 (rows.device_annotations, streams.of_annotation),
                 (rows.syncs, streams.of_sync),
                 (rows.ranges, streams.of_range),
@@ -89,10 +86,10 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     del rows
 
     tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
-    moves = moves_to([table.raw for table in tables], events)
-    args = _split(columns, moves)
-    open_begins = _of_host(moves, unfinished)
-    del moves
+    places = places_in([table.raw for table in tables], events)
+    args = _split(columns, places)
+    open_begins = places.of(unfinished, 0)
+    del places
     annotations, syncs, ranges = (
         replace(table, args=own) for table, own in zip(given, args[2:5], strict=True)
     )
@@ -165,7 +162,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         steps=steps,
         devices=devices.devices,
         recording=recording,
-        blocks=replace(raw.blocks, metadata=named),
+        blocks=replace(raw.blocks, metadata=identity.rows),
         health=health,
         seek=raw.seek,
         graph_edges=graph_edges(texts, activity, syncs, streams, flows.dependencies, start),
@@ -184,31 +181,26 @@ def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
     return dict(raw.ints), dict(raw.floats), dict(raw.texts)
 
 
-def _split(columns: tuple[dict[str, Sparse], ...], moves: Moves) -> list[dict[str, Sparse]]:
+def _split(columns: tuple[dict[str, Sparse], ...], places: TablePlaces) -> list[dict[str, Sparse]]:
     """The sparse columns of each table: integers, then numbers, then texts; each group by name."""
-    skip: list[Collection[str]] = [() for _ in moves.sizes]
+    skip: list[Collection[str]] = [() for _ in places.first[1:]]
     skip[1] = WITHOUT[1:]
-    args: list[dict[str, Sparse]] = [{} for _ in moves.sizes]
+    args: list[dict[str, Sparse]] = [{} for _ in skip]
     for group in columns:
-        for own, more in zip(args, split(group, moves, skip), strict=True):
+        for own, more in zip(args, split(group, places, skip), strict=True):
             own.update(more)
     return args
-
-
-def _of_host(moves: Moves, rows: I32) -> I32:
-    """The rows of the file that are in the first table, as rows of that table."""
-    return np.asarray(moves.row[rows[moves.table[rows] == 1]])
 
 
 def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
     """Processes that need a device: all with activity; of those with ranges, the known devices."""
 
-    def of(part: EventRows) -> set[int]:
-        return set(distinct(take(raw.events.pid, part.row), size).tolist())
+    def of(some: I32) -> set[int]:
+        return set(distinct(take(raw.events.pid, some), size).tolist())
 
     found = of(rows.device)
-    for part in (rows.device_annotations, rows.syncs, rows.ranges):
-        found |= of(part) & rows.device_pids
+    for some in (rows.device_annotations, rows.syncs, rows.ranges):
+        found |= of(some) & rows.device_pids
     return found
 
 

@@ -12,17 +12,25 @@ from numpy.typing import NDArray
 
 from kinetoscope.base import arrays
 from kinetoscope.base.arrays import (
+    combine,
+    count_codes,
     distinct,
     distinct_values,
+    extent,
+    flags_by_code,
     is_among,
     is_any,
+    pairs_at,
     places_of,
     put,
     ranked,
+    rows_by_code,
     seen,
     stable_order,
     take,
+    tally,
     where,
+    where_code,
 )
 from kinetoscope.base.native import native
 
@@ -81,6 +89,54 @@ def test_codes_that_occur(seed: int, size: int, dtype: type) -> None:
     codes = rows(seed, min(size, np.iinfo(dtype).max), dtype)
     np.testing.assert_array_equal(seen(codes, size), np.isin(np.arange(size), codes))
     np.testing.assert_array_equal(distinct(codes, size), np.unique(codes))
+
+
+@SETTINGS
+@given(SEED, st.permutations(range(9)), st.integers(0, 4), st.integers(0, 3))
+def test_rows_of_codes(seed: int, codes: list[int], first: int, more: int) -> None:
+    column = rows(seed, 7, np.uint8)
+    groups = codes[:first], codes[first : first + more], codes[8:]
+    for group, found in zip(groups, rows_by_code(column, groups), strict=True):
+        assert found.dtype == np.int32
+        np.testing.assert_array_equal(found, np.flatnonzero(np.isin(column, group)))
+    assert rows_by_code(column, ()) == []
+    expected = np.bincount(column, minlength=256)
+    np.testing.assert_array_equal(count_codes(column), expected)
+    np.testing.assert_array_equal(count_codes(column.view(np.int8)), expected)
+    wanted = np.isin(np.arange(7), codes[:first])
+    found = where_code(column.astype(np.int32), wanted)
+    np.testing.assert_array_equal(found, np.flatnonzero(wanted[column]))
+    assert found.dtype == np.int32
+
+
+@SETTINGS
+@given(SEED)
+def test_kinds_of_code_and_mark(seed: int) -> None:
+    codes, marks = rows(seed, 5, np.int32), rows(seed + 1, 256, np.uint8)
+    index = np.array([512, 0, 256, 0, 512], np.int32)
+    kind = index[codes] + marks
+    np.testing.assert_array_equal(tally(codes, marks, index, 768), np.bincount(kind, minlength=768))
+    table = rows(seed + 2, 256, np.uint8, 768)
+    np.testing.assert_array_equal(combine(codes, marks, index, table), table[kind])
+    flags = np.uint8(1) << rows(seed + 3, 8, np.uint8, 256)
+    few = marks % 3
+    found = flags_by_code(codes, few, flags, 6)
+    for code in range(6):
+        assert found[code] == np.bitwise_or.reduce(flags[few[codes == code]], initial=0)
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([1, 5, MANY]))
+def test_what_is_said_of_some_rows(seed: int, kinds: int) -> None:
+    asked = rows(seed, 2 * MANY, np.int32)
+    column = np.random.default_rng(seed).integers(-(2**62), 2**62, 2 * MANY)
+    assert extent(column, asked) == (column[asked].min(), column[asked].max())
+    pid, tid = rows(seed + 1, kinds, np.int32, 2 * MANY), rows(seed + 2, 3, np.int32, 2 * MANY)
+    some, other, index = pairs_at(asked, pid, tid, MANY)
+    pairs = list(zip(some.tolist(), other.tolist(), strict=True))
+    assert pairs == sorted(set(zip(pid[asked].tolist(), tid[asked].tolist(), strict=True)))
+    np.testing.assert_array_equal(some[index], pid[asked])
+    np.testing.assert_array_equal(other[index], tid[asked])
 
 
 @given(st.lists(st.integers(-5, 5)), st.lists(st.integers(-5, 5)))

@@ -1,34 +1,23 @@
-"""Tables of everything outside host threads: device work, ranges, allocator events, counters.
-
-Sparse columns of the file become sparse columns of the tables, one at a time. A column of the file
-is freed as soon as its cells are in the tables, so that no two copies of all columns are in memory.
-"""
+"""Tables of everything outside host threads: device work, ranges, allocator events, counters."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.arrays import (
     I8,
     I32,
     I64,
     Sparse,
-    by_key_then_ts,
     dense,
     distinct,
     lookup,
-    put,
-    seen,
     take,
-    where,
 )
-from ...base.machine import each
 from ...base.regex import regex
 from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
@@ -36,8 +25,8 @@ from .categories import DEVICE_LABELS, EventRole
 from .devices import Devices, Streams
 from .metadata import device_type
 from .occupancy import Filled, fill_occupancy
+from .order import order_rows
 from .route import Rows
-from .times import EventRows
 
 _KINDS = {
     EventRole.KERNEL: DeviceKind.KERNEL,
@@ -99,17 +88,17 @@ class Instants:
 
 def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> DeviceRows:
     """Device work sorted by (stream, ts)."""
-    part = rows.device
-    order = by_key_then_ts(streams.of_device, part.ts)
-    row = take(part.row, order)
+    # A row without a stream has −1: those come first.
+    ordered = order_rows(rows.device, streams.of_device + np.int32(1), rows.ts)
+    row = ordered.row
     kinds = lookup(_KINDS, max(EventRole) + 1, DeviceKind.OTHER)
     return DeviceRows(
-        ts=take(part.ts, order) - start,
-        dur=take(part.dur, order),
+        ts=take(rows.ts, row) - start,
+        dur=take(rows.dur, row),
         name=take(raw.events.name, row),
         category=take(raw.events.category, row),
         kind=take(kinds, take(rows.role, row)),
-        stream=take(streams.of_device, order),
+        stream=ordered.group - np.int32(1),
         raw=row,
     )
 
@@ -190,9 +179,9 @@ def _memory(text: str) -> str:
     return known if known in _MEMORY_KINDS.values() else ""
 
 
-def counter_devices(raw: RawTrace, texts: Texts, part: EventRows, devices: Devices) -> I32:
+def counter_devices(raw: RawTrace, texts: Texts, rows: I32, devices: Devices) -> I32:
     """Device row of each counter event: its process is the device, or "GPU 0 Counters"."""
-    pid = take(raw.events.pid, part.row)
+    pid = take(raw.events.pid, rows)
     by_pid = np.full(len(texts), -1, np.int32)
     for code in distinct(pid, len(texts)).tolist():
         by_pid[code] = devices.row_of_pid.get(code, -1)
@@ -202,17 +191,17 @@ def counter_devices(raw: RawTrace, texts: Texts, part: EventRows, devices: Devic
 
 
 def order_ranges(
-    raw: RawTrace, texts: Texts, part: EventRows, stream: I32, devices: Devices, start: int
+    raw: RawTrace, texts: Texts, rows: Rows, some: I32, stream: I32, devices: Devices, start: int
 ) -> RangeTable:
-    """Ranges in time order, without args; ``stream`` has one entry for each row of ``part``."""
-    order = np.argsort(part.ts, kind="stable")
-    row = part.row[order]
+    """Ranges in time order, without args; ``stream`` has one entry for each of ``some`` rows."""
+    order = np.argsort(rows.ts[some], kind="stable")
+    row = some[order]
     device = np.full(len(texts), -1, np.int32)
     for pid, place in devices.row_of_pid.items():
         device[pid] = place
     return RangeTable(
-        ts=part.ts[order] - start,
-        dur=part.dur[order],
+        ts=rows.ts[row] - start,
+        dur=rows.dur[row],
         name=take(raw.events.name, row),
         category=take(raw.events.category, row),
         device=take(device, take(raw.events.pid, row)),
@@ -222,16 +211,15 @@ def order_ranges(
     )
 
 
-def order_instants(raw: RawTrace, part: EventRows, owner: I32, start: int) -> Instants:
-    """Instants in the order of time; ``owner`` has one entry for each row of ``part``."""
-    order = np.argsort(part.ts, kind="stable")
-    row = take(part.row, order)
-    return Instants(
-        ts=take(part.ts, order) - start,
-        name=take(raw.events.name, row),
-        owner=take(owner, order),
-        raw=row,
-    )
+def order_instants(raw: RawTrace, rows: Rows, some: I32, owner: I32, start: int) -> Instants:
+    """Instants in the order of time; ``owner`` has one entry for each of ``some`` rows."""
+    ts = take(rows.ts, some)
+    if (ts[1:] >= ts[:-1]).all():
+        row = some
+    else:
+        order = np.argsort(ts, kind="stable")
+        row, ts, owner = take(some, order), take(ts, order), take(owner, order)
+    return Instants(ts=ts - start, name=take(raw.events.name, row), owner=owner, raw=row)
 
 
 def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:
@@ -257,76 +245,3 @@ def build_counters(rows: Instants, texts: Texts, args: dict[str, Sparse]) -> Cou
     """Counter samples in time order."""
     values = dense(args.get(COUNTER_ARGS), len(rows.ts), texts.code("{}")).astype(np.int32)
     return CounterTable(rows.ts, rows.name, values, rows.owner, rows.raw)
-
-
-_FEW = 16  # a column that fewer than one row in so many has is sorted, not spread
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moves:
-    """For each row of the file its table (0 = none, else 1 + index) and its row there."""
-
-    table: NDArray[np.uint8]
-    row: I32
-    sizes: tuple[int, ...]  # of the tables
-
-
-def moves_to(tables: Sequence[I32], count: int) -> Moves:
-    """The inverse of the ``raw`` columns of some tables; the file has ``count`` rows."""
-    table, row = np.zeros(count, np.uint8), np.zeros(count, np.int32)
-    for number, raw in enumerate(tables, 1):
-        put(row, raw, np.arange(len(raw), dtype=np.int32))
-        put(table, raw, np.full(len(raw), number, np.uint8))
-    return Moves(table, row, tuple(len(raw) for raw in tables))
-
-
-def split(
-    columns: dict[str, Sparse], moves: Moves, skip: Sequence[Collection[str]]
-) -> list[dict[str, Sparse]]:
-    """The columns of each table, by name; ``columns`` is empty afterwards.
-
-    ``skip`` names for each table the columns that it does without.
-    """
-    names = sorted(columns)
-    result: list[dict[str, Sparse]] = [{} for _ in moves.sizes]
-    for name, parts in zip(
-        names, each(lambda name: _split_column(name, columns, moves, skip), names), strict=True
-    ):
-        for number, part in parts.items():
-            result[number - 1][name] = part
-    return result
-
-
-def _split_column(
-    name: str, columns: dict[str, Sparse], moves: Moves, skip: Sequence[Collection[str]]
-) -> dict[int, Sparse]:
-    """The part of each table, by its number; the column is taken out."""
-    column = columns.pop(name)
-    table = take(moves.table, column.row)
-    present = [number for number in range(len(moves.sizes) + 1) if (table == number).any()]
-    parts = {}
-    for number in present:
-        if number and name not in skip[number - 1]:
-            part = column if len(present) == 1 else _of_rows(column, where(table == number))
-            row = take(moves.row, part.row)
-            parts[number] = _in_order(row, part.value, moves.sizes[number - 1])
-    return parts
-
-
-def _of_rows(column: Sparse, keep: I32) -> Sparse:
-    return Sparse(take(column.row, keep), take(column.value, keep))
-
-
-def _in_order(row: I32, value: NDArray[Any], size: int) -> Sparse:
-    """The cells of a table with ``size`` rows, ascending; no row has two."""
-    if (row[1:] > row[:-1]).all():
-        return Sparse(row, value)
-    if len(row) < size // _FEW:
-        order = np.argsort(row, kind="stable")
-        return Sparse(row[order], value[order])
-    cell = np.empty(size, value.dtype)
-    put(cell, row, value)
-    if len(row) == size:
-        return Sparse(np.arange(size, dtype=np.int32), cell)
-    there = where(seen(row, size))
-    return Sparse(there, take(cell, there))

@@ -276,7 +276,7 @@ def find_streams(
     by_pid = np.full(len(texts), -1, np.int32)
     for code, row in devices.row_of_pid.items():
         by_pid[code] = row
-    lists = [part.row for part in (rows.device, rows.device_annotations, rows.syncs, rows.ranges)]
+    lists = [rows.device, rows.device_annotations, rows.syncs, rows.ranges]
     both = np.concatenate(lists)
     all_pid, all_tid = take(events.pid, both), take(events.tid, both)
     kept = take(by_pid, all_pid) >= 0
@@ -320,7 +320,7 @@ def _numbers_from_args(raw: RawTrace, rows: Rows, index: I32, number: NDArray[np
         return
     mine = index[: len(rows.device)]
     first = np.full(len(number), -1, np.int64)
-    first[mine[::-1]] = rows.device.row[::-1]
+    first[mine[::-1]] = rows.device[::-1]
     unnamed = np.flatnonzero((number < 0) & (first >= 0))
     number[unnamed] = cells(raw.ints.get("stream"), first[unnamed], -1)
 
@@ -338,18 +338,18 @@ def _to_working_stream(
     """Move waits to the stream in their arg: newer recorders give waits a tid of their own."""
     of_sync = of_sync.copy()
     told = raw.ints.get("stream")
-    named = cells(told, rows.syncs.row, -1)
+    named = cells(told, rows.syncs, -1)
     # A graph's node is on the lane it is drawn on: its arg may be overwritten by an annotation. A
     # wait for the whole device has a tid that may be that of a stream.
-    nodes = texts.table(raw.events.category[rows.syncs.row], is_graph_node, np.bool_)
-    node = nodes[raw.events.category[rows.syncs.row]]
-    of_sync[~node & has_cell(told, rows.syncs.row) & (named == -1)] = -1
+    nodes = texts.table(raw.events.category[rows.syncs], is_graph_node, np.bool_)
+    node = nodes[raw.events.category[rows.syncs]]
+    of_sync[~node & has_cell(told, rows.syncs) & (named == -1)] = -1
     known = {
         (int(device[at]), int(number[at])): at
         for at in range(len(number))
         if work[at] and number[at] >= 0
     }
-    owner = by_pid[raw.events.pid[rows.syncs.row]]
+    owner = by_pid[raw.events.pid[rows.syncs]]
     numbers, index = np.unique(named, return_inverse=True)
     cell = (owner.astype(np.int64) + 1) * len(numbers) + index
     lanes, lane = np.unique(cell, return_inverse=True)

@@ -13,14 +13,14 @@ from ...base.arrays import (
     I32,
     I64,
     Sparse,
-    by_key_then_ts,
     cells,
-    dense,
+    combine,
     distinct,
     distinct_values,
+    is_among,
     is_any,
     lookup,
-    pairs_of,
+    pairs_at,
     put,
     take,
     where,
@@ -31,6 +31,7 @@ from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from .metadata import ProcessMetadata
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
+from .order import OrderedRows, order_rows
 from .route import Rows
 
 _KINDS = {
@@ -76,6 +77,7 @@ class HostRows(EventTable):
     thread: I32
     raw: I32
     names: I32  # the codes that occur in ``name``
+    first: I64  # the first row of each thread, and behind the last one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,9 @@ class Host(EventTable):
     args: dict[str, Sparse]
     threads: ThreadTable
     names: I32  # the codes that occur in ``name``
+    first: I64  # the first row of each thread, and behind the last one
+    calls: Sparse  # the correlations above 0 of runtime calls
+    owners: Sparse  # the external ids above 0 of ops and annotations
 
     @property
     def thread_of(self) -> dict[tuple[int, int], int]:
@@ -105,8 +110,8 @@ class Host(EventTable):
 
 def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetadata) -> ThreadRows:
     """Threads by (process, thread), with the names that the file gives them."""
-    both = np.concatenate([rows.host.row, rows.memory.row])
-    pid, tid, index = pairs_of(take(raw.events.pid, both), take(raw.events.tid, both), len(texts))
+    both = np.concatenate([rows.host, rows.memory]) if len(rows.memory) else rows.host
+    pid, tid, index = pairs_at(both, raw.events.pid, raw.events.tid, len(texts))
     names = [
         identity.thread_name.get(key, "Profiler overhead" if texts[key[0]] == OVERHEAD_PID else "")
         for key in zip(pid.tolist(), tid.tolist(), strict=True)
@@ -119,53 +124,38 @@ def order_host(
     raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadRows, start: int
 ) -> HostRows:
     """The host events in the order of the table; times count from ``start``."""
-    part = rows.host
-    order = by_key_then_ts(threads.of_host, part.ts)
-    ts, thread = side_by_side(partial(take, part.ts, order), partial(take, threads.of_host, order))
-    same = ts[1:] == ts[:-1]
-    same &= thread[1:] == thread[:-1]
-    _settle_ties(raw, rows, order, same)
-    del same
-    ts -= start
-    row = take(part.row, order)
-    dur, (name, names), role, category = side_by_side(
-        partial(take, part.dur, order),
-        partial(_names_of, raw.events.name, row, len(texts)),
-        partial(take, rows.role, row),
+    ordered = order_rows(rows.host, threads.of_host, rows.ts, rows.dur)
+    _settle_ties(raw, rows, ordered)
+    row = ordered.row
+    ts, dur, (name, names, kind), category = side_by_side(
+        lambda: _from(start, take(rows.ts, row)),
+        partial(take, rows.dur, row),
+        partial(_names_and_kinds, raw, texts, rows, row),
         partial(take, raw.events.category, row),
     )
-    del order
-    return HostRows(ts, dur, name, category, _kinds(texts, role, name, names), thread, row, names)
+    first = np.full(len(threads.table) + 1, len(row), np.int64)
+    first[: len(ordered.first)] = ordered.first
+    return HostRows(ts, dur, name, category, kind, ordered.group, row, names, first)
 
 
-def _names_of(column: I32, rows: I32, size: int) -> tuple[I32, I32]:
-    """The names of some rows, and which codes occur."""
-    name = take(column, rows)
-    return name, distinct(name, size)
+def _from(start: int, ts: I64) -> I64:
+    ts -= start
+    return ts
 
 
-def _settle_ties(
-    raw: RawTrace, rows: Rows, order: NDArray[np.intp], same: NDArray[np.bool_]
-) -> None:
-    """Order events of one start by −dur; equal ones by kind, id and place in the file.
-
-    ``same[i]``: the rows i and i + 1 of ``order`` start at one instant on one thread.
-    """
-    member = np.zeros(len(order), bool)
-    member[1:] = same
-    member[:-1] |= same
-    tied = np.flatnonzero(member)
+def _settle_ties(raw: RawTrace, rows: Rows, ordered: OrderedRows) -> None:
+    """Order events of one start and one end by kind, id and place in the file."""
+    tied = ordered.tied
     if not len(tied):
         return
-    group = np.cumsum(~same[np.maximum(tied - 1, 0)])
-    part = order[tied]
-    row = rows.host.row[part]
+    at = distinct_values(np.concatenate([tied, tied - 1]))
+    group = np.cumsum(~is_among(at, tied))
+    row = ordered.row[at]
     rank = np.full(max(EventRole) + 1, 9, np.int8)
     for role, place in _RANK.items():
         rank[role] = place
     number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
-    dur = rows.host.dur[part]
-    order[tied] = part[np.lexsort((row, number, rank[rows.role[row]], -dur, group))]
+    ordered.row[at] = row[np.lexsort((row, number, rank[rows.role[row]], group))]
 
 
 def build_host(
@@ -176,8 +166,8 @@ def build_host(
     resolution: int,
 ) -> Host:
     """Nest the host events; ``open_begins`` are those rows that never ended."""
-    first = np.ones(len(rows), bool)
-    np.not_equal(rows.thread[1:], rows.thread[:-1], out=first[1:])
+    first = np.zeros(len(rows), bool)
+    first[rows.first[rows.first < len(rows)]] = True
     tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
     kind = rows.kind
 
@@ -185,14 +175,21 @@ def build_host(
         clock = np.asarray(take(lookup(_CLOCK, max(HostKind) + 1), kind))
         return nest(rows.ts, rows.dur, first, clock, tolerance)
 
-    def numbers(column: Sparse | None, kinds: tuple[HostKind, ...]) -> I64:
-        """A column that means something on rows of some kinds; elsewhere −1."""
-        result = dense(column, len(rows), -1)
-        result[~is_any(kind, kinds)] = -1
-        return result
+    def numbers(column: Sparse | None, kinds: tuple[HostKind, ...]) -> tuple[I64, Sparse]:
+        """A column that means something on rows of some kinds; elsewhere −1. Those above 0."""
+        result = np.full(len(rows), -1, np.int64)
+        if column is None:
+            return result, Sparse(np.empty(0, np.int32), result[:0])
+        kept = where(is_any(take(kind, column.row), kinds))
+        row, value = take(column.row, kept), take(column.value, kept)
+        put(result, row, value.astype(np.int64))
+        if len(value) and int(value.min()) <= 0:
+            useful = where(value > 0)
+            row, value = take(row, useful), take(value, useful)
+        return result, Sparse(row, value)
 
     written = args.pop("correlation", None), args.pop("external_id", None)
-    nesting, correlation, external_id = side_by_side(
+    nesting, (correlation, calls), (external_id, owners) = side_by_side(
         nested,
         lambda: numbers(written[0], (HostKind.RUNTIME,)),
         lambda: numbers(written[1], (HostKind.OP, HostKind.ANNOTATION)),
@@ -215,18 +212,26 @@ def build_host(
         args=args,
         threads=threads.table,
         names=rows.names,
+        first=rows.first,
+        calls=calls,
+        owners=owners,
     )
 
 
-def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32, names: I32) -> I8:
-    result = np.asarray(take(lookup(_KINDS, max(EventRole) + 1, HostKind.OTHER), role))
+def _names_and_kinds(raw: RawTrace, texts: Texts, rows: Rows, row: I32) -> tuple[I32, I32, I8]:
+    """The names of some rows, which codes occur, and the kinds, by role and name."""
+    name = take(raw.events.name, row)
+    names = distinct(name, len(texts))
+    roles = max(EventRole) + 1
+    kinds = [lookup(_KINDS, roles, HostKind.OTHER)]
+    index = np.zeros(len(texts), np.int32)
     for old, new, prefixes in _RENAMED:
-        named = texts.table(names, partial(_begins, prefixes), np.bool_)
-        if named.any():
-            rows = where(result == old)
-            renamed = rows[take(named, take(name, rows))]
-            put(result, renamed, np.full(len(renamed), new, np.int8))
-    return result
+        renamed = texts.table(names, partial(_begins, prefixes), np.bool_)
+        index[renamed] = len(kinds) * roles
+        kinds.append(np.where(kinds[0] == old, np.int8(new), kinds[0]))
+    table = np.concatenate(kinds).view(np.uint8)
+    kind = combine(name, take(rows.role, row), index, table)
+    return name, names, kind.view(np.int8)
 
 
 def _begins(prefixes: tuple[str, ...], text: str) -> bool:

@@ -8,13 +8,25 @@ from the marks that each age of the format left.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...base.arrays import I64, cells, chunks, distinct, is_any
+from ...base.arrays import (
+    I32,
+    I64,
+    U8,
+    cells,
+    chunks,
+    combine,
+    distinct,
+    is_any,
+    seen,
+    tally,
+    where,
+)
 from ...base.regex import regex
 from ..model import Recording
 from ..perfetto.source import ORIGIN
@@ -35,6 +47,7 @@ class Census:
     phase: I64
     category: I64
     count: I64
+    index: I32  # by category code: what ``tally`` adds to the phase; empty where there are too many
 
     def of_phase(self, phase: int) -> int:
         """How many events have this phase."""
@@ -55,16 +68,34 @@ def take_census(events: RawEvents, texts: Texts) -> Census:
         kind, count = np.unique(
             events.category.astype(np.int64) * _PHASES + events.phase, return_counts=True
         )
-        return Census(kind % _PHASES, kind // _PHASES, count.astype(np.int64))
+        nothing = np.empty(0, np.int32)
+        return Census(kind % _PHASES, kind // _PHASES, count.astype(np.int64), nothing)
     index = np.zeros(len(texts), np.int32)
     index[used] = np.arange(len(used), dtype=np.int32) * _PHASES
-    table = np.zeros(len(used) * _PHASES, np.int64)
-    for part in chunks(len(events), 1 << 20 if len(used) > 64 else 1 << 16):
-        table += np.bincount(
-            index[events.category[part]] + events.phase[part], minlength=len(table)
-        )
+    table = tally(events.category, events.phase, index, len(used) * _PHASES)
     kind = np.flatnonzero(table)
-    return Census(kind % _PHASES, used[kind // _PHASES].astype(np.int64), table[kind])
+    return Census(kind % _PHASES, used[kind // _PHASES].astype(np.int64), table[kind], index)
+
+
+def by_kind(
+    events: RawEvents, texts: Texts, census: Census, answer: Callable[[int, str], int], default: int
+) -> U8:
+    """For each event ``answer(phase, category)``, asked once per kind that occurs."""
+    told = [
+        answer(phase, texts[code])
+        for phase, code in zip(census.phase.tolist(), census.category.tolist(), strict=True)
+    ]
+    if len(census.index):
+        kind = census.index[census.category] + census.phase
+        table = np.full(int(census.index.max()) + _PHASES, default, np.uint8)
+        table[kind] = told
+        return combine(events.category, events.phase, census.index, table)
+    result = np.empty(len(events), np.uint8)
+    kinds = census.category * _PHASES + census.phase  # ascending
+    for part in chunks(len(events)):
+        kind = events.category[part].astype(np.int64) * _PHASES + events.phase[part]
+        result[part] = np.array(told, np.uint8)[np.searchsorted(kinds, kind)]
+    return result
 
 
 _GENERIC_THREAD = regex(r"thread -?\d+( \((.*)\))?$", re.IGNORECASE)
@@ -89,12 +120,13 @@ class ProcessMetadata:
     host_labelled: frozenset[int]  # processes labelled "CPU"
     thread_name: Mapping[tuple[int, int], str]
     renamed: int  # threads that were named twice, differently
+    rows: I32  # of the file, that are metadata events
 
 
 def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
     """Read the metadata events. Of several names of a thread the last informative one is used."""
     events = raw.events
-    rows = np.flatnonzero(events.phase == META)
+    rows = where(events.phase == META)
     name = cells(raw.texts.get("label_name"), rows, -1).tolist()
     labels = cells(raw.texts.get("labels"), rows, -1).tolist()
     process_name: dict[int, str] = {}
@@ -103,7 +135,7 @@ def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
     thread_name: dict[tuple[int, int], str] = {}
     named: dict[tuple[int, int], set[str]] = {}
     # Some recorders repeat these events hundreds of thousands of times.
-    seen = dict.fromkeys(
+    told = dict.fromkeys(
         zip(
             events.name[rows].tolist(),
             events.pid[rows].tolist(),
@@ -113,7 +145,7 @@ def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
             strict=True,
         )
     )
-    for kind, pid, tid, name_code, label_code in seen:
+    for kind, pid, tid, name_code, label_code in told:
         what = texts[kind]
         if what == "process_name" and name_code >= 0:
             process_name[pid] = texts[name_code]
@@ -137,6 +169,7 @@ def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
         frozenset(host_labelled - label.keys()),
         thread_name,
         sum(len(names) > 1 for names in named.values()),
+        rows,
     )
 
 
@@ -297,7 +330,9 @@ def _has_npu(identity: ProcessMetadata) -> bool:
 def _has_text(raw: RawTrace, texts: Texts, column: str) -> bool:
     """True if a text column has a text that is not empty; old recorders always write empty ones."""
     sparse = raw.texts.get(column)
-    return sparse is not None and any(texts[code] for code in texts.used(sparse.value).tolist())
+    if sparse is None:
+        return False
+    return any(texts[code] for code in np.flatnonzero(seen(sparse.value, len(texts))).tolist())
 
 
 def _flag(metadata: Mapping[str, Any], key: str) -> bool:

@@ -11,8 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I32, I64, U8, Mask, has_cell, is_any, seen, take, where
-from ...base.machine import side_by_side
+from ...base.arrays import (
+    I32,
+    I64,
+    U8,
+    Mask,
+    flags_by_code,
+    has_cell,
+    is_any,
+    lookup,
+    put,
+    rows_by_code,
+    seen,
+    where,
+)
 from ..raw import (
     BEGIN,
     COMPLETE,
@@ -41,8 +53,8 @@ from .categories import (
     EventRole,
     role_of,
 )
-from .metadata import Census, ProcessMetadata
-from .times import OPEN, EventRows, Pairs, pair, settle_times
+from .metadata import Census, ProcessMetadata, by_kind
+from .times import OPEN, Pairs, pair, settle_rows
 
 _REASONS = {
     0: "event without a phase",
@@ -79,77 +91,64 @@ class Rows:
     """Rows of the file by table, ascending, and the reasons for all others."""
 
     role: U8  # Role of the rows in tables of duration events; an entry for every row of the file
-    host: EventRows
-    device: EventRows
-    device_annotations: EventRows
-    syncs: EventRows
-    ranges: EventRows
-    memory: EventRows
-    counters: EventRows
+    ts: I64  # as written, of every row of the file
+    dur: I64  # the same; of rows in tables, corrected
+    start: int  # the first time stamp of all rows in tables
+    host: I32
+    device: I32
+    device_annotations: I32
+    syncs: I32
+    ranges: I32
+    memory: I32
+    counters: I32
     flow_starts: I32
     flow_ends: I32
     unfinished: I32  # begins without an end; last until the end of the trace
     device_pids: frozenset[int]
     tally: UnusedRows
 
-    @property
-    def parts(self) -> tuple[EventRows, ...]:
-        """The rows of each table."""
-        return (
-            self.host,
-            self.device,
-            self.device_annotations,
-            self.syncs,
-            self.ranges,
-            self.memory,
-            self.counters,
-        )
+
+_TABLES = (
+    HOST_ROLES,
+    DEVICE_ROLES,
+    (EventRole.DEVICE_ANNOTATION,),
+    (EventRole.SYNC,),
+    (EventRole.RANGE,),
+)
 
 
 def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> Rows:
     """Decide the table of every row of the file."""
     events = raw.events
     phase = events.phase
-    role, timed = _roles(raw, texts, identity, census)
-    device_pids = _device_pids(events, role, timed, identity, len(texts))
-    _settle_either(raw, texts, role, timed, device_pids)
+    role = _roles(raw, texts, identity, census)
+    device_pids = _device_pids(events, role, identity, len(texts))
+    _settle_either(raw, texts, census, role, device_pids)
 
     allocations = _memory_rows(events, texts)
-    ranged = phase == COMPLETE
-    ranged[allocations] = False
+    put(role, allocations, np.full(len(allocations), _NO_ROLE, np.uint8))
     halves = census.of_phase(BEGIN) + census.of_phase(END)
     pairs = pair(events, where(is_any(phase, (BEGIN, END))), texts) if halves else Pairs.none()
-    ranged[pairs.begin] = True
-    ranged[pairs.open] = True
-    role[~ranged] = _NO_ROLE
-    dur = _durations(events, pairs)
-
-    def of(*roles: EventRole) -> EventRows:
-        row = where(is_any(role, roles))
-        return EventRows(row, take(events.ts, row), take(dur, row))
-
-    def at(row: I32) -> EventRows:
-        return EventRows(row, take(events.ts, row), np.empty(0, np.int64))
-
-    *lasting, allocated, counted = side_by_side(
-        lambda: of(*HOST_ROLES),
-        lambda: of(*DEVICE_ROLES),
-        lambda: of(EventRole.DEVICE_ANNOTATION),
-        lambda: of(EventRole.SYNC),
-        lambda: of(EventRole.RANGE),
-        lambda: at(allocations),
-        lambda: at(where(phase == COUNTER)),
-    )
+    counters, flow_starts, flow_ends = rows_by_code(phase, ((COUNTER,), (FLOW_START,), (FLOW_END,)))
     last_open = int(events.ts[pairs.open].max()) if len(pairs.open) else 0
-    settled = settle_times(lasting, (allocated, counted), last_open)
-    ignored = dict(settled.ignored)
+    found = settle_rows(
+        rows_by_code(role, _TABLES),
+        (allocations, counters),
+        events.ts,
+        _durations(events, pairs),
+        last_open,
+    )
+    ignored = dict(found.settled.ignored)
     if pairs.stray_ends:
         ignored["end without a begin"] = pairs.stray_ends
     _ignore_others(ignored, census, phase[allocations])
-    host, device, device_annotations, syncs, ranges = settled.ranges
-    memory, counters = settled.instants
+    host, device, device_annotations, syncs, ranges = found.ranges
+    memory, counters = found.instants
     return Rows(
         role=role,
+        ts=events.ts,
+        dur=found.dur,
+        start=found.start,
         host=host,
         device=device,
         device_annotations=device_annotations,
@@ -157,14 +156,14 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
         ranges=ranges,
         memory=memory,
         counters=counters,
-        flow_starts=where(phase == FLOW_START),
-        flow_ends=where(phase == FLOW_END),
+        flow_starts=flow_starts,
+        flow_ends=flow_ends,
         unfinished=pairs.open,
         device_pids=device_pids,
         tally=UnusedRows(
-            settled.negative,
-            settled.absurd,
-            settled.without_dur,
+            found.settled.negative,
+            found.settled.absurd,
+            found.settled.without_dur,
             flow_ends=census.of_phase(FLOW_START) + census.of_phase(FLOW_END),
             used_elsewhere=census.of_phase(META) + len(pairs.begin),
             ignored=ignored,
@@ -183,20 +182,18 @@ def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
             ignored[reason] = ignored.get(reason, 0) + count
 
 
-def _roles(
-    raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census
-) -> tuple[U8, Mask]:
-    """The role of every row, as far as it is known, and which rows are ranges or their begins."""
+def _roles(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> U8:
+    """The role of every range or begin of one, as far as it is known; of all other rows none."""
     events = raw.events
-    by_category = np.zeros(len(texts), np.uint8)
-    for code in census.categories():
-        by_category[code] = role_of(texts[code])
-    role = take(by_category, events.category)
-    timed = is_any(events.phase, RANGED)
+
+    def answer(phase: int, category: str) -> int:
+        return role_of(category) if phase in RANGED else _NO_ROLE
+
+    role = by_kind(events, texts, census, answer, _NO_ROLE)
     unnamed = texts.code("")
     if unnamed in (categories := census.categories(RANGED)):
         # Exporters without categories: the process says what its events are.
-        bare = timed & (events.category == unnamed)
+        bare = (role != _NO_ROLE) & (events.category == unnamed)
         by_pid = np.full(len(texts), EventRole.EITHER, np.uint8)
         for pid in np.flatnonzero(seen(events.pid, len(texts))).tolist():
             known = PROCESS_ROLES.get(identity.process_name.get(pid, texts[pid]))
@@ -215,7 +212,7 @@ def _roles(
         )
         free = role[tasks.row] == EventRole.EITHER
         role[tasks.row[free]] = by_task[tasks.value[free]]
-    vendor = where(timed & (role == EventRole.DEVICE_OTHER))
+    vendor = where(role == EventRole.DEVICE_OTHER)
     if len(vendor):
         runs = texts.table(
             events.category[vendor], lambda text: text.casefold() == MTIA_WORK, np.bool_
@@ -226,39 +223,45 @@ def _roles(
         )[events.name[vendor]]
         told = by_name != EventRole.EITHER
         role[vendor[told]] = by_name[told]
-    return role, timed
+    return role
 
 
-def _pids(events: RawEvents, mask: Mask, size: int) -> Mask:
-    """Processes, by pid code, that have rows where the mask holds."""
-    return seen(take(events.pid, where(mask)), size)
+_OF_HOST, _OF_DEVICE = 1, 2
+
+
+def _sides(events: RawEvents, role: U8, size: int) -> tuple[Mask, Mask]:
+    """Processes, by pid code, that have work of the host, and those with work of a device."""
+    flags = lookup(dict.fromkeys(HOST_ROLES, _OF_HOST), 256)
+    flags[[*DEVICE_ROLES, EventRole.DEVICE_ANNOTATION]] = _OF_DEVICE
+    found = flags_by_code(events.pid, role, flags.view(np.uint8), size)
+    return (found & _OF_HOST) > 0, (found & _OF_DEVICE) > 0
 
 
 def _device_pids(
-    events: RawEvents, role: U8, timed: Mask, identity: ProcessMetadata, size: int
+    events: RawEvents, role: U8, identity: ProcessMetadata, size: int
 ) -> frozenset[int]:
     """Processes that are devices: labelled as one, or with device work and no host work."""
-    own = (*DEVICE_ROLES, EventRole.DEVICE_ANNOTATION)
-    working = _pids(events, timed & is_any(role, own), size)
-    if working.any():
-        working &= ~_pids(events, timed & is_any(role, HOST_ROLES), size)
-    found = set(np.flatnonzero(working).tolist()) - identity.host_labelled
+    of_host, of_device = _sides(events, role, size)
+    found = set(np.flatnonzero(of_device & ~of_host).tolist()) - identity.host_labelled
     return frozenset(found | identity.label.keys())
 
 
 def _settle_either(
-    raw: RawTrace, texts: Texts, role: U8, timed: Mask, device_pids: frozenset[int]
+    raw: RawTrace, texts: Texts, census: Census, role: U8, device_pids: frozenset[int]
 ) -> None:
     """Decide host or device for categories that may be both, and for unknown ones."""
     events = raw.events
-    rows = where(timed & (role == EventRole.EITHER))
+    rows = where(role == EventRole.EITHER)
     if not len(rows):
         return
     is_device = np.zeros(len(texts), bool)
     is_device[list(device_pids)] = True
     pid = events.pid[rows]
     device = is_device[pid]
-    strange = ~_pids(events, is_any(role, HOST_ROLES), len(texts))[pid]
+    # What is no range tells of its process, too.
+    by_category = by_kind(events, texts, census, lambda _, category: role_of(category), _NO_ROLE)
+    of_host = _sides(events, np.where(role == _NO_ROLE, by_category, role), len(texts))[0]
+    strange = ~of_host[pid]
     device |= has_cell(raw.ints.get("stream"), rows)
     device |= strange & (events.category[rows] == texts.code("collective_comm"))
     known = texts.table(events.category[rows], lambda text: text.casefold() in ROLES, np.bool_)

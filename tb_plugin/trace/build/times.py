@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, ColumnTable, Mask, chunks, last_end
+from ...base.arrays import I32, I64, ColumnTable, Mask, chunks, extent, last_end, put, take
 from ..raw import END, MISSING, NO_DUR, RawEvents, Texts
 
 # --- begin and end events -------------------------------------------------------------------------
@@ -162,16 +162,20 @@ def believable(ts: I64, limits: Bounds) -> NDArray[np.bool_]:
     return np.asarray((ts >= limits.low) & (ts <= limits.high) & (ts != MISSING))
 
 
-def resolution_ns(*columns: I64) -> int:
-    """1000 when every stamp and duration is a whole µs, as recorders wrote until 2024; else 1."""
-    for column in columns:
-        for low in range(0, len(column), _BLOCK):
-            part = column[low : low + _BLOCK]
-            # A product of a quotient: the processor divides by a constant faster than it takes the
-            # remainder.
-            if (part // 1000 * 1000 != part).any():
-                return 1
-    return 1000 if any(len(column) for column in columns) else 1
+def resolution_ns(columns: Sequence[I64], rows: Sequence[I32]) -> int:
+    """1000 when every stamp and duration is a whole µs, as recorders wrote until 2024; else 1.
+
+    The ``columns`` have an entry per row of the file; asked are those in one of the lists ``rows``.
+    """
+    for some in rows:
+        for column in columns:
+            for piece in chunks(len(some), _BLOCK):
+                part = take(column, some[piece])
+                # A product of a quotient: the processor divides by a constant faster than it takes
+                # the remainder.
+                if (part // 1000 * 1000 != part).any():
+                    return 1
+    return 1000 if any(len(some) for some in rows) else 1
 
 
 def base_ns(metadata: Mapping[str, Any]) -> int:
@@ -236,6 +240,51 @@ class Settled:
     without_dur: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SettledRows:
+    """Rows of the file by table, with plausible times, and what ``Settled`` says of the others."""
+
+    ranges: tuple[I32, ...]
+    instants: tuple[I32, ...]
+    dur: I64  # of each row of the file; those of ranges are corrected
+    start: int  # the first time stamp of all
+    settled: Settled
+
+
+_ALL_SETTLED = Settled((), (), {}, 0, 0, 0)
+
+
+def settle_rows(
+    ranges: Sequence[I32], instants: Sequence[I32], ts: I64, dur: I64, last_open: int
+) -> SettledRows:
+    """``settle_times`` of rows of the file; where nothing is to be done, nothing is copied."""
+    stamped = [extent(ts, rows) for rows in (*ranges, *instants) if len(rows)]
+    if not stamped:
+        return SettledRows(tuple(ranges), tuple(instants), dur, 0, _ALL_SETTLED)
+    low, high = min(low for low, _ in stamped), max(high for _, high in stamped)
+    lasting = [extent(dur, rows) for rows in ranges if len(rows)]
+    longest = max((longest for _, longest in lasting), default=0)
+    if min((least for least, _ in lasting), default=0) >= 0 and _is_near(low, high, longest):
+        return SettledRows(tuple(ranges), tuple(instants), dur, low, _ALL_SETTLED)
+    nothing = np.empty(0, np.int64)
+    settled = settle_times(
+        [EventRows(rows, take(ts, rows), take(dur, rows)) for rows in ranges],
+        [EventRows(rows, take(ts, rows), nothing) for rows in instants],
+        last_open,
+    )
+    dur = dur.copy()
+    for part in settled.ranges:
+        put(dur, part.row, part.dur)
+    left = (*settled.ranges, *settled.instants)
+    return SettledRows(
+        tuple(part.row for part in settled.ranges),
+        tuple(part.row for part in settled.instants),
+        dur,
+        min((int(part.ts.min()) for part in left if len(part)), default=0),
+        settled,
+    )
+
+
 def settle_times(
     ranges: Sequence[EventRows], instants: Sequence[EventRows], last_open: int
 ) -> Settled:
@@ -272,11 +321,15 @@ def _limits(ranges: Sequence[EventRows], instants: Sequence[EventRows]) -> Bound
     low = min(int(ts.min()) for ts in stamped)
     high = max(int(ts.max()) for ts in stamped)
     longest = max((int(part.dur.max()) for part in ranges if len(part)), default=0)
-    # What lies within an hour is within an hour of its middle half.
-    if low > -EDGE_NS and high + max(longest, 0) < min(low + FAR_NS, EDGE_NS):
+    if _is_near(low, high, longest):
         return None
     voters = [part.ts for part in ranges if len(part)]
     return bounds(np.concatenate(voters) if voters else instants[0].ts)
+
+
+def _is_near(low: int, high: int, longest: int) -> bool:
+    """Whether all is plausible: what lies within an hour is within an hour of its middle half."""
+    return low > -EDGE_NS and high + max(longest, 0) < min(low + FAR_NS, EDGE_NS)
 
 
 def _close(ranges: Sequence[EventRows], last_open: int) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.base.arrays import Sparse, by_key_then_ts, cells, dense, pairs_of
-from kinetoscope.trace.build.device import moves_to, split
+from kinetoscope.base.arrays import Sparse, cells, dense, pairs_of
 from kinetoscope.trace.build.metadata import identify, take_census
+from kinetoscope.trace.build.order import order_rows, places_in, split
 from kinetoscope.trace.build.route import sort_out
 from kinetoscope.trace.build.times import FAR_NS, base_ns, believable, bounds, resolution_ns
 from kinetoscope.trace.link.flows import last_started, match_flows
@@ -64,7 +64,7 @@ def test_sparse_columns_move_to_a_table(values: dict[int, int], order: list[int]
     assert cells(column, kept, -1).tolist() == expected
     others = np.array(order[12:15], np.int32)
     columns = {"c": column, "skipped": column}
-    table, other = split(columns, moves_to([kept, others], 20), [("skipped",), ()])
+    table, other = split(columns, places_in([kept, others], 20), [("skipped",), ()])
     assert columns == {}
     assert set(table) <= {"c"}
     assert dense(table.get("c"), len(kept), -1).tolist() == expected
@@ -87,9 +87,10 @@ def test_pairs_are_numbered(pairs: list[tuple[int, int]]) -> None:
 
 def test_order_by_key_and_time_where_the_two_do_not_fit_one_number() -> None:
     key = np.array([1, 0, 1, 0], np.int32)
+    rows = np.arange(4, dtype=np.int32)
     for far in (10, 1 << 61):
         ts = np.array([far, 5, 0, far], np.int64)
-        assert by_key_then_ts(key, ts).tolist() == [1, 3, 2, 0]
+        assert order_rows(rows, key, ts).row.tolist() == [1, 3, 2, 0]
 
 
 def arrow(phase: str, number: object, ts: int = 0, cat: str = "ac2g") -> Event:
@@ -135,9 +136,11 @@ def test_the_middle_half_decides_what_is_far() -> None:
 
 def test_resolution() -> None:
     whole = np.array([5000, 7000], np.int64)
-    assert resolution_ns(whole, whole) == 1000
-    assert resolution_ns(whole, whole + 1) == 1
-    assert resolution_ns(whole[:0], whole[:0]) == 1
+    rows = np.arange(2, dtype=np.int32)
+    assert resolution_ns((whole, whole), (rows,)) == 1000
+    assert resolution_ns((whole, whole + 1), (rows[:0], rows)) == 1
+    assert resolution_ns((whole, np.array([5000, 7001])), (rows[:1],)) == 1000
+    assert resolution_ns((whole, whole), (rows[:0],)) == 1
 
 
 def test_base_time_of_any_type() -> None:
