@@ -19,6 +19,7 @@ export const progressOf = (over: Partial<ReadProgress> = {}): ReadProgress => ({
   events: 3_400_000,
   seconds: 6,
   seconds_left: 9,
+  file: "",
   ...over,
 });
 

@@ -106,6 +106,11 @@ class BeingRead(NotReadyError):
         self.progress = progress
 
 
+def _of_file(progress: ReadProgress, key: Key) -> ReadProgress:
+    """The progress with the name of its file: a view may need others than the shown one."""
+    return msgspec.structs.replace(progress, file=key[1])
+
+
 class CatalogService(Generic[S]):
     """The traces below the logdirs. Nothing happens before ``start``.
 
@@ -376,8 +381,10 @@ class CatalogService(Generic[S]):
         if making is not None and making.error is not None:
             return error_of(making.error, making.cls)
         progress = self._pool.progress((*entry.key, spec.name, variant))
-        size = answer.identity.bytes
-        return BeingRead("The view is being prepared.", progress or waiting(size))
+        return BeingRead(
+            "The view is being prepared.",
+            _of_file(progress or waiting(answer.identity.bytes), entry.key),
+        )
 
     def _read_again(self, entry: Entry) -> KinetoscopeError:
         """Have a file read whose stored result is gone or damaged; the answer to the request."""
@@ -399,7 +406,8 @@ class CatalogService(Generic[S]):
         """The answer to a request for an unfinished trace."""
         progress = self._pool.progress(record.key) or waiting(record.found.identity.bytes)
         is_waiting = record.attempt is Attempt.WAITING
-        return BeingRead(record.reason if is_waiting else "The trace is being read.", progress)
+        message = record.reason if is_waiting else "The trace is being read."
+        return BeingRead(message, _of_file(progress, record.key))
 
     # --- events ----------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ class ReadProgress(Struct, frozen=True):
     events: int
     seconds: float  # since reading began
     seconds_left: float | None = None  # None: cannot be told yet
+    file: str = ""  # relative to its logdir; "" where it is clear which one is meant
 
 
 class FileInfo(Struct, frozen=True):

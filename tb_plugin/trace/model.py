@@ -24,6 +24,22 @@ from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse
 from .memory_model import MemoryTimeline, Snapshot
 from .raw import NO_POINTS, Blocks, SeekIndex
 
+RECORDERS: Mapping[str, str] = {
+    "A": "torch 1.7 or earlier, or its legacy profiler",
+    "B": "torch 1.8",
+    "C": "torch 1.9 or 1.10",
+    "D": "torch 1.11 to 1.13",
+    "E": "torch 2.0 to 2.3",
+    "F1": "a nightly torch of spring 2024",
+    "F": "torch 2.4 to 2.11",
+    "G": "torch 2.12 or later",
+    "H": "torch 2.15 or later, by its Cuspy engine",
+    "G-py": "torch 2.13 or later, by its Python export",
+    "Ascend": "torch_npu",
+    "Perfetto": "a program other than PyTorch",
+}
+"""``RecordingInfo.torch_era`` → who wrote the file, in words."""
+
 
 class HostKind(IntEnum):
     """Kind of a host event, which decides what its time counts as."""

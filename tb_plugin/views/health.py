@@ -11,7 +11,7 @@ from ..analysis.overview.findings import Sentence
 from ..analysis.recording import answerable, node_and_process
 from ..base.units import count as count_text
 from ..base.units import plural, size
-from ..trace.model import HealthRecord, Note, worst_first
+from ..trace.model import RECORDERS, HealthRecord, Note, worst_first
 from .shared import Column, Table, table_from
 from .view import View
 
@@ -60,20 +60,6 @@ class Health(Struct, frozen=True):
 
 
 _NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things")
-_ERAS = {
-    "A": "torch 1.7 or earlier, or its legacy profiler",
-    "B": "torch 1.8",
-    "C": "torch 1.9 or 1.10",
-    "D": "torch 1.11 to 1.13",
-    "E": "torch 2.0 to 2.3",
-    "F1": "a nightly torch of spring 2024",
-    "F": "torch 2.4 to 2.11",
-    "G": "torch 2.12 or later",
-    "H": "torch 2.15 or later, by its Cuspy engine",
-    "G-py": "torch 2.13 or later, by its Python export",
-    "Ascend": "torch_npu",
-    "Perfetto": "a program other than PyTorch",
-}
 # Key of Facts.counts → what its rows are called, and what they are.
 _COUNTS = {
     "op": ("Ops", "Operators on the host."),
@@ -145,7 +131,7 @@ def _events(health: HealthRecord) -> str:
 
 
 def _recorded(facts: Facts) -> str:
-    maker = _ERAS.get(facts.torch_era, "an unknown recorder")
+    maker = RECORDERS.get(facts.torch_era, "an unknown recorder")
     used = [device for device in facts.devices if device.used]
     if not used:
         return f"Recorded by {maker}, without device activity."
@@ -204,7 +190,7 @@ def _recording(facts: Facts) -> dict[str, str]:
         "flops": told.with_flops,
     }
     rows = {
-        "Recorded by": _ERAS.get(facts.torch_era, "unknown"),
+        "Recorded by": RECORDERS.get(facts.torch_era, "unknown"),
         "Host": node,
         "Process": process,
         "Rank": "" if facts.rank is None else str(facts.rank),

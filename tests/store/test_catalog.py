@@ -395,6 +395,7 @@ def test_only_the_newest_are_read_in_advance(
     with pytest.raises(BeingRead) as error:
         service.locate("run", "w0", "default")
     assert error.value.progress.bytes_total > 0
+    assert error.value.progress.file == "run/w0.pt.trace.json"
     wait_for(lambda: states(service)["run/w0.pt.trace.json"] == "ready")
 
 

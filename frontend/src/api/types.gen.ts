@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "0286d5a8";
+export const CONTRACT = "bdde0acd";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2665,6 +2665,8 @@ export interface ReadProgress {
   readonly seconds: number;
   /** null: cannot be told yet */
   readonly seconds_left: number | null;
+  /** relative to its logdir; "" where it is clear which one is meant */
+  readonly file: string;
 }
 
 /** The body of a 202: the trace is being read; try again. */

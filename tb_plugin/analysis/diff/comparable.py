@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32
 from ...base.units import listing, share, times
-from ...trace.model import DeviceClass, DeviceKind
+from ...trace.model import RECORDERS, DeviceClass, DeviceKind
 from ..counters.measured import WORK, counter_of, is_constant, measured
 from ..counters.samples import SAMPLING_KINDS
 from ..facts import Facts
@@ -241,7 +241,7 @@ def _damage(facts: Facts) -> str | None:
 
 
 def _torch_era(facts: Facts) -> str:
-    return "" if facts.torch_era == "unknown" else facts.torch_era
+    return RECORDERS.get(facts.torch_era, "")
 
 
 def _minor(version: str) -> str:

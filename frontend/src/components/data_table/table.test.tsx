@@ -4,7 +4,7 @@ import { useState } from "react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { plainTable } from "../../base/text/delimited";
 import { useSorted } from "./rows";
-import { type Column, DataTable, numberColumn } from "./table";
+import { type Column, DataTable, numberColumn, placed } from "./table";
 
 interface Op {
   readonly name: string;
@@ -47,6 +47,17 @@ const press = (key: string, more = {}) =>
   fireEvent.keyDown(document.activeElement ?? document.body, { key, ...more });
 const focusRow = (at: number) =>
   act(() => document.querySelector<HTMLElement>(`[data-row="${at}"]`)?.focus());
+
+it("has the main figures behind the name where not all columns fit", () => {
+  const keys = (room: number) =>
+    placed(
+      [...COLUMNS, numberColumn<Op>("change", "Change", ({ ns }) => ns, { isMain: true })],
+      room,
+    ).map(({ key }) => key);
+  expect(keys(1000)).toEqual(["name", "ns", "depth", "change"]);
+  expect(keys(200)).toEqual(["name", "change", "ns", "depth"]);
+  expect(keys(0)).toEqual(["name", "ns", "depth", "change"]);
+});
 
 function Sorted({ ops }: { ops: readonly Op[] }) {
   return <DataTable {...common} {...useSorted(ops, COLUMNS, null)} />;

@@ -32,7 +32,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { textWidth } from "../../base/measure";
+import { textWidth, useWidth } from "../../base/measure";
 import { adoptStyles } from "../../base/style/styles";
 import { type PlainTable, toTsv } from "../../base/text/delimited";
 import { walked } from "../../base/walk";
@@ -58,6 +58,8 @@ export interface Column<R> {
   readonly width?: number;
   /** Its share of the width that is left, 1 unless given. */
   readonly grow?: number;
+  /** One of the figures that the rows are looked at for: where not all fit, behind the name. */
+  readonly isMain?: boolean;
   readonly cell: (row: R) => ReactNode;
 }
 
@@ -102,15 +104,32 @@ const HEAD_FONT = '500 11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sa
 /** The sign of the order, and the gap before it. */
 const ORDER_SIGN = 14;
 const LEAST_WIDTH = 60;
+const GAP = 10;
 const INDENT = 12;
 /** A stack may be a thousand deep. */
 const MOST_INDENTS = 30;
 
-/** The track of a column in the grid: never narrower than the words of its head. */
-function trackOf<R>({ head, unit = "", sort, width = LEAST_WIDTH, grow = 1 }: Column<R>): string {
+/** The least width of a column: that of the words of its head, or more. */
+function leastOf<R>({ head, unit = "", sort, width = LEAST_WIDTH }: Column<R>): number {
   const words = textWidth(`${head} ${unit}`.trim(), HEAD_FONT);
-  const least = Math.max(width, Math.ceil(words) + (sort === undefined ? 2 : ORDER_SIGN));
-  return grow === 0 ? `${least}px` : `minmax(${least}px, ${grow}fr)`;
+  return Math.max(width, Math.ceil(words) + (sort === undefined ? 2 : ORDER_SIGN));
+}
+
+/** The track of a column in the grid. */
+function trackOf<R>(column: Column<R>): string {
+  const least = leastOf(column);
+  return column.grow === 0 ? `${least}px` : `minmax(${least}px, ${column.grow ?? 1}fr)`;
+}
+
+/** Columns in their order; where they are wider than the room, the main ones behind the first. */
+export function placed<R>(columns: readonly Column<R>[], room: number): readonly Column<R>[] {
+  const [first, ...others] = columns;
+  const least = columns.reduce((sum, column) => sum + leastOf(column) + GAP, 0);
+  if (first === undefined || room === 0 || least <= room) {
+    return columns;
+  }
+  const isMain = (column: Column<R>) => column.isMain === true;
+  return [first, ...others.filter(isMain), ...others.filter((column) => !isMain(column))];
 }
 
 const cellClass = <R,>({ isNumeric }: Column<R>) => (isNumeric === true ? "num clip" : "clip");
@@ -287,11 +306,17 @@ const COPY_WORDS = {
   refused: "Copying is not allowed here",
 } as const;
 
-export function DataTable<R>(props: DataTableProps<R>) {
-  const { label, columns, keyOf, sorting, expanded, onExpand, levelOf, isOld = false } = props;
-  const given = props.rows;
-  const rows: Rows<R> =
-    "rowAt" in given ? given : { count: given.length, rowAt: (at) => given[at] };
+const rowsOf = <R,>(rows: readonly R[]): Rows<R> => ({
+  count: rows.length,
+  rowAt: (at) => rows[at],
+});
+
+export function DataTable<R>(given: DataTableProps<R>) {
+  const [box, room] = useWidth<HTMLDivElement>();
+  const columns = useMemo(() => placed(given.columns, room), [given.columns, room]);
+  const props = { ...given, columns };
+  const { label, keyOf, sorting, expanded, onExpand, levelOf, isOld = false } = props;
+  const rows: Rows<R> = "rowAt" in given.rows ? given.rows : rowsOf(given.rows);
   const { count, rowAt, onRange } = rows;
   const scroll = useRef<HTMLDivElement>(null);
   const isWalking = useRef(false);
@@ -382,7 +407,7 @@ export function DataTable<R>(props: DataTableProps<R>) {
 
   let drawnTo = HEAD;
   return (
-    <div className="fill dt-box">
+    <div ref={box} className="fill dt-box">
       <div ref={scroll} className={isOld ? "dt-scroll stale" : "dt-scroll"}>
         <table
           role={expanded === undefined ? "grid" : "treegrid"}

@@ -2,15 +2,18 @@
 import type { ReactNode } from "react";
 import type { ViewStem } from "../../api/routes";
 import type { ReadProgress, ViewAnswers, ViewQueries } from "../../api/types.gen";
-import { bytes } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { useView } from "../../state/queries";
 import { useLasting } from "../../state/timing";
 import { ProblemNote } from "./problem_note";
+import { progressWords, ReadBar } from "./read_progress";
 
 interface AnsweredProps<T> {
   readonly state: {
     readonly data: T | undefined;
     readonly problem: Error | null;
+    /** How far the server is with what the answer is taken from. */
+    readonly reading?: ReadProgress | null;
     readonly again: () => unknown;
   };
   /** What stands there while nothing has come. */
@@ -22,7 +25,7 @@ interface AnsweredProps<T> {
 
 /** An answer of a part of a view. */
 export function Answered<T>({ state, waiting, remedy, children }: AnsweredProps<T>) {
-  const { data, problem, again } = state;
+  const { data, problem, reading = null, again } = state;
   if (problem !== null) {
     return (
       <div className="stack">
@@ -31,22 +34,30 @@ export function Answered<T>({ state, waiting, remedy, children }: AnsweredProps<
       </div>
     );
   }
-  return data === undefined ? (waiting ?? <p className="empty dim">Reading…</p>) : children(data);
+  if (data !== undefined) {
+    return children(data);
+  }
+  const words = reading === null ? "Reading…" : `Reading: ${progressWords(reading)}`;
+  return waiting ?? <p className="empty dim">{words}</p>;
 }
 
-/** In the place of a view: its trace is being read again. */
+/** In the place of a view: a recording is being read, or prepared for this view. */
 function Reading({ progress }: { progress: ReadProgress }) {
-  const { phase, bytes_done, bytes_total } = progress;
-  const ratio = bytes_total === 0 ? 0 : Math.min(1, bytes_done / bytes_total);
+  const file = harmless(progress.file.split("/").at(-1) ?? "");
+  const isRead = progress.phase !== "preparing";
   return (
     <section className="stack" aria-live="polite">
-      <h1>Reading the trace</h1>
-      <div className="bar" aria-hidden="true">
-        <i style={{ width: `${ratio * 100}%` }} />
-      </div>
+      <h1>{isRead ? "Reading the trace" : "Preparing the view"}</h1>
+      <ReadBar progress={progress} label={file} />
       <p className="ink2">
-        {phase} · {bytes(bytes_done)} of {bytes(bytes_total)}
+        {file === "" ? null : (
+          <>
+            <code title={harmless(progress.file, 400)}>{file}</code>{" "}
+          </>
+        )}
+        {progressWords(progress)}
       </p>
+      {isRead ? null : <p className="dim small">This is done once for each recording.</p>}
     </section>
   );
 }
@@ -70,6 +81,8 @@ interface ViewAnswerProps<S extends ViewStem> {
   readonly stem: S;
   readonly query: ViewQueries[S];
   readonly waiting: ReactNode;
+  /** What stands there while a recording is read, where more is to be said than how far that is. */
+  readonly reading?: (progress: ReadProgress) => ReactNode;
   readonly remedy?: ReactNode;
   /** `isOld`: the answer is of an earlier question, and the new one is on its way. */
   readonly children: (data: ViewAnswers[S], isOld: boolean) => ReactNode;
@@ -78,11 +91,12 @@ interface ViewAnswerProps<S extends ViewStem> {
 /** The answer of a view for the shown trace. */
 export function ViewAnswer<S extends ViewStem>(props: ViewAnswerProps<S>) {
   const { stem, query, waiting, remedy, children } = props;
+  const drawReading = props.reading ?? ((progress) => <Reading progress={progress} />);
   const { reading, isOld, ...state } = useView(stem, query);
   return (
     <Answered
       state={state}
-      waiting={reading === null ? waiting : <Reading progress={reading} />}
+      waiting={reading === null ? waiting : drawReading(reading)}
       remedy={remedy}
     >
       {(data) => children(data, isOld)}

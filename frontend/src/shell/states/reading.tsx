@@ -3,6 +3,7 @@ import type { Catalog, ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../..
 import { bytes, count, roughly } from "../../base/text/format";
 import { FirstFew } from "../../components/states/first_few";
 import { PlaceState } from "../../components/states/place_state";
+import { ReadBar } from "../../components/states/read_progress";
 import { CheckIcon } from "../../components/text/icons";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -27,11 +28,6 @@ function unread({ run, span: chosen }: Choice): ReadingSpan[] {
   );
 }
 
-const ratioOf = (progress: ReadProgress | null) =>
-  progress === null || progress.bytes_total === 0
-    ? 0
-    : Math.min(1, progress.bytes_done / progress.bytes_total);
-
 function amounts(progress: ReadProgress | null): string {
   if (progress === null || progress.bytes_done === 0) {
     return "";
@@ -44,22 +40,12 @@ const sizes = (progress: ReadProgress | null) =>
 
 function FileProgress({ span }: { span: SpanInfo }) {
   const { progress } = span;
-  const ratio = ratioOf(progress);
   return (
     <li className="file-progress">
       <code className="clip" title={span.file}>
         {span.file.split("/").at(-1)}
       </code>
-      <div
-        className="bar"
-        role="progressbar"
-        aria-label={span.file}
-        aria-valuenow={Math.round(ratio * 100)}
-        aria-valuemin={0}
-        aria-valuemax={100}
-      >
-        <i style={{ width: `${ratio * 100}%` }} />
-      </div>
+      <ReadBar progress={progress} label={span.file} />
       <span className="ink2 clip">{progress?.phase || STATE_WORDS[span.state]}</span>
       <span className="num dim clip medium-only" title={sizes(progress)}>
         {amounts(progress)}

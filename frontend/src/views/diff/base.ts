@@ -37,6 +37,13 @@ function workerLike(run: RunInfo, shown: Shown, catalog: Catalog): WorkerInfo | 
   );
 }
 
+/** The shown recording as the catalog has it. */
+export function spanOf(catalog: Catalog, { key }: Shown): SpanInfo | undefined {
+  const run = catalog.runs.find(({ name }) => name === key.run);
+  const worker = run?.workers.find(({ name }) => name === key.worker);
+  return worker?.spans.find((span) => span.key === key.span);
+}
+
 export function baseOf(catalog: Catalog, shown: Shown, values: Values): Base | null {
   const named = values["diff.base"];
   const run =

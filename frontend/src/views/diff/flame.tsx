@@ -9,7 +9,7 @@ import { matches } from "../../components/overlays/option_list";
 import { Answered } from "../../components/states/answered";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
-import { percent } from "./table_view";
+import { percent } from "./figures";
 
 type Metric = NonNullable<DiffFlameQuery["metric"]>;
 

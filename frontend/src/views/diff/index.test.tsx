@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
-import { catalogOf, runOf } from "../../../test-fixtures/catalog";
+import { catalogOf, progressOf, runOf } from "../../../test-fixtures/catalog";
 import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
@@ -80,7 +80,7 @@ const row = (name: string, change_ns: number): DiffRow => ({
   device_change_ns: null,
   status: "slower",
   p: 0.001,
-  sums: {},
+  sums: { self_ns: [1_000_000, 1_000_000 + change_ns], device_self_ns: [0, 0] },
   base_kernel: "",
   other_kernel: "",
 });
@@ -157,6 +157,50 @@ it("shows names from a trace as text", async () => {
   const { container } = openPage("#view=diff&run=resnet50");
   await screen.findByRole("row", { name: /onerror/ });
   expect(container.querySelector("img")).toBeNull();
+});
+
+it("opens a row by key: its figures, and the ways to it in both recordings", async () => {
+  const mm = row("aten::mm", 20_000);
+  const gone = { ...row("aten::gone", -1_000_000), other_calls: 0 };
+  server.answer("view/diff/table", { ...TABLE, rows: [mm, gone] });
+  openPage("#view=diff&run=resnet50&steps=7");
+  (await screen.findByRole("row", { name: /aten::mm/ })).focus();
+  await userEvent.keyboard("{Enter}");
+  const figures = screen.getByRole("row", { name: /^Host self/ });
+  expect(figures.textContent?.replaceAll("\u00a0", " ")).toBe(
+    "Host self1.00 ms1.02 ms▲ +20.0 µs+2 %",
+  );
+  expect(screen.queryByRole("row", { name: /^Device self/ })).toBeNull();
+  const to = (name: string) =>
+    Object.fromEntries(
+      new URLSearchParams(screen.getByRole("link", { name }).getAttribute("href")?.split("#")[1]),
+    );
+  expect(to("A in operators")).toMatchObject({ run: "old", "operators.search": "aten::mm" });
+  expect(to("A in operators")["steps"]).toBeUndefined();
+  expect(to("B in Trace")).toMatchObject({
+    run: "resnet50",
+    view: "timeline",
+    steps: "7",
+    "timeline.find": "aten::mm",
+  });
+  screen.getByRole("row", { name: /aten::gone/ }).focus();
+  await userEvent.keyboard("{Enter}");
+  expect(screen.getByText("It did not run there.")).toBeTruthy();
+  expect(screen.queryByRole("link", { name: "B in Trace" })).toBeNull();
+});
+
+it("says which of the two is being prepared, and lets another be chosen", async () => {
+  const reading = progressOf({ phase: "preparing", file: "worker0.1.pt.trace.json.gz" });
+  server.answer("view/diff", { status: 202, body: { reading } });
+  const { container } = openPage("#view=diff&run=resnet50");
+  expect((await screen.findByRole("heading", { level: 1 })).textContent).toBe(
+    "Comparing old with resnet50",
+  );
+  expect(screen.getAllByRole("progressbar")[0]?.getAttribute("aria-valuenow")).toBe("38");
+  expect(container.textContent).toContain("preparing · 38\u00a0%");
+  expect(screen.getByRole("button", { name: /Baseline run/ })).toBeTruthy();
+  server.answer("view/diff", ANSWER);
+  await screen.findByText(/adds up exactly/);
 });
 
 it("goes into a piece and back again", async () => {

@@ -1,12 +1,14 @@
 /** What changed between two recordings, by how much, and is it real? */
-import type { Diff, DiffGroup, DiffQuery } from "../../api/types.gen";
+import type { Diff, DiffGroup, DiffQuery, ReadProgress } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
+import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
+import { progressWords, ReadBar } from "../../components/states/read_progress";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
 import { type Shown, usePage } from "../../state/page_context";
-import { type Base, baseOf, queryOf } from "./base";
+import { type Base, baseOf, queryOf, spanOf } from "./base";
 import { Bridge } from "./bridge";
 import diffCss from "./diff.css?inline";
 import { DiffFlameGraph } from "./flame";
@@ -43,6 +45,7 @@ function Tables({ answer, query, base }: { answer: Diff; query: DiffQuery; base:
         address.replace({
           "diff.tab": next === "operators" ? undefined : next,
           "diff.metric": undefined,
+          "diff.row": undefined,
         })
       }
     />
@@ -96,6 +99,58 @@ function Figures({ answer, isOld, query, base, shown }: FiguresProps) {
   );
 }
 
+interface ComparingProps {
+  readonly progress: ReadProgress;
+  readonly base: Base;
+  readonly shown: Shown;
+}
+
+/** Which of the two is being read or prepared, how far that is, and a way to choose another. */
+function Comparing({ progress, base, shown }: ComparingProps) {
+  const { catalog } = usePage();
+  const own = spanOf(catalog, shown);
+  const name = (run: string, worker: string) =>
+    base.run.name === shown.key.run ? `${run} ${worker}` : run;
+  const sides = [
+    ["A", name(base.run.name, base.worker.name), base.span],
+    ["B", name(shown.key.run, shown.key.worker), own],
+  ] as const;
+  return (
+    <section className="stack" aria-live="polite">
+      <h1>
+        Comparing {harmless(sides[0][1])} with {harmless(sides[1][1])}
+      </h1>
+      <p className="ink2">
+        Each recording is read and prepared once. This page opens by itself, and the other views can
+        be used meanwhile.
+      </p>
+      {sides.map(([tag, words, span]) => {
+        const isUnderWay = span?.file === progress.file;
+        return (
+          <div className="diff-reading" key={tag}>
+            <span className={tag === "A" ? "diff-tag" : "diff-tag other"}>{tag}</span>
+            <span className="clip" title={harmless(span?.file ?? words, 400)}>
+              {harmless(words)}
+            </span>
+            {isUnderWay ? <ReadBar progress={progress} label={harmless(words)} /> : <span />}
+            <span className="ink2">
+              {isUnderWay
+                ? progressWords(progress)
+                : span?.state === "ready"
+                  ? "is read"
+                  : "waits its turn"}
+            </span>
+          </div>
+        );
+      })}
+      <div className="diff-side">
+        <span className="hint">Compare with</span>
+        <BasePicker base={base} />
+      </div>
+    </section>
+  );
+}
+
 /** Nothing to compare with yet. */
 function Choose({ isAlone }: { isAlone: boolean }) {
   return (
@@ -130,6 +185,7 @@ export default function DiffView() {
       stem="diff"
       query={{ ...query, center, seen: division }}
       waiting={<Skeleton heights={[56, 300, 420]} />}
+      reading={(progress) => <Comparing progress={progress} base={base} shown={shown} />}
       remedy={
         <div className="diff-side">
           <span className="diff-tag">A</span>

@@ -67,9 +67,11 @@ export function Limits({ answer, isOld }: { answer: Diff; isOld: boolean }) {
           {rows.map((one) => (
             <li key={one.what}>
               <span aria-hidden="true">△</span> <Prose text={one.text} />{" "}
-              <span className="dim">
-                A {one.base || DASH} · B {one.other || DASH}
-              </span>
+              {one.base === "" && one.other === "" ? null : (
+                <span className="dim">
+                  A {one.base || DASH} · B {one.other || DASH}
+                </span>
+              )}
             </li>
           ))}
         </ul>

@@ -13,7 +13,7 @@ import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
-import { ChangeCell, percent } from "./table_view";
+import { ChangeCell, percent } from "./figures";
 import { Trend } from "./trend";
 
 type Time = "host" | "device";
@@ -113,6 +113,7 @@ const COLUMNS: readonly Column<DiffRow>[] = [
   numberColumn("change", "Change", (row) => <ChangeCell row={row} />, {
     sort: (row) => Math.abs(row.change_ns),
     width: 110,
+    isMain: true,
   }),
   numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), {
     sort: (row) => row.ratio,

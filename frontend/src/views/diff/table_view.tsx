@@ -8,7 +8,7 @@ import type {
   KernelKey,
 } from "../../api/types.gen";
 import { plainTable } from "../../base/text/delimited";
-import { bytes, change, DASH, fixed, MINUS, NBSP, time } from "../../base/text/format";
+import { change, DASH, fixed } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
@@ -16,6 +16,8 @@ import { PartTable } from "../../components/data_table/part_table";
 import { type Column, numberColumn } from "../../components/data_table/table";
 import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
+import { amount, ChangeCell, CLAIMED, changed, isBytes, METRIC_WORDS, percent } from "./figures";
+import { RowDetails } from "./row_details";
 
 const STATUS: Readonly<Record<DiffRow["status"], string>> = {
   added: "added",
@@ -30,17 +32,6 @@ const STATUS: Readonly<Record<DiffRow["status"], string>> = {
   small: "too small",
   unsure: "inconclusive",
 };
-const CLAIMED: ReadonlySet<string> = new Set([
-  "added",
-  "removed",
-  "faster",
-  "slower",
-  "more",
-  "less",
-  "more calls",
-  "fewer calls",
-]);
-
 const DEFINITIONS: Readonly<Record<string, string>> = {
   name: "The name in A; after the arrow the one in B, found by its place.",
   base_calls: "Calls per step in A.",
@@ -80,35 +71,6 @@ const toPlain = plainTable<DiffRow>([
   "status",
   "p",
 ]);
-
-/** −98 %, +41 %; what was not there before is new. */
-export function percent(base: number, other: number): string {
-  if (base === 0) {
-    return other === 0 ? "" : "new";
-  }
-  const ratio = (other / base - 1) * 100;
-  if (Math.abs(ratio) < 0.5) {
-    return `0${NBSP}%`;
-  }
-  return `${ratio < 0 ? MINUS : "+"}${fixed(Math.abs(ratio), 0)}${NBSP}%`;
-}
-
-const isBytes = (metric: string) => metric.endsWith("bytes");
-const amount = (metric: string) => (isBytes(metric) ? bytes : time);
-
-/** `+1.2 MiB`, `▲ +1.20 ms`. */
-function changed(value: number, metric: string): string {
-  if (!isBytes(metric)) {
-    return change(value);
-  }
-  return value === 0 ? "0" : value < 0 ? `▼ ${MINUS}${bytes(-value)}` : `▲ +${bytes(value)}`;
-}
-
-export function ChangeCell({ row, metric = "" }: { row: DiffRow; metric?: string }) {
-  const isClaimed = CLAIMED.has(row.status);
-  const sign = !isClaimed || row.change_ns === 0 ? "dim" : row.change_ns < 0 ? "better" : "worse";
-  return <span className={`num nowrap ${sign}`}>{changed(row.change_ns, metric)}</span>;
-}
 
 /** A bar from the middle; what would leave the cell ends in a double edge. */
 function ChangeBar({ row, most }: { row: DiffRow; most: number }) {
@@ -181,11 +143,19 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
     plain("other_calls", "Calls B", (row) => callsWords(row.other_calls)),
     numberColumn("base", "A", (row) => words(row.base_ns), { width: 80 }),
     numberColumn("other", "B", (row) => words(row.other_ns), { width: 80 }),
-    plain("bar", "Bar", (row) => <ChangeBar row={row} most={most} />, { width: 90, grow: 1.5 }),
+    plain("bar", "Bar", (row) => <ChangeBar row={row} most={most} />, {
+      width: 90,
+      grow: 1.5,
+      isMain: true,
+    }),
     numberColumn("change", "Change", (row) => <ChangeCell row={row} metric={metric} />, {
       width: 104,
+      isMain: true,
     }),
-    numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), { width: 64 }),
+    numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), {
+      width: 64,
+      isMain: true,
+    }),
     // What is held is no sum over calls, which another number of them or their size could explain.
     ...(metric === "peak_bytes"
       ? []
@@ -241,14 +211,6 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
   ];
 }
 
-const METRIC_WORDS: Readonly<Record<string, string>> = {
-  self_ns: "Host self",
-  total_ns: "Host total",
-  device_self_ns: "Device self",
-  device_total_ns: "Device total",
-  bytes: "Allocated",
-  peak_bytes: "Held at the peak",
-};
 const METRICS: Readonly<Record<DiffGroup, readonly DiffMetric[]>> = {
   operators: ["self_ns", "total_ns", "device_self_ns", "device_total_ns"],
   kernels: ["device_self_ns"],
@@ -341,6 +303,7 @@ export function Changes({ query, group, usualKey, hasDevice, modes }: ChangesPro
           />
         </>
       }
+      detail={(row) => <RowDetails row={row} group={group} query={query} />}
       empty="Nothing of that name ran in either of them."
     />
   );

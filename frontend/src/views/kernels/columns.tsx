@@ -95,10 +95,30 @@ const ofGraph = (
   words: (graph: NonNullable<KernelRow["graph"]>) => ReactNode,
 ): ReactNode => (row.graph === null ? none : words(row.graph));
 
-/** Graphs by their replays; the row of what is outside of graphs has kernels only. */
-function graphColumns(rows: readonly KernelRow[]): readonly KernelColumn[] {
+/** What rows take in all, with a bar, and their share of it. */
+export function timeColumns<R extends { readonly total_ns: number; readonly ratio: number }>(
+  rows: readonly R[],
+  head: string,
+): readonly Column<R>[] {
   const most = Math.max(0, ...rows.map((row) => row.total_ns));
   const scale = timeScale(most);
+  return [
+    numberColumn(
+      "total_ns",
+      head,
+      (row) => (
+        <CellBar value={row.total_ns} most={most} category="compute">
+          {inScale(row.total_ns, scale)}
+        </CellBar>
+      ),
+      { unit: scale.unit.name, width: 100, grow: 1.5, isMain: true },
+    ),
+    numberColumn("ratio", "Share", (row) => share(row.ratio), { isMain: true }),
+  ];
+}
+
+/** Graphs by their replays; the row of what is outside of graphs has kernels only. */
+function graphColumns(rows: readonly KernelRow[]): readonly KernelColumn[] {
   const replay = (key: keyof GraphFigures, head: string) =>
     numberColumn<KernelRow>(key, head, (row) =>
       ofGraph(row, (graph) => known(graph[key] as number | null, time)),
@@ -129,17 +149,7 @@ function graphColumns(rows: readonly KernelRow[]): readonly KernelColumn[] {
     replay("replay_max_ns", "Max"),
     replay("inside_idle_ns", "Idle inside"),
     numberColumn("calls", "Kernels", (row) => count(row.calls)),
-    numberColumn(
-      "total_ns",
-      "Kernel time",
-      (row) => (
-        <CellBar value={row.total_ns} most={most} category="compute">
-          {inScale(row.total_ns, scale)}
-        </CellBar>
-      ),
-      { unit: scale.unit.name, width: 100, grow: 1.5 },
-    ),
-    numberColumn("ratio", "Share", (row) => share(row.ratio)),
+    ...timeColumns(rows, "Kernel time"),
   ];
 }
 
@@ -147,8 +157,6 @@ export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): reado
   if (query.group_by === "graph") {
     return graphColumns(rows);
   }
-  const most = Math.max(0, ...rows.map((row) => row.total_ns));
-  const scale = timeScale(most);
   const isKnown = ({ key }: KernelColumn) =>
     rows.some((row) => row[key as keyof KernelRow] !== null);
   return [
@@ -160,17 +168,7 @@ export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): reado
     ),
     ...facts(query),
     numberColumn("calls", "Calls", (row) => count(row.calls)),
-    numberColumn(
-      "total_ns",
-      "Total",
-      (row) => (
-        <CellBar value={row.total_ns} most={most} category="compute">
-          {inScale(row.total_ns, scale)}
-        </CellBar>
-      ),
-      { unit: scale.unit.name, width: 100, grow: 1.5 },
-    ),
-    numberColumn("ratio", "Share", (row) => share(row.ratio)),
+    ...timeColumns(rows, "Total"),
     numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
     numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
     numberColumn("p50_ns", "Median", (row) => time(row.p50_ns)),

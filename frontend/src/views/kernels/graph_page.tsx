@@ -1,9 +1,8 @@
 /** The page of one replayed graph: its replays, what they waited for, its nodes in their order. */
 import type { GraphPage, GraphQuery, NodeRow } from "../../api/types.gen";
 import { plainTable } from "../../base/text/delimited";
-import { count, DASH, inScale, share, time, timeScale } from "../../base/text/format";
+import { count, DASH, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
-import { CellBar } from "../../components/charts/cell_bar";
 import { SearchField } from "../../components/controls/search_field";
 import { ViewLink } from "../../components/controls/view_link";
 import { PartTable } from "../../components/data_table/part_table";
@@ -14,6 +13,7 @@ import { CodeName } from "../../components/text/code_name";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
+import { timeColumns } from "./columns";
 import { FROM_CAPTURE, knownBy, LentOps, Missing, Replays, Waits } from "./graph_facts";
 
 const LONGEST_SHAPES = 4000;
@@ -113,8 +113,6 @@ const LENT: readonly NodeColumn[] = [
 ];
 
 function columnsOf(rows: readonly NodeRow[]): readonly NodeColumn[] {
-  const most = Math.max(0, ...rows.map((row) => row.total_ns));
-  const scale = timeScale(most);
   const has = (key: keyof NodeRow) => rows.some((row) => row[key] !== null);
   return [
     {
@@ -141,17 +139,7 @@ function columnsOf(rows: readonly NodeRow[]): readonly NodeColumn[] {
     numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
     numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
     numberColumn("max_ns", "Max", (row) => time(row.max_ns)),
-    numberColumn(
-      "total_ns",
-      "Total",
-      (row) => (
-        <CellBar value={row.total_ns} most={most} category="compute">
-          {inScale(row.total_ns, scale)}
-        </CellBar>
-      ),
-      { unit: scale.unit.name, width: 100, grow: 1.5 },
-    ),
-    numberColumn("ratio", "Share", (row) => share(row.ratio)),
+    ...timeColumns(rows, "Total"),
     ...(has("waits_for")
       ? [
           {

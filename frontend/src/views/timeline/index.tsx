@@ -2,10 +2,11 @@ import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import type { ReadProgress } from "../../api/types.gen";
 import { recall, remember } from "../../base/storage";
 import { adoptStyles } from "../../base/style/styles";
-import { count, share, time } from "../../base/text/format";
+import { count, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { IconButton } from "../../components/controls/icon_button";
 import { ProblemNote } from "../../components/states/problem_note";
+import { progressWords, ReadBar } from "../../components/states/read_progress";
 import { CloseIcon } from "../../components/text/icons";
 import { useCell } from "../../state/cell";
 import { useLasting } from "../../state/timing";
@@ -235,35 +236,14 @@ export function Skeleton() {
   ) : null;
 }
 
-function progressText({ bytes_done, bytes_total, events, seconds_left }: ReadProgress): string {
-  const ratio = bytes_total > 0 ? share(Math.min(1, bytes_done / bytes_total), 0) : "";
-  const facts = [
-    ratio,
-    events > 0 ? `${count(events)} events` : "",
-    seconds_left === null ? "" : `about ${time(seconds_left * 1e9)} left`,
-  ];
-  return facts.filter(Boolean).join(" · ");
-}
-
 /** The first open of a trace lays its slices out in lanes and levels; later ones find that done. */
 export function Preparing({ progress }: { progress: ReadProgress }) {
-  const { phase, bytes_done, bytes_total } = progress;
-  const ratio = bytes_total === 0 ? 0 : Math.min(1, bytes_done / bytes_total);
   return (
     <section className="tl-waiting">
       <div className="tl-progress" aria-live="polite">
         <h1>Preparing the timeline</h1>
-        <div
-          className="bar"
-          role="progressbar"
-          aria-label="Preparing the timeline"
-          aria-valuemin={0}
-          aria-valuemax={100}
-          aria-valuenow={Math.round(ratio * 100)}
-        >
-          <i style={{ width: `${ratio * 100}%` }} />
-        </div>
-        <p className="ink2">{[phase, progressText(progress)].filter(Boolean).join(" · ")}</p>
+        <ReadBar progress={progress} label="Preparing the timeline" />
+        <p className="ink2">{progressWords(progress)}</p>
         <p className="dim small">This is done once for each trace.</p>
       </div>
       <Bones />
