@@ -204,14 +204,17 @@ def _members(
         notes.append(
             SetNote(
                 "duplicate_ranks",
-                f"Two recordings claim one rank: {'; '.join(claims)}. The first of each is used.",
+                f"Several recordings claim one rank: {'; '.join(claims)}. The first is used.",
             )
         )
     if unknown:
         notes.append(
             SetNote(
                 "unknown_ranks",
-                f"{unknown} recordings do not say which rank they are: they are counted in order.",
+                "One recording does not say which rank it is: it is counted in order."
+                if unknown == 1
+                else f"{unknown} recordings do not say which rank they are: they are counted in"
+                " order.",
             )
         )
     used = [dataclasses.replace(digests[at], rank=ranks[at]) for at in order]
@@ -277,7 +280,8 @@ def _set_notes(digests: Sequence[RankDigest], world: int, missing: Sequence[int]
         notes.append(
             SetNote(
                 "missing_ranks",
-                f"{len(digests)} of {world} ranks are here. {_ranks(missing)} missing. Waits for a "
+                f"{len(digests)} of {world} ranks {'is' if len(digests) == 1 else 'are'} here. "
+                f"{_ranks(missing)} missing. Waits for a "
                 "missing rank are counted as waits for the last one that is here.",
             )
         )
@@ -308,7 +312,7 @@ def _set_notes(digests: Sequence[RankDigest], world: int, missing: Sequence[int]
         )
     for text in sorted({note for one in digests for note in one.notes}):
         with_it = [one.rank for one in digests if text in one.notes]
-        notes.append(SetNote("recording", f"{_ranks(with_it)}: {text}"))
+        notes.append(SetNote("recording", f"{_named(with_it)}: {text}"))
     return notes
 
 
@@ -346,12 +350,16 @@ def _match_notes(
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    """Says "Rank 3 is" or "Ranks 1 and 2 are", cut where there are many."""
+    """Says "Rank 3 is" or "Ranks 1 and 2 are"."""
+    return f"{_named(ranks)} {'is' if len(ranks) == 1 else 'are'}"
+
+
+def _named(ranks: Sequence[int]) -> str:
+    """Says "Rank 3" or "Ranks 1 and 2", cut where there are many."""
     shown = [str(rank) for rank in ranks[:MOST_SAID]]
     if len(ranks) > MOST_SAID:
         shown.append(f"{len(ranks) - MOST_SAID} more")
-    one = len(ranks) == 1
-    return f"{'Rank' if one else 'Ranks'} {listing(shown)} {'is' if one else 'are'}"
+    return f"{'Rank' if len(ranks) == 1 else 'Ranks'} {listing(shown)}"
 
 
 # --- the replay -----------------------------------------------------------------------------------

@@ -57,6 +57,8 @@ class RunRows:
         if own is not None:
             np.add.at(self.excess, matches.member[entries], own.excess_ns[entries])
         self.times_last = np.bincount(last[self.known], minlength=count)
+        waits_known = matches.member[self.known_entries]
+        self.takes_part: NDArray[np.bool_] = np.bincount(waits_known, minlength=count) > 0
         names = [one.place.worker for one in compared.workers]
         self.labels = _labels([(group.label, group.ranks) for group in self.of.groups])
         self.process_roles = roles_of_processes(names, self.of.digests)
@@ -94,9 +96,9 @@ class RunRows:
             step=self._step(at, digest),
             own_ns=_mean(own.own_ns[at, self.steps]) if own is not None else None,
             excess_ns=int(self.excess[at]) // self.per if own is not None else None,
-            cost_ns=int(self.cost[at]) // self.per,
-            lost_ns=int(self.lost[at]) // self.per,
-            times_last=int(self.times_last[at]),
+            cost_ns=int(self.cost[at]) // self.per if self.takes_part[at] else None,
+            lost_ns=int(self.lost[at]) // self.per if self.takes_part[at] else None,
+            times_last=int(self.times_last[at]) if self.takes_part[at] else None,
             brought_in_ns=_known(int(own.brought_in_ns[at])) if own is not None else None,
             gain_ns=verdict.gain_ns if is_named else None,
             uncertainty_ns=unsure if unsure >= 0 and self.of.clocks.fitted else None,

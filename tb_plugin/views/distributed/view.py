@@ -352,7 +352,7 @@ def tables(answer: answers.Distributed) -> tuple[Table, ...]:
     if answer.bandwidth:
         found.append(_bandwidth_table(answer))
     notes = [*answer.notes, answer.clocks, answer.replay, answer.pipeline_text, answer.experts_text]
-    rows = tuple((note,) for note in notes if note)
+    rows = tuple((note,) for note in dict.fromkeys(notes) if note)
     found.append(Table("What must be known", (Column("note", "Note", "", "text"),), rows))
     return tuple(found)
 

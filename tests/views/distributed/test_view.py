@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -157,6 +158,33 @@ def test_a_missing_rank_is_said_and_the_rest_is_computed(tmp_path: Path) -> None
     (note,) = (note for note in found.notes if "missing" in note)
     assert note.startswith("3 of 4 ranks are here. Rank 1 is missing. ")
     assert found.replay.endswith("what it would have done is not known.")
+
+
+def test_a_rank_without_collectives_costs_an_unknown_time(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 3, slower_us={2: 500})
+    path = sorted(folder.iterdir())[1]
+    document = json.loads(path.read_text())
+    document["traceEvents"] = [
+        one for one in document["traceEvents"] if "nccl" not in str(one).lower()
+    ]
+    path.write_text(json.dumps(document))
+    ranks = answer(folder).ranks
+    assert [one.cost_ns is None for one in ranks] == [False, True, False]
+    assert [one.times_last is None for one in ranks] == [False, True, False]
+    assert [one.lost_ns is None for one in ranks] == [False, True, False]
+
+
+def test_a_note_is_shown_once_and_counts_recordings(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 2)
+    paths = sorted(folder.iterdir())
+    document = json.loads(paths[0].read_text())
+    for name in ("c", "d"):  # two more of rank 0
+        (folder / f"{name}_{paths[0].name}").write_text(json.dumps(document))
+    found = answer(folder)
+    (note,) = (one for one in found.notes if "claim" in one)
+    assert note.startswith("Several recordings claim one rank: rank 0 by ")
+    rows = VIEW.tables(found)[-1].rows
+    assert len(set(rows)) == len(rows)
 
 
 @dataclass(frozen=True)

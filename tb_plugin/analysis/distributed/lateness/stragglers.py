@@ -300,7 +300,7 @@ def _two(digests: Sequence[RankDigest], waiting: Waiting, ceiling: I64) -> Verdi
     m = int(np.argmax(waiting.times_last))
     often = int(waiting.times_last[m])
     if often * 3 < 2 * waiting.instances:
-        return _nobody("none", "Neither of the two ranks is clearly the last to arrive.")
+        return _nobody("none", "Neither of the two ranks is last at two thirds of the collectives.")
     return Verdict(
         kind="after",
         member=-1,
