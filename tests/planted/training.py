@@ -131,13 +131,28 @@ def keep_history(history: list[Tensor], x: Tensor) -> None:
     history.append(torch.cat([x] * 16))
 
 
-def _holds(lock: threading.Lock, go: threading.Event, held: threading.Event) -> None:
-    """Takes the lock whenever it is told to, and holds it for 50 ms."""
-    while go.wait():
-        go.clear()
-        with lock:
-            held.set()
-            time.sleep(0.05)
+class Holder(threading.Thread):
+    """Takes a lock whenever it is told to, and holds it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.lock = threading.Lock()
+        self.go, self.held = threading.Event(), threading.Event()
+        self.seconds = 0.0
+
+    def take_for(self, seconds: float) -> None:
+        """Returns when the lock is held; it is for so long."""
+        self.seconds = seconds
+        self.held.clear()
+        self.go.set()
+        self.held.wait()
+
+    def run(self) -> None:
+        while self.go.wait():
+            self.go.clear()
+            with self.lock:
+                self.held.set()
+                time.sleep(self.seconds)
 
 
 class Training:
@@ -156,8 +171,7 @@ class Training:
         self.optimizer = torch.optim.Adam(self.model.parameters(), **options)
         self.history: list[Tensor] = []
         self.cpu_seconds: list[float] = []  # of the main thread, by step
-        self.lock = threading.Lock()
-        self.go, self.held = threading.Event(), threading.Event()
+        self.holder = Holder()
         self.junk: list[Any] = [{"at": [at]} for at in range(60_000)]
         cores = len(os.sched_getaffinity(0))
         if problem == "threads":
@@ -189,7 +203,7 @@ class Training:
 
     def step(self, x: Tensor, y: Tensor) -> None:
         """One step, with what is planted."""
-        problem = self.problem
+        problem, began = self.problem, time.perf_counter()
         if problem == "conversion":
             x = convert(x)
         if problem == "tiny_ops":
@@ -205,10 +219,9 @@ class Training:
         if problem == "garbage":
             collect_garbage()
         if problem == "lock":
-            self.held.clear()
-            self.go.set()
-            self.held.wait()
-            wait_for_lock(self.lock)
+            # On a busy machine the step takes longer, and so does this.
+            self.holder.take_for(max(0.05, 3 * (time.perf_counter() - began)))
+            wait_for_lock(self.holder.lock)
         if problem == "leak":
             keep_history(self.history, x)
         self.optimizer.zero_grad()
@@ -217,9 +230,8 @@ class Training:
 
     def run(self, each: Callable[[], None]) -> None:
         """All steps; ``each`` is called after every one."""
-        holder = threading.Thread(target=_holds, args=(self.lock, self.go, self.held), daemon=True)
         if self.problem == "lock":
-            holder.start()
+            self.holder.start()
         before = time.thread_time()
         for at, (x, y) in enumerate(self.batches()):
             if at == STEPS + 2:
