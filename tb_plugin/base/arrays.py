@@ -235,6 +235,15 @@ def seen(codes: NDArray[Any], size: int) -> Mask:
     return result
 
 
+def occur_twice(codes: NDArray[Any], size: int) -> Mask:
+    """Which of the codes below ``size`` occur twice or more often."""
+    if handed(codes, np.int32):
+        times = np.zeros(size, np.uint8)
+        if call("kinetoscope_rows_count_to_two", codes, len(codes), times, size) is not None:
+            return times > 1
+    return np.asarray(np.bincount(codes, minlength=size) > 1)
+
+
 def distinct(codes: NDArray[Any], size: int) -> I32:
     """The codes below ``size`` that occur, ascending; O(n) without a sort."""
     return where(seen(codes, size))

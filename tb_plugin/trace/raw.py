@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import ColumnTable, Sparse
+from ..base.arrays import ColumnTable, Sparse, seen
 
 MISSING = np.iinfo(np.int64).min  # a ts that the event does not have
 NO_DUR = -1  # a dur that the event does not have; a dur of −1 ns in the file is −2, others stay
@@ -378,9 +378,7 @@ class Texts:
 
     def used(self, codes: NDArray[np.int32]) -> NDArray[np.intp]:
         """The distinct codes among ``codes``, ascending; O(n) without a sort."""
-        seen = np.zeros(len(self._strings), bool)
-        seen[codes] = True
-        return np.flatnonzero(seen)
+        return np.flatnonzero(seen(codes, len(self._strings)))
 
     def table(
         self, codes: NDArray[np.int32], answer: Callable[[str], Any], kind: type[np.generic]

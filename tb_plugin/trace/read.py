@@ -39,7 +39,7 @@ from .io.source import PICKLE, TIMELINE, beginning, special_file
 from .link.collectives import classify, find_collectives
 from .link.flows import Autograd, graph_edges, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts
-from .link.steps import find_steps, step_at
+from .link.steps import find_steps, step_at, step_of_rows
 from .model import DeviceTable, HostTable, StepTable, Trace
 from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
@@ -113,8 +113,9 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     ends += [int(table.ts.max()) for table in (memory, counters) if len(table)]
     end_ns = max(0, max(ends, default=0))
     steps = find_steps(texts, host, end_ns)
+    host_steps = step_of_rows(steps, host)
     device = _device_table(
-        activity, launches, klass, _device_steps(activity, launches, host, steps)
+        activity, launches, klass, _device_steps(activity, launches, steps, host_steps)
     )
     health = examine(
         HealthInputs(
@@ -148,7 +149,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         base_ns=base_ns(raw.metadata) + start,
         end_ns=end_ns,
         strings=texts.freeze(),
-        host=_host_table(host, autograd, step_at(steps, host.ts)),
+        host=_host_table(host, autograd, host_steps),
         device=device,
         device_annotations=annotations,
         syncs=syncs,
@@ -204,14 +205,17 @@ def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
     return found
 
 
-def _device_steps(activity: Activity, launches: Launches, host: Host, steps: StepTable) -> I32:
+def _device_steps(activity: Activity, launches: Launches, steps: StepTable, of_host: I32) -> I32:
     """The step that launched each activity; in files without launches, the step at its start."""
     origin = np.where(launches.launch >= 0, launches.launch, launches.op)
-    at = np.where(origin >= 0, host.ts[origin] if len(host) else 0, activity.ts)
-    result = step_at(steps, at)
+    known = origin >= 0
+    if known.all():
+        return take(of_host, origin)
+    result = step_at(steps, activity.ts)
+    result[known] = of_host[origin[known]]
     if steps.source != "whole_trace" and (launches.launch >= 0).any():
         # Where launches are known, work without one belongs to no step.
-        result[origin < 0] = -1
+        result[~known] = -1
     return result
 
 

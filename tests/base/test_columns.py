@@ -20,6 +20,7 @@ from kinetoscope.base.arrays import (
     flags_by_code,
     is_among,
     is_any,
+    occur_twice,
     pairs_at,
     places_of,
     put,
@@ -89,6 +90,7 @@ def test_codes_that_occur(seed: int, size: int, dtype: type) -> None:
     codes = rows(seed, min(size, np.iinfo(dtype).max), dtype)
     np.testing.assert_array_equal(seen(codes, size), np.isin(np.arange(size), codes))
     np.testing.assert_array_equal(distinct(codes, size), np.unique(codes))
+    np.testing.assert_array_equal(occur_twice(codes, size), np.bincount(codes, minlength=size) > 1)
 
 
 @SETTINGS

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...base.arrays import distinct_values, is_among, seen, take, where
+from ...base.arrays import count_codes, distinct_values, is_among, take, where
 from ...base.intervals import union
 from ...base.regex import regex
 from ..build.categories import is_graph_node, is_known
@@ -242,10 +243,10 @@ def _stream_overlaps(device: DeviceTable) -> int:
     """Rows that start before everything ahead of them on their stream has ended."""
     if len(device) < 2:
         return 0
-    total = 0
+    total, end = 0, device.end
     edges = np.flatnonzero(np.diff(device.stream)) + 1
     for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(device)], strict=True):
-        reach = np.maximum.accumulate(device.end[low:high])
+        reach = np.maximum.accumulate(end[low:high])
         total += int(np.count_nonzero(device.ts[low + 1 : high] < reach[:-1]))
     return total
 
@@ -304,7 +305,7 @@ def _orphans(counts: Sequence[int], total: int) -> Iterator[Note]:
 
 def _of_content(evidence: HealthInputs) -> Iterator[Note]:
     host, device, recording = evidence.host, evidence.device, evidence.recording
-    count = np.bincount(host.kind, minlength=len(HostKind)).tolist()
+    count = count_codes(host.kind).tolist()
     ops = count[HostKind.OP]
     if not len(device) and len(host.ts):
         launched = _launch_calls(evidence)
@@ -366,14 +367,16 @@ _ASKED = (
 def _left_out(evidence: HealthInputs) -> Iterator[Note]:
     """Kinds of work of which there is none, though calls that launched nothing asked for some."""
     host, device, launch = evidence.host, evidence.device, evidence.launches.launch
+    missing = [one for one in _ASKED if not (device.kind == one[2]).any()]
+    if not missing:
+        return
     without = host.kind == HostKind.RUNTIME
     without[launch[launch >= 0]] = False
     called = host.name[where(without)]
-    for kind, pattern, asked in _ASKED:
-        if not (device.kind == asked).any():
-            asks = evidence.texts.table(called, partial(_begins, pattern), np.bool_)
-            if calls := int(np.count_nonzero(asks[called])):
-                yield note(kind, calls)
+    for kind, pattern, _ in missing:
+        asks = evidence.texts.table(called, partial(_begins, pattern), np.bool_)
+        if calls := int(np.count_nonzero(asks[called])):
+            yield note(kind, calls)
 
 
 def _begins(pattern: re.Pattern[str], text: str) -> bool:
@@ -411,8 +414,9 @@ def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:
         lost = union(host.ts[overhead], host.end_of(overhead)).total_ns
         if lost > OVERHEAD_WARNING_RATIO * evidence.end_ns:
             yield note("profiler_overhead", lost, evidence.end_ns)
-    working = seen(take(host.thread, where(host.kind == HostKind.OP)), len(host.threads))
-    pids = host.threads.pid[working]
+    is_op = host.kind == HostKind.OP
+    working = [bool(is_op[low:high].any()) for low, high in pairwise(host.first.tolist())]
+    pids = host.threads.pid[np.array(working, bool)]
     processes = len(distinct_values(pids))
     if processes > 1:
         yield note("several_processes", processes)

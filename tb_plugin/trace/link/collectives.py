@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, cells, is_any, lookup, take, where
+from ...base.arrays import I8, I32, cells, is_any, lookup, where, where_code
 from ...base.regex import regex
 from ..build.device import Activity
 from ..build.host import Host
@@ -181,11 +181,12 @@ def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) 
     named_so = texts.table(host.names, _is_mark, np.bool_)
     if not named_so.any():
         return _none()
-    marked = take(named_so, host.name)
-    marked &= is_any(host.kind, (HostKind.OP, HostKind.ANNOTATION))
-    rows = where(marked)
+    rows = where_code(host.name, named_so)
+    rows = rows[is_any(host.kind[rows], (HostKind.OP, HostKind.ANNOTATION))]
     if not len(rows):
         return _none()
+    marked = np.zeros(len(host), bool)
+    marked[rows] = True
     top = np.searchsorted(rows, _outermost(host, marked, rows))
     name = _first_of_call(_names(texts, host, rows), top)
     group = _first_of_call(cells(host.args.get("group_name"), rows, -1).astype(np.int32), top)

@@ -109,13 +109,19 @@ def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> MatchedFlows:
     put(used, source, np.ones(len(source), bool))
     start = take(starts, source)
     # Between the nodes of a graph: named as launches are, numbered beyond any correlation.
-    dependency = cells(raw.ints.get(ID_INT), start, -1) >= FIRST_DEPENDENCY
-    dependency &= take(raw.events.category, start) == texts.code(DEPENDENCY_FLOW)
-    others, inner = where(~dependency), where(dependency)
+    named_so = texts.code(DEPENDENCY_FLOW)
+    inner = np.empty(0, np.int32)
+    ids = raw.ints.get(ID_INT)
+    outer_start, outer_end = start, end
+    if ids is not None and len(ids.value) and int(ids.value.max()) >= FIRST_DEPENDENCY:
+        dependency = cells(ids, start, -1) >= FIRST_DEPENDENCY
+        dependency &= take(raw.events.category, start) == named_so
+        others, inner = where(~dependency), where(dependency)
+        outer_start, outer_end = take(start, others), take(end, others)
     return MatchedFlows(
-        start=take(start, others),
-        end=take(end, others),
-        category=take(raw.events.category, take(end, others)),
+        start=outer_start,
+        end=outer_end,
+        category=take(raw.events.category, outer_end),
         dependencies=Arrows(
             Ends.at(raw.events, take(start, inner)), Ends.at(raw.events, take(end, inner))
         ),

@@ -19,7 +19,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, distinct_values, is_among, put, take, where
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    Sparse,
+    distinct_values,
+    is_among,
+    occur_twice,
+    put,
+    take,
+    where,
+)
 from ..build.categories import EventRole, role_of
 from ..build.device import Activity
 from ..build.devices import Streams
@@ -37,40 +48,44 @@ def join(key: I64, row: I32, wanted: I64) -> I32:
 
     Where several rows carry one id, the last of ``key`` counts: sort the best to the end.
     """
-    result = np.full(len(wanted), -1, np.int32)
-    useful = key > 0
-    key, row = key[useful], row[useful]
-    ask = np.flatnonzero(wanted > 0)
-    if not len(key) or not len(ask):
-        return result
+    nothing = np.full(len(wanted), -1, np.int32)
+    if len(key) and int(key.min()) <= 0:
+        useful = where(key > 0)
+        key, row = take(key, useful), take(row, useful)
+    if not len(key) or not len(wanted):
+        return nothing
     low, high = int(key.min()), int(key.max())
-    ask = ask[(wanted[ask] >= low) & (wanted[ask] <= high)]
+    ask = None
+    if int(wanted.min()) < low or int(wanted.max()) > high:
+        ask = where((wanted >= low) & (wanted <= high))
+        wanted = take(wanted, ask)
     if high - low < max(_DENSE, 8 * len(key)):
         table = np.full(high - low + 1, -1, np.int32)
-        table[key - low] = row
-        result[ask] = table[wanted[ask] - low]
-        return result
-    order = np.argsort(key, kind="stable")
-    key, row = key[order], row[order]
-    at = np.searchsorted(key, wanted[ask], side="right") - 1
-    found = (at >= 0) & (key[at] == wanted[ask])
-    result[ask[found]] = row[at[found]]
-    return result
+        put(table, key - low, row)
+        found = take(table, wanted - low)
+    else:
+        order = np.argsort(key, kind="stable")
+        key, row = key[order], row[order]
+        at = np.searchsorted(key, wanted, side="right") - 1
+        found = np.where((at >= 0) & (key[at] == wanted), row[at], np.int32(-1))
+    if ask is None:
+        return found
+    put(nothing, ask, found)
+    return nothing
 
 
 def in_common(owner: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
     """True for entries that share their owner, a number below ``size``, with another entry."""
-    last = np.zeros(size, np.int32)
-    put(last, owner, np.arange(len(owner), dtype=np.int32))
-    beaten = owner[take(last, owner) != np.arange(len(owner))]
-    several = np.zeros(size, bool)
-    several[beaten] = True
-    return np.asarray(take(several, owner))
+    return take(occur_twice(owner, size), owner)
 
 
 def repeated(key: I64) -> NDArray[np.bool_]:
     """True for ids above 0 that occur more than once."""
     result = np.zeros(len(key), bool)
+    if len(key) and int(key.min()) > 0:
+        low, high = int(key.min()), int(key.max())
+        if high - low < max(_DENSE, 8 * len(key)):
+            return in_common(key - low, high - low + 1)
     useful = np.flatnonzero(key > 0)
     if not len(useful):
         return result
@@ -111,20 +126,22 @@ class SharedStarts:
 
     at: Ends
     number: I64
+    are_shared: bool  # whether there is such a correlation
 
 
 def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
     """Starts of such arrows, found while the columns of the file exist; few files have one."""
     written, ids = raw.ints.get("correlation"), raw.ints.get(ID_INT)
     row, number = np.empty(0, np.int32), np.empty(0, np.int64)
-    if written is None or ids is None:
-        return SharedStarts(Ends.at(raw.events, row), number)
-    correlation = take(written.value, where(take(rows.role, written.row) == EventRole.RUNTIME))
+    if written is None:
+        return SharedStarts(Ends.at(raw.events, row), number, are_shared=False)
+    is_call = take(rows.role, written.row) == EventRole.RUNTIME
+    correlation = take(written.value, where(is_call))
     wanted = distinct_values(correlation[repeated(correlation)])
-    if len(wanted):
+    if len(wanted) and ids is not None:
         chosen = is_among(ids.value, wanted) & is_among(ids.row, rows.flow_starts)
         row, number = ids.row[chosen], ids.value[chosen]
-    return SharedStarts(Ends.at(raw.events, row), number)
+    return SharedStarts(Ends.at(raw.events, row), number, are_shared=bool(len(wanted)))
 
 
 def correlate(
@@ -137,9 +154,8 @@ def correlate(
     start: int,
 ) -> Launches:
     """Find launch and op of every device activity."""
-    calls = where((host.kind == HostKind.RUNTIME) & (host.correlation > 0))
-    calls, shared_count = _best_last(texts, host, calls, shared, start)
-    launch = join(take(host.correlation, calls), calls, device.correlation)
+    carried, shared_count = _best_last(texts, host, shared, start)
+    launch = join(carried.value, carried.row, device.correlation)
     by_correlation = launch >= 0
     op = np.full(len(launch), -1, np.int32)
     op[by_correlation] = op_around(host, launch[by_correlation])
@@ -152,9 +168,9 @@ def correlate(
     named = np.full(len(launch), -1, np.int32)
     believed = _external_id_believed(device)
     if believed:
-        owners = where(host.external_id > 0)[::-1]
         # Of several owners of one id the first counts.
-        named = join(take(host.external_id, owners), owners, device.external_id)
+        ids = np.ascontiguousarray(host.owners.value[::-1])
+        named = join(ids, np.ascontiguousarray(host.owners.row[::-1]), device.external_id)
     checked = (named >= 0) & (op >= 0) & (link != Link.GRAPH)
     disagree = int(np.count_nonzero(named[checked] != op[checked]))
     is_op = np.zeros(len(launch), bool)
@@ -175,14 +191,15 @@ def correlate(
     )
 
 
-def _best_last(
-    texts: Texts, host: Host, calls: I32, shared: SharedStarts, start: int
-) -> tuple[I32, int]:
-    """Calls ordered so that of several with one correlation the launching one comes last."""
-    double = repeated(take(host.correlation, calls))
-    if not double.any():
+def _best_last(texts: Texts, host: Host, shared: SharedStarts, start: int) -> tuple[Sparse, int]:
+    """Calls ordered so that of several with one correlation the launching one comes last.
+
+    And how many correlations several calls have.
+    """
+    calls = host.calls
+    if not shared.are_shared or not (double := repeated(calls.value)).any():
         return calls, 0
-    some = calls[double]
+    some = calls.row[double]
     arrows = set(
         zip(
             shared.at.pid.tolist(),
@@ -213,7 +230,8 @@ def _best_last(
     )
     ordered = some[np.lexsort((host.ts[some], score))]
     wanted = len(distinct_values(host.correlation[some]))
-    return np.concatenate([calls[~double], ordered]), wanted
+    row = np.concatenate([calls.row[~double], ordered])
+    return Sparse(row, host.correlation[row]), wanted
 
 
 def _graphs(

@@ -9,10 +9,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from ...base.arrays import I32, I64, chunks, distinct_values, is_any, last_end, median, take, where
+from ...base.arrays import (
+    I32,
+    I64,
+    chunks,
+    distinct_values,
+    is_any,
+    last_end,
+    median,
+    where,
+    where_code,
+)
 from ...base.regex import regex
 from ..build.host import Host
 from ..model import HostKind, StepTable
@@ -36,6 +47,7 @@ _NOT_STEPS = (
     "[pl][module]",
 )
 _VARIABLE = regex(r"\([^()]*\)|\[[^\[\]]*\]|\d+")
+_FEWEST = 16  # rows of a thread in a step
 MIN_STEPS = 3
 MIN_COVERAGE = 0.5
 
@@ -51,8 +63,9 @@ def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
     """The steps of a trace that ends at ``end_ns``."""
     numbered = texts.table(host.names, _step_number, np.int64)
     if numbered.any():
-        marked = is_any(host.kind, (HostKind.ANNOTATION, HostKind.OP))
-        rows = _of_one_thread(host, where(marked & (take(numbered, host.name) > 0)))
+        rows = where_code(host.name, numbered > 0)
+        marked = is_any(host.kind[rows], (HostKind.ANNOTATION, HostKind.OP))
+        rows = _of_one_thread(host, rows[marked])
         if len(rows):
             number = numbered[host.name[rows]] - 1
             return _table(host, rows, number, "profiler_step", "ProfilerStep")
@@ -82,6 +95,25 @@ def step_at(steps: StepTable, at: I64) -> I32:
         found[at[part] >= steps.end[found]] = -1
         index[part] = found
     return index
+
+
+def step_of_rows(steps: StepTable, host: Host) -> I32:
+    """``step_at`` of all host rows, which are in order of time on each thread.
+
+    steps           0 ▓▓▓▓▓▓▓▓    1 ▓▓▓▓▓▓▓
+    rows            · 0  0   0  ·   1   1    ·     only where steps begin and end is looked for
+    """
+    if steps.source == "whole_trace" or len(host) < _FEWEST * len(steps) * len(host.threads):
+        return step_at(steps, host.ts)
+    result = np.full(len(host), -1, np.int32)
+    # The later of two that overlap: a step ends for good where the next one begins.
+    last = np.append(np.minimum(steps.end[:-1], steps.ts[1:]), steps.end[-1:])
+    for low, high in pairwise(host.first.tolist()):
+        ts = host.ts[low:high]
+        begin, end = np.searchsorted(ts, steps.ts), np.searchsorted(ts, last)
+        for step, (first, behind) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+            result[low + first : low + behind] = step
+    return result
 
 
 def _step_number(name: str) -> int:

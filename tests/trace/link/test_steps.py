@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kinetoscope.trace.link import steps as finding
 from kinetoscope.trace.link.steps import family_name
 from kinetoscope.trace.model import Trace
 from tests.trace.drawn import annotation, drawn, kernel, kinds, x
@@ -132,3 +136,23 @@ def test_what_is_no_family_of_steps(why: str, events: list[dict[str, object]]) -
 )
 def test_family_names(name: str, family: str) -> None:
     assert family_name(name) == family
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), min_size=1, max_size=6)
+OPS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50)), max_size=30)
+
+
+@given(STEPS, OPS)
+def test_rows_of_a_step_by_search_and_one_by_one(
+    steps: list[tuple[int, int]], ops: list[tuple[int, int]]
+) -> None:
+    """Steps that overlap, lie in one another, begin at one instant or have no length, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finding, "_FEWEST", 0)
+        trace = drawn(
+            *(annotation(f"ProfilerStep#{n}", ts, dur) for n, (ts, dur) in enumerate(steps)),
+            *(x("op", ts, 1, tid=tid) for tid, ts in ops),
+        )
+    found = finding.step_at(trace.steps, trace.host.ts)
+    assert trace.host.step.tolist() == found.tolist()
+    assert trace.host.step.dtype == np.int32
