@@ -1,8 +1,8 @@
 """Many traces at once, a small one behind a large one, and what is made of a trace that was read.
 
     python -m benchmarks.at_once many [--kind nccl] [--size 20MB] [--count 64]
-    python -m benchmarks.at_once behind [--kind nccl] [--small 20MB] [--large 2.5GB] [--rounds 3]
-    python -m benchmarks.at_once made [--kind stacks] [--size 300MB] [--rounds 3]
+    python -m benchmarks.at_once behind [--kind nccl] [--size 20MB] [--large 2.5GB] [--rounds 3]
+    python -m benchmarks.at_once made [--kind nccl] [--size 300MB] [--rounds 3]
 
 ``many``: traces of one content under different names (in their headers) through the real catalog,
 on one core and on all: the wall time of the one over that of the other, to the last Overview.
@@ -15,13 +15,11 @@ Ratios of wall time say something on a machine at rest alone.
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,13 +131,30 @@ def opened(traces: Sequence[Path], cores: int) -> dict[str, float]:
 
 
 def _told(code: str, *arguments: str, cache: Path | None = None) -> dict[str, Any]:
-    env = {**os.environ, **({"KINETOSCOPE_CACHE_DIR": str(cache)} if cache else {})}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=env, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    env = {"KINETOSCOPE_CACHE_DIR": str(cache)} if cache else {}
+    return run([sys.executable, "-c", code, *arguments], env).answer()
+
+
+def _command(size: str) -> Callable[[Callable[..., None]], click.Command]:
+    """A command with the options that all of them have; ``size``: of the traces."""
+
+    def decorated(function: Callable[..., None]) -> click.Command:
+        for option in (
+            click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path)),
+            click.option("--size", default=size, show_default=True, help="Of the traces."),
+            click.option("--kind", default="nccl", type=click.Choice(list(_corpus.KINDS))),
+        ):
+            function = option(function)
+        return main.command()(function)
+
+    return decorated
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    click.echo(f"| {' | '.join(headings)} |")
+    click.echo(f"| {' | '.join('---' for _ in headings)} |")
+    for row in rows:
+        click.echo(f"| {' | '.join(row)} |")
 
 
 @click.group()
@@ -148,35 +163,34 @@ def main() -> None:
     click.echo(f"load {os.getloadavg()[0]:.1f}, {core_count()} cores")
 
 
-@main.command()
-@click.option("--kind", default="nccl", type=click.Choice(list(_corpus.KINDS)))
-@click.option("--size", default="20MB", show_default=True)
+@_command("20MB")
 @click.option("--count", default=64, show_default=True)
-@click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
 def many(kind: str, size: str, count: int, folder: Path) -> None:
     """Many traces on one core and on all."""
     made = _corpus.made(kind, size, folder)
     with tempfile.TemporaryDirectory() as temporary:
         traces = [named(made.path, f"{number:03}", Path(temporary)) for number in range(count)]
         found = {cores: opened(traces, cores) for cores in sorted({1, core_count()})}
-    for cores, figures in found.items():
-        ratio = found[1]["wall"] / figures["wall"]
-        click.echo(
-            f"{count} × {kind} {size} on {cores} core(s): {figures['wall']:.1f} s,"
-            f" {figures['cpu']:.1f} CPU s; throughput {ratio:.2f}× that of one"
+    rows = (
+        (
+            f"{count} × {kind} {size}, {cores} {'core' if cores == 1 else 'cores'}",
+            f"{figures['wall']:.1f} s",
+            f"{figures['cpu']:.1f} s",
+            f"{found[1]['wall'] / figures['wall']:.2f}×",
+            f"{figures['cpu'] / found[1]['cpu']:.2f}×",
         )
+        for cores, figures in found.items()
+    )
+    _table(("traces", "wall", "CPU", "throughput over one core", "CPU over one core"), rows)
 
 
-@main.command()
-@click.option("--kind", default="nccl", type=click.Choice(list(_corpus.KINDS)))
-@click.option("--small", default="20MB", show_default=True)
+@_command("20MB")
 @click.option("--large", default="2.5GB", show_default=True)
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
-def behind(kind: str, small: str, large: str, rounds: int, folder: Path) -> None:
+def behind(kind: str, size: str, large: str, rounds: int, folder: Path) -> None:
     """A small trace behind a large one."""
-    little, big = (_corpus.made(kind, size, folder).path for size in (small, large))
-    ratios = []
+    little, big = (_corpus.made(kind, one, folder).path for one in (size, large))
+    ratios, rows = [], []
     for _ in range(rounds):
         seconds = {}
         for with_large in (False, True):
@@ -191,25 +205,32 @@ def behind(kind: str, small: str, large: str, rounds: int, folder: Path) -> None
             if with_large and not told["still_reading"]:
                 click.echo("the large trace was read before the small one: take a larger one")
         ratios.append(seconds[True] / seconds[False])
-        click.echo(f"alone {seconds[False]:.2f} s, behind {large} {seconds[True]:.2f} s")
-    click.echo(f"{kind} {small}: first screen behind {large} {statistics.median(ratios):.2f}×")
+        rows.append(
+            (
+                f"{kind} {size}",
+                f"{seconds[False]:.2f} s",
+                f"{seconds[True]:.2f} s",
+                f"{ratios[-1]:.2f}×",
+            )
+        )
+    rows.append(("median", "", "", f"{statistics.median(ratios):.2f}×"))
+    _table(("first screen", "alone", f"behind {large}", "over alone"), rows)
 
 
-@main.command()
-@click.option("--kind", default="stacks", type=click.Choice(list(_corpus.KINDS)))
-@click.option("--size", default="300MB", show_default=True)
+@_command("300MB")
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
 def made(kind: str, size: str, rounds: int, folder: Path) -> None:
     """The timeline and the operators over reading."""
     trace = _corpus.made(kind, size, folder)
     told = [_told(MADE, str(trace.path)) for _ in range(rounds)]
+    rows = []
     for name in ("timeline", "operators"):
         wall, cpu = (
             statistics.median(one[f"{name}_{what}"] / one[f"reading_{what}"] for one in told)
             for what in ("wall", "cpu")
         )
-        click.echo(f"{kind} {size}: {name} over reading: wall {wall:.2f}×, CPU {cpu:.2f}×")
+        rows.append((f"{name} of {kind} {size}", f"{wall:.2f}×", f"{cpu:.2f}×"))
+    _table(("made of a trace", "wall over reading", "CPU over reading"), rows)
 
 
 if __name__ == "__main__":
