@@ -95,10 +95,24 @@ def read(path: str, on_progress: Callable[[Progress], None]) -> Trace:
         Path(told["cpu_limit"]).write_text(str(limit))
     if told.get("threads"):
         Path(told["threads"]).write_text(str(thread_count()))
+    if told.get("shares"):
+        _follow_shares(Path(told["shares"]), told["until"])
+    while told.get("wait") and not os.path.exists(told["wait"]):
+        time.sleep(0.005)
     time.sleep(told.get("sleep", 0))
     on_progress(Progress("linking", size, size, len(content["traceEvents"])))
     _misbehave(told.get("then", ""))
     return made_trace(len(content["traceEvents"]), rank=told.get("rank"), path=path)
+
+
+def _follow_shares(file: Path, until: list[int]) -> None:
+    """Writes down how many threads this process may use, until it had these numbers in turn."""
+    seen: list[int] = []
+    while seen != until:
+        if seen[-1:] != [thread_count()]:
+            seen.append(thread_count())
+            file.write_text(json.dumps(seen))
+        time.sleep(0.005)
 
 
 def _misbehave(what: str) -> None:

@@ -22,7 +22,7 @@ from ...trace.scan.cursor import CPU_VARIABLE
 from ..contract import ErrorInfo
 from ..discovery.walk import shown
 from . import resources
-from .protocol import Changed, Failed, Finished, Gone, MakeCommand, Message, ReadCommand
+from .protocol import Changed, Command, Failed, Finished, Gone, Message, ShareCommand
 from .worker import BOOT
 
 _ENVIRONMENT = {
@@ -75,8 +75,9 @@ class Child:
             creationflags=_CREATION_FLAGS,
         )
         self._because: ErrorInfo | None = None
-        self._job: ReadCommand | MakeCommand | None = None
+        self._job: Command | None = None
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._write(json.dumps(sys.path).encode())
 
     @property
@@ -84,7 +85,7 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    def do(self, job: ReadCommand | MakeCommand) -> Iterator[Message]:
+    def do(self, job: Command) -> Iterator[Message]:
         """Run a job and yield its messages; a last ``Failed`` when the process ends too early."""
         self.heard = time.monotonic()
         self.job_count += 1
@@ -100,6 +101,10 @@ class Child:
             if isinstance(message, (Finished, Changed, Gone, Failed)):
                 return
         yield self._how_it_ended()
+
+    def share(self, command: ShareCommand) -> None:
+        """Tell the process how many threads its job may use from now on."""
+        self._write(msgspec.json.encode(command))
 
     def is_usable(self, most_jobs: int) -> bool:
         """True if the process may be given another file."""
@@ -119,7 +124,7 @@ class Child:
         self._close_pipes()
 
     def _write(self, line: bytes) -> None:
-        with suppress(OSError):  # dead already: found out by reading
+        with suppress(OSError, ValueError), self._writing:  # dead already: found out by reading
             if self._process.stdin is not None:
                 self._process.stdin.write(line + b"\n")
                 self._process.stdin.flush()
@@ -150,7 +155,7 @@ class Child:
                     pipe.close()
 
 
-def _how_it_died(code: int, said: str, job: ReadCommand | MakeCommand | None) -> ErrorInfo:
+def _how_it_died(code: int, said: str, job: Command | None) -> ErrorInfo:
     again = "Retry; if it happens again, please report it with the log."
     if job is not None and code == -getattr(signal, "SIGXCPU", 0):
         path = os.fsdecode(job.path)

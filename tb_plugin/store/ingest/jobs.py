@@ -37,6 +37,7 @@ from .events import (
 )
 from .protocol import (
     Changed,
+    Command,
     Failed,
     Finished,
     Gone,
@@ -44,6 +45,7 @@ from .protocol import (
     Message,
     Progressed,
     ReadCommand,
+    ShareCommand,
     Summarized,
     info_of,
 )
@@ -71,13 +73,16 @@ class Job(Generic[S]):
     request: Request | MakeRequest
     cache: Cache
     listen: Callable[[PoolEvent[S]], None]
-    threads: int = 1  # on which the file may be read
+    threads: int = 1  # that it may use now
     cancelled: bool = False
     digest: str = ""  # of the file, as soon as it is known
     child: Child | None = None
     _began: float = field(default_factory=time.monotonic)
     _last: Progressed | None = None
     _read_seconds: float | None = None  # when all events were read
+    _token: str = ""
+    _told: int = 0  # threads, as its process knows
+    _telling: threading.Lock = field(default_factory=threading.Lock)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def progress(self) -> ReadProgress:
@@ -93,6 +98,14 @@ class Job(Generic[S]):
             self.cancelled = because is None
             if self.child is not None:
                 self.child.end(because)
+
+    def tell_share(self) -> None:
+        """Tell its process how many threads it may use, where that has changed."""
+        with self._telling:
+            child, threads = self.child, self.threads
+            if child is not None and threads != self._told:
+                self._told = threads
+                child.share(ShareCommand(self._token, threads))
 
     def silent_seconds(self) -> float:
         """Seconds since the last message of its process."""
@@ -111,15 +124,16 @@ class Job(Generic[S]):
         else:
             self.tell(Lost(self.request, error, refused=False))
 
-    def do(
-        self, command: ReadCommand | MakeCommand, hire: Hire, hear: Callable[[Message], None]
-    ) -> None:
+    def do(self, command: Command, hire: Hire, hear: Callable[[Message], None]) -> None:
         """Run a command in a child process, forward its messages, remove partial output."""
         child = hire()
         with self._lock:
-            self.child = child
+            self.child, self._token = child, command.token
             if self.cancelled:
                 return
+        with self._telling:
+            self._told = self.threads
+            command = msgspec.structs.replace(command, threads=self._told)
         try:
             for message in child.do(command):
                 if isinstance(message, Failed) and message.traceback and not self.cancelled:
@@ -146,6 +160,7 @@ def make_artifact(job: Job[S], request: MakeRequest, hire: Hire) -> None:
     command = MakeCommand(
         path=os.fsencode(request.path),
         size=request.identity.bytes,
+        threads=job.threads,
         digest=request.digest,
         token=secrets.token_hex(8),
         roots=[os.fsencode(root) for root in job.cache.roots],

@@ -57,9 +57,9 @@ class PoolLimits:
 
     @classmethod
     def of_machine(cls) -> PoolLimits:
-        """Half the cores: at least two if there are two, at most eight."""
-        cores = machine.core_count()
-        return cls(max(min(cores, 2), min(cores // 2, 8)), machine.thread_count())
+        """Half the cores: at least two if there are two, at most eight; no more than threads."""
+        cores, threads = machine.core_count(), machine.thread_count()
+        return cls(min(max(min(cores, 2), min(cores // 2, 8)), threads), threads)
 
 
 class IngestPool(Generic[S]):
@@ -208,6 +208,7 @@ class IngestPool(Generic[S]):
 
     def _run(self, reading: Job[S], desk: _Desk) -> None:
         request = reading.request
+        self._tell_shares()
         try:
             if isinstance(request, MakeRequest):
                 make_artifact(reading, request, desk.hire)
@@ -224,7 +225,9 @@ class IngestPool(Generic[S]):
             self._trim(reading.digest)
             with self._changed:
                 del self._running[request.key], self._taken[request.key], self._since[request.key]
+                self._deal()
                 self._changed.notify_all()
+            self._tell_shares()
 
     def _trim(self, digest: str) -> None:
         """Keep the cache below its limit, at intervals, and never remove what was read just now."""
@@ -295,15 +298,21 @@ class IngestPool(Generic[S]):
         self._urgent.discard(request.key)
         self._taken[request.key] = self._needs.pop(request.key)
         self._since[request.key] = time.monotonic()
-        reading = self._running[request.key] = Job(
-            request, self._cache, self._listen, self._share(len(self._running) + 1)
-        )
+        reading = self._running[request.key] = Job(request, self._cache, self._listen)
+        self._deal()
         return reading
 
-    def _share(self, running: int) -> int:
-        """Threads for one of the files that are read at once, or soon will be."""
-        at_once = max(running, min(running + len(self._queued), self._limits.processes))
-        return max(1, self._limits.threads // at_once)
+    def _deal(self) -> None:
+        """Share the threads anew among what is running; with the lock."""
+        fair = max(1, self._limits.threads // max(1, len(self._running)))
+        for one in self._running.values():
+            one.threads = fair
+
+    def _tell_shares(self) -> None:
+        with self._changed:
+            running = list(self._running.values())
+        for one in running:  # without the lock: a process that is stopped does not read
+            one.tell_share()
 
     def _watch(self) -> None:
         """End processes that no longer send messages."""

@@ -35,12 +35,23 @@ class MakeCommand(Struct, frozen=True, tag="make"):
 
     path: bytes
     size: int
+    threads: int
     digest: str
     token: str
     roots: list[bytes]  # where the columns may be, and where the artifact may go, best first
     make: str  # "module:function", (trace, folder, on_share[, variant])
     name: str
     variants: list[str]  # those that must be there, in the order in which they are made
+
+
+class ShareCommand(Struct, frozen=True, tag="share"):
+    """From now on the job of this token may use so many threads: another one began, or ended."""
+
+    token: str
+    threads: int
+
+
+Command: TypeAlias = ReadCommand | MakeCommand
 
 
 class Progressed(Struct, frozen=True, tag="progress"):

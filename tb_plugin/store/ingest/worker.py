@@ -1,8 +1,8 @@
 """The reading process: a trace file in; a summary, columns and artifacts on disk out.
 
 Started by ``child.py`` as ``python -c BOOT``. The first line of its input is the module path of the
-server, every further one a ``ReadCommand`` or a ``MakeCommand``; the end of its input ends the
-process. Its output is ``Message`` lines.
+server, every further one a ``ReadCommand``, ``MakeCommand`` or ``ShareCommand``; the end of its
+input ends the process. Its output is ``Message`` lines.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from ..discovery.walk import FileVersion, shown
 from . import resources
 from .protocol import (
     Changed,
+    Command,
     Failed,
     Finished,
     Gone,
@@ -50,6 +51,7 @@ from .protocol import (
     Message,
     Progressed,
     ReadCommand,
+    ShareCommand,
     Summarized,
     info_of,
 )
@@ -118,14 +120,11 @@ def main() -> None:
     """Do one job after the other, until the server closes the input."""
     faulthandler.enable()
     _step_back()
-    jobs: SimpleQueue[bytes] = SimpleQueue()
-    decoder: msgspec.json.Decoder[ReadCommand | MakeCommand] = msgspec.json.Decoder(
-        ReadCommand | MakeCommand
-    )
+    jobs: SimpleQueue[Command] = SimpleQueue()
     with _own_stdout() as out:
         threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
         while True:
-            job: ReadCommand | MakeCommand = decoder.decode(jobs.get())
+            job = jobs.get()
             say = Reporter(out).say
             try:
                 if isinstance(job, MakeCommand):
@@ -148,7 +147,6 @@ def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
 
     path = os.fsdecode(job.path)
     bound_cpu(resources.cpu_seconds(path, job.size))
-    os.environ[THREADS_VARIABLE] = str(job.threads)  # What is left of the user's own number.
     trace: Trace = load_callable(job.read)(path, on_progress)
     events = trace.health.events
     say(Progressed("summarizing", job.size, job.size, events))
@@ -247,19 +245,46 @@ def _step_back() -> None:
         Path("/proc/self/oom_score_adj").write_text("800")
 
 
-def _listen(jobs: SimpleQueue[bytes]) -> None:
+def _listen(jobs: SimpleQueue[Command]) -> None:
     """Take jobs from the input; the process ends when the input does.
 
     The server may have died, or not want the answer any more. Taking millions of objects apart one
     by one helps no user, so there is no orderly end.
     """
+    threads = _Threads()
+    decoder: msgspec.json.Decoder[Command | ShareCommand] = msgspec.json.Decoder(
+        ReadCommand | MakeCommand | ShareCommand
+    )
     rest = b""
-    with suppress(OSError):
+    try:
         while piece := os.read(0, 1 << 16):
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
-                jobs.put(line)
-    os._exit(0)
+                command = decoder.decode(line)
+                threads.follow(command)
+                if not isinstance(command, ShareCommand):
+                    jobs.put(command)
+    finally:
+        os._exit(0)
+
+
+class _Threads:
+    """The number of threads that this process may use, as the commands say it."""
+
+    def __init__(self) -> None:
+        self._token = ""
+        self._share = ShareCommand("", 1)
+
+    def follow(self, command: Command | ShareCommand) -> None:
+        """A share may be told before its job, or after its job has ended."""
+        if isinstance(command, ShareCommand):
+            self._share = command
+        else:
+            self._token = command.token
+        told = self._share if self._share.token == self._token else command
+        if told.token == self._token:
+            # What is left of the user's own number.
+            os.environ[THREADS_VARIABLE] = str(told.threads)
 
 
 @contextmanager

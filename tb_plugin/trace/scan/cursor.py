@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ...base.errors import TraceFormatError
+from ...base.machine import thread_count
 from ...base.regex import regex
 from ...base.units import parse_size, size
 from ..raw import FaultLog
@@ -62,6 +63,7 @@ class ScanLimits:
     ratio_free_bytes: int = 64 * MIB  # A text below that is read, whatever its ratio.
     cpu_seconds: float = 30.0
     cpu_seconds_per_mib: float = field(default_factory=_number_of(CPU_VARIABLE, 3.0))
+    is_shared: bool = False  # Fewer threads, where this process may use fewer by then.
 
     @property
     def block_end_bytes(self) -> int:
@@ -72,6 +74,11 @@ class ScanLimits:
     def event_bytes(self) -> int:
         """Larger events are decoded one by one, however much is in memory."""
         return min(self.value_bytes, self.block_end_bytes // 2)
+
+    @property
+    def threads_now(self) -> int:
+        """On which the next run of events is read."""
+        return min(self.threads, thread_count()) if self.is_shared else self.threads
 
     @property
     def run_bytes(self) -> int:

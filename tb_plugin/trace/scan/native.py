@@ -136,7 +136,7 @@ class NativeColumns:
         count = _INT()
         why = self.call(
             "run", data, len(data), start, stop, limits.block_bytes, limits.event_bytes,
-            limits.threads, blocks.ctypes.data, most, ctypes.byref(count),
+            limits.threads_now, blocks.ctypes.data, most, ctypes.byref(count),
         )  # fmt: skip
         behind = start
         for begin, behind, rows in blocks[: count.value].tolist():

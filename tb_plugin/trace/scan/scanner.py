@@ -428,7 +428,11 @@ def scan_natively(
     def sink(faults: FaultLog) -> NativeSink:
         return NativeSink(NativeColumns(library), faults)
 
-    return _open_and_read(stream, sink, on_progress, limits or ScanLimits(threads=thread_count()))
+    return _open_and_read(stream, sink, on_progress, limits or _on_all_threads())
+
+
+def _on_all_threads() -> ScanLimits:
+    return ScanLimits(threads=thread_count(), is_shared=True)
 
 
 def scan_in_python(

@@ -313,6 +313,45 @@ def test_a_file_alone_has_all_threads_and_several_share_them(
     pool.pool.do(Cancel(key(slow)))
 
 
+def test_threads_are_shared_anew_when_a_job_begins_and_ends(
+    tmp_path: Path, open_pool: Open
+) -> None:
+    """The large one gives up half of them for as long as the small one is read."""
+    first, second, go = tmp_path / "first", tmp_path / "second", tmp_path / "go"
+    pool = open_pool(PoolLimits(2, threads=5))
+    large = write_trace(tmp_path / "large.json", shares=str(first), until=[5, 2, 5])
+    small = write_trace(tmp_path / "small.json", shares=str(second), until=[2], wait=str(go))
+    pool.submit(large)
+    wait_for(lambda: first.exists() and first.read_text() == "[5]")
+    pool.submit(small)
+    wait_for(lambda: second.exists() and first.read_text() == "[5, 2]")
+    go.write_text("")
+    assert isinstance(pool.last(small), Kept)
+    assert isinstance(pool.last(large), Kept)
+    assert (first.read_text(), second.read_text()) == ("[5, 2, 5]", "[2]")
+
+
+def test_the_shares_of_many_small_files_are_never_more_than_there_are(
+    tmp_path: Path, open_pool: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = open_pool(PoolLimits(3, threads=3, overdue_seconds=1e6))
+    given: list[tuple[int, int]] = []
+    deal = pool.pool._deal
+
+    def noted() -> None:
+        deal()
+        shares = [job.threads for job in pool.pool._running.values()]
+        given.append((len(shares), sum(shares)))
+
+    monkeypatch.setattr(pool.pool, "_deal", noted)
+    files = [write_trace(tmp_path / f"{number}.json") for number in range(64)]
+    pool.submit(*files)
+    assert all(isinstance(pool.last(file), Kept) for file in files)
+    assert len(given) >= 127  # each has begun and ended; the last end may come a moment later
+    assert all(total <= 3 for _, total in given)
+    assert max(running for running, _ in given) <= 3
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
 def test_a_file_that_takes_too_much_processor_time_is_ended_with_the_limit(
     tmp_path: Path, open_pool: Open

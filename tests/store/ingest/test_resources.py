@@ -25,10 +25,27 @@ def test_pages_of_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert memory.mapped_bytes() == pages * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.parametrize(("cores", "processes"), [(1, 1), (2, 2), (3, 2), (8, 4), (128, 8)])
-def test_how_many_read_at_once(monkeypatch: pytest.MonkeyPatch, cores: int, processes: int) -> None:
+@pytest.mark.parametrize(
+    ("cores", "asked", "processes", "threads"),
+    [
+        (1, "", 1, 1),
+        (2, "", 2, 2),
+        (3, "", 2, 3),
+        (8, "", 4, 8),
+        (128, "", 8, 64),
+        (8, "1", 1, 1),  # who asks for one thread gets one process with one
+        (8, "3", 3, 3),
+        (2, "16", 2, 16),
+    ],
+)
+def test_how_many_read_at_once(
+    monkeypatch: pytest.MonkeyPatch, cores: int, asked: str, processes: int, threads: int
+) -> None:
     monkeypatch.setattr(machine, "core_count", lambda: cores)
-    assert PoolLimits.of_machine().processes == processes
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv(machine.THREADS_VARIABLE, asked)
+    limits = PoolLimits.of_machine()
+    assert (limits.processes, limits.threads) == (processes, threads)
 
 
 EVENTS = 100_000
