@@ -65,4 +65,22 @@ def test_from_a_slow_training_to_the_reason_why_it_is_faster(
             expect(
                 main.get_by_text("the DataLoader no longer blocks the main thread").first
             ).to_be_visible(timeout=LONG_MS)
+
+            page.set_viewport_size({"width": 700, "height": 900})
+            changes = page.get_by_label("Changes", exact=True).locator("table").first
+            heads = changes.locator("thead th")
+            expect(heads.nth(2)).to_contain_text("Change", timeout=LONG_MS)  # in sight, before A, B
+            changes.locator("tbody tr").first.press("Enter")
+            expect(changes.get_by_role("link", name="A in Operator")).to_be_visible(timeout=LONG_MS)
+
+            # Inside a piece and out again, by the browser's own way back.
+            pieces = main.locator(".diff-piece button")
+            expect(pieces.first).to_be_visible(timeout=LONG_MS)
+            names = pieces.all_inner_texts()
+            pieces.first.click()
+            expect(main.get_by_text("Operators inside:")).to_be_visible(timeout=LONG_MS)
+            page.go_back()
+            expect(pieces).to_have_text(
+                [re.compile(re.escape(one)) for one in names], timeout=LONG_MS
+            )
             assert (watch.console, watch.foreign, watch.failed) == ([], [], [])

@@ -154,9 +154,10 @@ export function PieceRows({ query }: { query: DiffQuery }) {
   const { trail, rows, row_count } = state.data;
   return (
     <Panel
-      title={`Operators of ${harmless(trail[trail.length - 1] ?? "the step")}`}
+      title={`Operators inside: ${harmless(trail[trail.length - 1] ?? "the step")}`}
       hint={`host total, per step${row_count > rows.length ? `, the first ${rows.length} of ${row_count}` : ""}`}
       isOld={state.isOld}
+      controls={<CopyTable label="the operators inside" table={() => plainRows(rows)} />}
       hasBody={false}
     >
       <Operators rows={rows} />
