@@ -1,11 +1,13 @@
 """What more threads bring: reading one trace on 1, 2, … of them, by turns in one run.
 
-    python -m benchmarks.threads [--kind nccl] [--size 300MB] [--rounds 3] [--most N] [--keep]
+    python -m benchmarks.threads [--kind nccl]… [--size 300MB] [--rounds 3] [--most N] [--keep]
 
 For each number of threads: the wall time of the scan (inflating included, which has a thread of its
 own beside two or more) and of the whole way to the Overview, each over that of one thread, and CPU
-time over that of one thread. Medians of the rounds. Where fewer cores are free than threads are
-asked for, the ratios of wall time say little; those of CPU time still tell what the cutting costs.
+time over that of one thread; then wall time over CPU time of the same reading, of which 0.5 is all
+that two cores can do; and the peak of memory. Medians of the rounds. Where fewer cores are free
+than threads are asked for, wall times say little; those of CPU time still tell what the cutting
+costs.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from benchmarks import _corpus, _results
 from kinetoscope.base.machine import THREADS_VARIABLE, core_count
 
 FIGURES = ("scan_wall", "scan_cpu", "overview_wall", "overview_cpu")
+BUSY = ("scan_wall_by_cpu", "overview_wall_by_cpu", "peak_mb")
 CODE = """
 import json, sys, time
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import build
 from kinetoscope.trace.scan.scanner import scan
+from benchmarks._once import high_water
 from pathlib import Path
 
 def clock():
@@ -43,6 +47,7 @@ done = clock()
 print(json.dumps({
     "scan_wall": scanned[0] - began[0], "scan_cpu": scanned[1] - began[1],
     "overview_wall": done[0] - began[0], "overview_cpu": done[1] - began[1],
+    "peak_mb": high_water() / 1e6,
 }))
 """
 
@@ -61,46 +66,58 @@ def once(trace: Path, threads: int) -> dict[str, float]:
 
 
 def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
-    """Median over the rounds of each figure over that of one thread in the same round."""
+    """Medians of the rounds: figures over those of one thread in the same round, then ``BUSY``."""
     told: dict[int, list[dict[str, float]]] = {count: [] for count in counts}
     for _ in range(rounds):
         alone = once(trace, 1)
         for count in counts:
             found = once(trace, count)
-            told[count].append({name: found[name] / alone[name] for name in FIGURES})
+            told[count].append(
+                {name: found[name] / alone[name] for name in FIGURES}
+                | {
+                    "scan_wall_by_cpu": found["scan_wall"] / found["scan_cpu"],
+                    "overview_wall_by_cpu": found["overview_wall"] / found["overview_cpu"],
+                    "peak_mb": found["peak_mb"],
+                }
+            )
     return {
-        count: {name: statistics.median(one[name] for one in found) for name in FIGURES}
+        count: {name: statistics.median(one[name] for one in found) for name in FIGURES + BUSY}
         for count, found in told.items()
     }
 
 
 @click.command()
-@click.option("--kind", default="nccl", show_default=True, type=click.Choice(list(_corpus.KINDS)))
+@click.option(
+    "--kind", "kinds", default=["nccl"], multiple=True, type=click.Choice(list(_corpus.KINDS))
+)
 @click.option("--size", default="300MB", show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--most", default=0, help="Threads; as many as there are cores unless given.")
 @click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
 @click.option("--keep", is_flag=True, help="Keep the figures in results.json.")
-def main(kind: str, size: str, rounds: int, most: int, folder: Path, keep: bool) -> None:
-    """Print ratios to one thread."""
-    try:
-        made = _corpus.made(kind, size, folder)
-    except _corpus.AbsentError as absent:
-        click.echo(f"{kind} {size}: not measured, because {absent}")
-        return
+def main(
+    kinds: tuple[str, ...], size: str, rounds: int, most: int, folder: Path, keep: bool
+) -> None:
+    """Print ratios to one thread, and of wall time to CPU time."""
     most = most or core_count()
     counts = [count for count in (2, 4, 8, 16, 32) if count <= most]
-    click.echo(f"{kind} {size}: {made.events:,} events, {core_count()} cores; over one thread:")
-    click.echo("threads" + "".join(f"{name.replace('_', ' '):>16}" for name in FIGURES))
-    found = ratios(made.path, counts, rounds)
-    for count, of_count in found.items():
-        click.echo(f"{count:<7}" + "".join(f"{of_count[name]:>16.2f}" for name in FIGURES))
-    if keep:
-        for count, of_count in found.items():
-            _results.keep(
-                f"threads/{kind}/{size}/{count}",
-                {name: {"value": of_count[name]} for name in FIGURES},
-            )
+    names = [*FIGURES, *BUSY]
+    click.echo(f"{core_count()} cores; over one thread, and by itself:")
+    click.echo("trace         threads" + "".join(f"{name.replace('_', ' '):>22}" for name in names))
+    for kind in kinds:
+        try:
+            made = _corpus.made(kind, size, folder)
+        except _corpus.AbsentError as absent:
+            click.echo(f"{kind} {size}: not measured, because {absent}")
+            continue
+        for count, of_count in ratios(made.path, counts, rounds).items():
+            figures = "".join(f"{of_count[name]:>22.2f}" for name in names)
+            click.echo(f"{kind + ' ' + size:<14}{count:<7}" + figures)
+            if keep:
+                _results.keep(
+                    f"threads/{kind}/{size}/{count}",
+                    {name: {"value": of_count[name]} for name in names},
+                )
 
 
 if __name__ == "__main__":
