@@ -70,6 +70,14 @@ class Windows(ColumnTable):
     device_events: I64  # device work launched in this step
     excluded: tuple[str | None, ...]
 
+    def of(self, ts: I64) -> I64:
+        """The window that each instant lies in; −1 where in none."""
+        window = np.searchsorted(self.start, ts, side="right") - 1
+        if not len(self):
+            return window
+        outside = (window < 0) | (ts >= self.end[np.maximum(window, 0)])
+        return np.where(outside, -1, window)
+
     @property
     def edges(self) -> I64:
         """start, end, start, end …: cell 2i is window i, cell 2i + 1 the gap after it."""

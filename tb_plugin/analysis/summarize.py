@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
 from .counters.measured import step_counters
 from .counters.samples import Series
+from .device_work import DeviceWork, used_devices
 from .facts import (
     Breakdown,
     Communication,
@@ -48,34 +50,40 @@ _MEMORY_TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 18: "HPU", 20: ""}
 
 def summarize(trace: Trace) -> Facts:
     """The facts of a trace: a few kilobytes per step, whatever the size of the file."""
-    hosts = hosts_of(trace)
-    windows = step_windows(trace)
+    works = used_devices(trace)
+    hosts, windows, *series = side_by_side(
+        lambda: hosts_of(trace),
+        lambda: step_windows(trace),
+        *(partial(_counters, work) for work in works),
+    )
+    counters = {work.device: one for work, one in zip(works, series, strict=True)}
     names = HeldNames(trace, hosts)
     causes = IdleCauses(names, windows)
-    used = [row for row, one in enumerate(trace.devices) if one.used]
     # What takes longest begins first. Only one of them gives numbers to names.
     (
-        (idle, held),
         patterns,
+        (idle, held),
         on_host,
         by_category,
         measured,
         (spent, threads),
         (rows, recording, of_run, of_classes),
     ) = side_by_side(
+        lambda: patterns_of(hosts, works, counters, windows),
         lambda: (
-            {row: causes.of_device(row) for row in used},
-            [()] * len(windows) if used else host_held(names, windows),
+            {work.device: causes.of_device(work) for work in works},
+            [()] * len(windows) if works else host_held(names, windows),
         ),
-        lambda: patterns_of(trace, hosts, windows),
-        lambda: None if used else host_partitions(trace, hosts, windows),
-        lambda: breakdowns(trace, hosts, windows),
-        lambda: {row: _Measured.of(trace, hosts, windows, row) for row in used},
+        lambda: None if works else host_partitions(trace, hosts, windows),
+        lambda: breakdowns(hosts, works, windows),
+        lambda: {
+            work.device: _Measured.of(hosts, work, windows, counters[work.device]) for work in works
+        },
         lambda: parallel(trace, hosts, windows),
         lambda: (counts(trace), recording_facts(trace), traits(trace, hosts), classified(trace)),
     )
     of_host = _HostSteps(by_category, on_host, held, spent, threads)
-    steps = _steps(trace, windows, idle, measured, of_host)
+    steps = _steps(trace, works, windows, idle, measured, of_host)
     devices = _device_facts(trace, idle, measured)
     first = next((device for device in devices if device.used), None)
     return Facts(
@@ -115,19 +123,30 @@ class _Measured(NamedTuple):
     series: tuple[Series, ...]  # what was sampled of it
     counters: list[tuple[StepCounter, ...]]
 
+    lead_ns: tuple[int, int, int] | None
+
     @classmethod
-    def of(cls, trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _Measured:
-        """The device in this row of ``Trace.devices``."""
-        series = counters_of(trace, device)
+    def of(
+        cls, hosts: Hosts, work: DeviceWork, windows: Windows, series: tuple[Series, ...]
+    ) -> _Measured:
+        """``series``: what was sampled of the device."""
         return cls(
-            gauges(trace, windows, device),
-            longest_activity(trace, windows, device),
-            communication(trace, hosts, windows, device),
-            copies(trace, windows, device),
-            launches(trace, windows, device),
+            gauges(work, windows),
+            longest_activity(work, windows),
+            communication(work, hosts, windows),
+            copies(work, windows),
+            launches(work, windows),
             series,
-            step_counters(trace, windows, device, series),
+            step_counters(work, windows, series),
+            lead(work),
         )
+
+
+def _counters(work: DeviceWork) -> tuple[Series, ...]:
+    """The counters of a device; what several parts ask of its work is known then."""
+    for _ in (work.busy, work.returned, work.by_time):
+        pass
+    return counters_of(work.trace, work.device)
 
 
 class _HostSteps(NamedTuple):
@@ -142,13 +161,14 @@ class _HostSteps(NamedTuple):
 
 def _steps(
     trace: Trace,
+    works: Sequence[DeviceWork],
     windows: Windows,
     idle: Mapping[int, CauseTable],
     measured: Mapping[int, _Measured],
     host: _HostSteps,
 ) -> tuple[StepFacts, ...]:
     used = tuple(idle)
-    parts = {row: partitions(trace, windows, row, idle[row].ns) for row in used}
+    parts = {work.device: partitions(work, windows, idle[work.device].ns) for work in works}
     return tuple(
         StepFacts(
             index=i,
@@ -205,7 +225,7 @@ def _device_facts(
             peak_event=_peak_event(trace, device),
             has_peak=peak_of(device) is not None,
             learned=idle[row].learned if row in idle else Learned(),
-            lead_ns=lead(trace, row) if row in idle else None,
+            lead_ns=measured[row].lead_ns if row in measured else None,
             counters=tuple(one.facts for one in measured[row].series) if row in measured else (),
         )
         for row, device in enumerate(trace.devices)

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from ...base.arrays import I64
-from ...base.intervals import EMPTY, Intervals, complement, merge, overlaps, subtract, union
-from ...trace.model import DeviceClass, Trace
+from ...base.intervals import EMPTY, Intervals, complement, merge, overlaps, subtract
+from ..device_work import DeviceWork
 from ..facts import CounterFacts, Integral, StepCounter
 from ..steps import Selection, Windows
 from .samples import Series, extremes, integrals, real
@@ -34,31 +34,24 @@ PARTS = {
 """Parts of a step that sum to it: fields of ``Partition`` and of ``StepCounter``."""
 WORK = tuple(part for part in PARTS if part != "idle_ns")
 
-_CLASSES = (
-    DeviceClass.COMPUTE,
-    DeviceClass.COMMUNICATION,
-    DeviceClass.COPY,
-    DeviceClass.MEMSET,
-)
-
 
 def step_counters(
-    trace: Trace, windows: Windows, device: int, series: Sequence[Series]
+    work: DeviceWork, windows: Windows, series: Sequence[Series]
 ) -> list[tuple[StepCounter, ...]]:
     """Per step, each series over the parts of the step as the device saw it."""
     if not series or not len(windows):
         return [()] * len(windows)
-    parts = _parts(trace, windows, device)
+    parts = _parts(work, windows)
     cells = len(windows)
     frame = Intervals(windows.start, windows.end)
     pieces = [_cut(part, frame) for part in parts]
-    work = _cut(merge(*parts[:-1]), frame)
+    working = _cut(merge(*parts[:-1]), frame)
     columns: list[list[StepCounter]] = []
     for one in series:
         compute, communication, copy, memset, idle = (
             integrals(one.steps, part.start, part.end, cell, cells) for part, cell in pieces
         )
-        seen = extremes(one.steps, *work, cells)
+        seen = extremes(one.steps, *working, cells)
         columns.append(
             [
                 StepCounter(
@@ -77,17 +70,11 @@ def step_counters(
     return list(zip(*columns, strict=True))
 
 
-def _parts(trace: Trace, windows: Windows, device: int) -> list[Intervals]:
+def _parts(work: DeviceWork, windows: Windows) -> list[Intervals]:
     """When each part goes on, in the order of ``PARTS``; disjoint, together the windows."""
-    rows = trace.device.rows_of(device)
-    klass, ts, dur = (
-        column[rows] for column in (trace.device.klass, trace.device.ts, trace.device.dur)
-    )
     busy = EMPTY
     found: list[Intervals] = []
-    for wanted in _CLASSES:
-        mine = klass == wanted
-        layer = union(ts[mine], ts[mine] + dur[mine])
+    for layer in (work.compute, work.communication, work.copies, work.memsets):
         found.append(subtract(layer, busy))
         busy = merge(busy, layer)
     found.append(complement(busy, int(windows.start.min()), int(windows.end.max())))

@@ -16,6 +16,7 @@ from ...base.arrays import I32, I64, distinct_values, matches
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import find_paths
+from ..device_work import DeviceWork
 from ..facts import IDLE_CAUSES
 from ..host_activity import hosts_of
 from ..steps import step_windows
@@ -76,7 +77,7 @@ def _flame(trace: Trace, causes: IdleCauses) -> tuple[IdleNodes, IdleCells]:
     for device, one in enumerate(trace.devices):
         if not one.used:
             continue
-        rows, table = causes.rows_of_device(device)
+        rows, table = causes.rows_of_device(DeviceWork(trace, device))
         # What the device waited for by itself is told by cause, whatever the host was in.
         by_host = rows.cause != CAUSE["device_wait"]
         window, idle = rows.window[by_host], rows.idle[by_host]

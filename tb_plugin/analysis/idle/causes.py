@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, distinct, distinct_values, where
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
+from ..device_work import DeviceWork
 from ..facts import IDLE_CAUSES, Gap, Idle, Learned, Spot
 from ..steps import Windows
 from .dependencies import GraphNodes
@@ -64,10 +65,10 @@ class IdleCauses:
         """The names that ``Gap.following`` counts."""
         return tuple(self._following)
 
-    def of_device(self, device: int) -> CauseTable:
+    def of_device(self, work: DeviceWork) -> CauseTable:
         """The causes of each step sum to the idle time of the device in it."""
-        learned = learn(self._trace, device)
-        pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
+        learned = learn(work)
+        pieces = idle_pieces(work, self._hosts.main, self._windows)
         side = device_side(self._trace, pieces, learned)
         windows = Intervals(self._windows.start, self._windows.end)
         whole = _HostSide(self, pieces, side, windows)
@@ -91,10 +92,10 @@ class IdleCauses:
         ]
         return CauseTable(whole.ns, idle, learned)
 
-    def rows_of_device(self, device: int) -> tuple[HeldRows, I64]:
+    def rows_of_device(self, work: DeviceWork) -> tuple[HeldRows, I64]:
         """Who held a device in each step, and its idle time by step and cause."""
-        pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
-        side = device_side(self._trace, pieces, learn(self._trace, device))
+        pieces = idle_pieces(work, self._hosts.main, self._windows)
+        side = device_side(self._trace, pieces, learn(work))
         windows = Intervals(self._windows.start, self._windows.end)
         whole = _HostSide(self, pieces, side, windows)
         return whole.rows, whole.ns

@@ -13,15 +13,18 @@ calls counts as blocking. Without a k, or a known launch of it, nothing tells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, cells, distinct, distinct_values
+from ...base.arrays import I32, I64, cells, distinct, distinct_values, ranked, stable_order
+from ...base.group_sums import first_largest, group_sums
 from ...base.intervals import Intervals, length_within, overlaps, subtract, union
 from ...base.regex import regex
 from ...trace.model import DeviceClass, DeviceKind, Link, Trace
+from ..device_work import DeviceWork
 from ..facts import Communication, CopySum, LaunchSums, Spot
 from ..host_activity import Hosts
 from ..steps import Windows
@@ -54,96 +57,102 @@ def copy_kind(name: str) -> tuple[str, str]:
     return next((kind for word, kind in _WORDS.items() if word in name), ""), ""
 
 
-def copies(trace: Trace, windows: Windows, device: int) -> list[tuple[CopySum, ...]]:
+def copies(work: DeviceWork, windows: Windows) -> list[tuple[CopySum, ...]]:
     """The copies of a device by step and kind, those that take most time first."""
-    rows = trace.device.rows_of(device)
-    klass = trace.device.klass[rows]
-    chosen = np.flatnonzero(klass == DeviceClass.COPY) + rows.start
+    trace, chosen = work.trace, work.rows(DeviceClass.COPY)
     found: list[list[CopySum]] = [[] for _ in range(len(windows))]
     if not len(chosen):
         return [()] * len(windows)
-    busy = np.flatnonzero((klass == DeviceClass.COMPUTE) | (klass == DeviceClass.COMMUNICATION))
-    ts, dur = trace.device.ts[rows], trace.device.dur[rows]
-    covered = union(ts[busy], ts[busy] + dur[busy])
-    window = _window_of(windows, trace.device.ts[chosen])
+    dur = trace.device.dur[chosen]
+    window = windows.of(trace.device.ts[chosen])
     size = cells(trace.device.args.get("bytes"), chosen, 0)
-    kinds = _kinds(trace, chosen)
-    for kind in sorted(set(kinds)):
-        mine = np.array([one == kind for one in kinds])
-        alone = exposed_alone(trace, chosen[mine], covered, windows)
-        for step in distinct_values(window[mine & (window >= 0)]).tolist():
-            some = mine & (window == step)
-            spent = trace.device.dur[chosen[some]]
-            longest = int(chosen[some][spent.argmax()])
-            found[step].append(
+    small = (size < SMALL_COPY_BYTES) & (size > 0)
+    kinds, kind_of = _kinds(trace, chosen)
+    for number, (kind, memory) in enumerate(kinds):
+        mine = np.flatnonzero(kind_of == number)
+        alone = exposed_alone(trace, chosen[mine], work.kernels, windows)
+        mine = mine[window[mine] >= 0]
+        step = window[mine].astype(np.int32)
+        sums = group_sums(step, dur[mine], len(windows))
+        sizes = group_sums(step, size[mine], len(windows)).total
+        smalls = np.bincount(step[small[mine]], minlength=len(windows))
+        longest = first_largest(step, dur[mine], len(windows))
+        for at in np.flatnonzero(sums.count).tolist():
+            row = int(chosen[mine[longest[at]]])
+            found[at].append(
                 CopySum(
-                    kind=kind[0],
-                    memory=kind[1],
-                    count=int(some.sum()),
-                    bytes=int(size[some].sum()),
-                    ns=int(spent.sum()),
-                    exposed_ns=int(alone[step]),
-                    small_count=int(((size[some] < SMALL_COPY_BYTES) & (size[some] > 0)).sum()),
-                    ts=int(trace.device.ts[longest]),
-                    dur_ns=int(trace.device.dur[longest]),
-                    name=trace.strings[trace.device.name[longest]],
-                    spot=Spot(len(trace.host) + longest, int(trace.device.raw[longest])),
+                    kind=kind,
+                    memory=memory,
+                    count=int(sums.count[at]),
+                    bytes=int(sizes[at]),
+                    ns=int(sums.total[at]),
+                    exposed_ns=int(alone[at]),
+                    small_count=int(smalls[at]),
+                    ts=int(trace.device.ts[row]),
+                    dur_ns=int(trace.device.dur[row]),
+                    name=trace.strings[trace.device.name[row]],
+                    spot=Spot(len(trace.host) + row, int(trace.device.raw[row])),
                 )
             )
     return [tuple(sorted(sums, key=lambda one: -one.ns)) for sums in found]
 
 
-def _kinds(trace: Trace, rows: I64) -> list[tuple[str, str]]:
-    """Direction and memory of each copy: by its name, else by its arguments."""
-    strings = trace.strings
-    kinds = [copy_kind(strings[code]) for code in trace.device.name[rows].tolist()]
-    args = trace.device.args
-    if "copy_kind" not in args:
-        return kinds
-    direction, source, target = (
-        cells(args.get(name), rows, -1).tolist()
-        for name in ("copy_kind", "source_memory", "target_memory")
-    )
-    for at, (way, *sides) in enumerate(zip(direction, source, target, strict=True)):
-        if way >= 0 and not kinds[at][0]:
-            said = [strings[side].lower() for side in sides if side >= 0]
-            memory = next((one for one in ("pageable", "pinned") if one in said), "")
-            kinds[at] = strings[way], memory
-    return kinds
+def _kinds(trace: Trace, rows: I64) -> tuple[list[tuple[str, str]], I32]:
+    """The directions and memories of copies, sorted, and the number of each copy's.
+
+    By the name of a copy, else by its arguments.
+    """
+    strings, args = trace.strings, trace.device.args
+    columns = [trace.device.name[rows].astype(np.int64)]
+    if "copy_kind" in args:
+        names = ("copy_kind", "source_memory", "target_memory")
+        columns += [cells(args.get(name), rows, -1) for name in names]
+    told = np.zeros(len(rows), np.int32)  # number of the combination of each copy
+    for column in columns:
+        values, place = ranked(column)
+        told = ranked(told.astype(np.int64) * len(values) + place)[1]
+    first = np.empty(int(told.max(initial=-1)) + 1, np.int64)
+    first[told[::-1]] = np.arange(len(rows) - 1, -1, -1)
+    of_told = [
+        _kind(strings, *one) for one in zip(*(c[first].tolist() for c in columns), strict=True)
+    ]
+    kinds = sorted(set(of_told))
+    number = {kind: at for at, kind in enumerate(kinds)}
+    return kinds, np.array([number[kind] for kind in of_told], np.int32)[told]
 
 
-def launches(trace: Trace, windows: Windows, device: int) -> list[LaunchSums]:
+def _kind(strings: Sequence[str], name: int, way: int = -1, *sides: int) -> tuple[str, str]:
+    """Direction and memory of a copy, of the codes of its name and of its arguments."""
+    kind = copy_kind(strings[name])
+    if way < 0 or kind[0]:
+        return kind
+    said = [strings[side].lower() for side in sides if side >= 0]
+    return strings[way], next((one for one in ("pageable", "pinned") if one in said), "")
+
+
+def launches(work: DeviceWork, windows: Windows) -> list[LaunchSums]:
     """The launches of a device by the step in which their first work began."""
-    rows = trace.device.rows_of(device)
-    work = np.flatnonzero(trace.device.launch[rows] >= 0) + rows.start
-    call = trace.device.launch[work].astype(np.int64)
+    trace = work.trace
+    rows = work.by_time[work.is_launched[work.by_time]]
     # A call that launches much counts once, with what it launched first.
-    order = np.lexsort((trace.device.ts[work], call))
+    call = work.launch[rows].astype(np.int64)
+    order = stable_order(call)
     first = order[np.flatnonzero(np.diff(call[order], prepend=-1))]
-    work, call = work[first], call[first]
-    window = _window_of(windows, trace.device.ts[work])
+    rows, call = rows[first], call[first]
+    window = windows.of(work.ts[rows]).astype(np.int32)
     inside = window >= 0
-    work, call, window = work[inside], call[inside], window[inside]
-    spent, ran = trace.host.dur[call], trace.device.dur[work]
+    rows, call, window = rows[inside], call[inside], window[inside]
+    spent, ran = work.returned[rows] - work.begun[rows], work.dur[rows]
     short = (ran < spent) & (ran < SHORT_KERNEL_NS)
-    short &= (trace.device.kind[work] == DeviceKind.KERNEL) & (
-        trace.device.link[work] != Link.GRAPH
-    )
+    rows += work.slice.start
+    short &= trace.device.kind[rows] == DeviceKind.KERNEL
+    short &= trace.device.link[rows] != Link.GRAPH
     slow = spent > np.maximum(SLOW_CALL_NS, SLOW_CALL_RATIO * _usual(trace, call))
 
-    def per_window(values: I64) -> list[int]:
-        sums: list[int] = np.bincount(window, values, len(windows)).astype(np.int64).tolist()
-        return sums
-
-    ones = np.ones(len(call), np.int64)
-    columns = (
-        per_window(ones),
-        per_window(spent),
-        per_window(short * ones),
-        per_window(np.where(short, spent, 0)),
-        per_window(slow * ones),
-        per_window(np.where(slow, spent, 0)),
-    )
+    columns: list[list[int]] = []
+    for some in (slice(None), short, slow):
+        sums = group_sums(window[some], spent[some], len(windows))
+        columns += [sums.count.tolist(), sums.total.tolist()]
     return [LaunchSums(*one) for one in zip(*columns, strict=True)]
 
 
@@ -158,47 +167,32 @@ def _usual(trace: Trace, calls: I64) -> I64:
     return usual
 
 
-def lead(trace: Trace, device: int) -> tuple[int, int, int] | None:
+def lead(work: DeviceWork) -> tuple[int, int, int] | None:
     """From the return of a call to the begin of its work: 10th, 50th, 90th percentile, ns."""
-    rows = trace.device.rows_of(device)
-    call = trace.device.launch[rows]
-    some = np.flatnonzero(call >= 0)
-    if not len(some):
+    ahead = (work.ts - work.returned)[work.is_launched]
+    if not len(ahead):
         return None
-    launch = call[some]
-    ahead = trace.device.ts[rows][some] - trace.host.ts[launch] - trace.host.dur[launch]
     places = [min(len(ahead) - 1, len(ahead) * one // 100) for one in _PERCENTILES]
     low, middle, high = np.partition(ahead, places)[places].tolist()
     return low, middle, high
 
 
-def _window_of(windows: Windows, ts: I64) -> I64:
-    """The window that an instant lies in; −1 where in none."""
-    window = np.searchsorted(windows.start, ts, side="right") - 1
-    outside = (window < 0) | (ts >= windows.end[np.maximum(window, 0)])
-    return np.where(outside, -1, window)
-
-
 # --- communication ------------------------------------------------------------------------------
 
 
-def communication(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> list[Communication]:
-    """The communication of a device (row of ``Trace.devices``) by step."""
-    rows = trace.device.rows_of(device)
-    klass = trace.device.klass[rows]
-    if not (klass == DeviceClass.COMMUNICATION).any():
+def communication(work: DeviceWork, hosts: Hosts, windows: Windows) -> list[Communication]:
+    """The communication of a device by step."""
+    collectives = work.communication
+    if not (work.klass == DeviceClass.COMMUNICATION).any():
         return [Communication()] * len(windows)
-    compute = np.flatnonzero(klass == DeviceClass.COMPUTE) + rows.start
-    kernels = _ranges(trace, compute)
-    collectives = _ranges(trace, np.flatnonzero(klass == DeviceClass.COMMUNICATION) + rows.start)
     some = windows.end > windows.start
     frames = Intervals(windows.start[some], windows.end[some])
-    exposed = subtract(collectives, kernels)
+    exposed = subtract(collectives, work.compute)
     piece, frame = overlaps(exposed, frames)
     start = np.maximum(exposed.start[piece], frames.start[frame])
     end = np.minimum(exposed.end[piece], frames.end[frame])
     window = np.flatnonzero(some)[frame]
-    limited, known = _host_limited(trace, hosts, compute, start, end, exposed.end[piece])
+    limited, known = _host_limited(work, hosts, start, end, exposed.end[piece])
     length = end - start
 
     def per_window(values: I64) -> list[int]:
@@ -216,16 +210,16 @@ def communication(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> 
 
 
 def _host_limited(
-    trace: Trace, hosts: Hosts, compute: I64, start: I64, end: I64, whole_end: I64
+    work: DeviceWork, hosts: Hosts, start: I64, end: I64, whole_end: I64
 ) -> tuple[I64, NDArray[np.bool_]]:
     """Of each piece the time before the launch of the next kernel; False: that is not known."""
-    ts = trace.device.ts[compute]
-    order = np.argsort(ts, kind="stable")
-    at = np.searchsorted(ts[order], whole_end)
-    follows = at < len(order)
+    trace = work.trace
+    compute = work.by_time[work.klass[work.by_time] == DeviceClass.COMPUTE]
+    at = np.searchsorted(work.ts[compute], whole_end)
+    follows = at < len(compute)
     known = follows.copy()
     launch = np.full(len(at), -1, np.int64)
-    launch[follows] = trace.device.launch[compute[order[at[follows]]]]
+    launch[follows] = work.launch[compute[at[follows]]]
     known &= launch >= 0
     limited = np.zeros(len(at), np.int64)
     begun, thread = limited.copy(), np.full(len(at), -1)
@@ -239,12 +233,8 @@ def _host_limited(
     return limited, known
 
 
-def _ranges(trace: Trace, rows: I64) -> Intervals:
-    ts = trace.device.ts[rows]
-    return union(ts, ts + trace.device.dur[rows])
-
-
 def exposed_alone(trace: Trace, rows: I64, busy: Intervals, windows: Windows) -> I64:
     """The union of some device work, per step, in which nothing of ``busy`` runs."""
-    alone = subtract(_ranges(trace, rows), busy)
+    ts = trace.device.ts[rows]
+    alone = subtract(union(ts, ts + trace.device.dur[rows]), busy)
     return length_within(alone, windows.start, windows.end)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, distinct_values, is_among
 from ...trace.model import DeviceClass, Trace
+from ..device_work import DeviceWork
 from ..host_activity import HostRole, Hosts
 from ..steps import Windows
 from .dependencies import Dependencies
@@ -72,7 +73,7 @@ class _Walk:
         self._blocking, self._waits = _view(hosts.blocking), _view(waits)
         self._leaves = _Leaves(trace, hosts, (waits > 0) | hosts.blocking)
         self._copied = _view(_work_of_call(trace))
-        learned = [learn(trace, row) for row in range(len(trace.devices))]
+        learned = [learn(DeviceWork(trace, row)) for row in range(len(trace.devices))]
         of_stream = [learned[row] for row in trace.streams.device.tolist()]
         self._latency = [one.latency_ns for one in of_stream]
         self._stream = _view(device.stream)

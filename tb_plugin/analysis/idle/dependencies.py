@@ -16,6 +16,7 @@ import numpy as np
 from ...base.arrays import I8, I32, I64, ColumnTable, cells, distinct_values, matches, put
 from ...base.regex import regex
 from ...trace.model import DeviceClass, Link, Trace
+from ..device_work import DeviceWork
 from .gaps import learn
 
 COINCIDENCE_NS = 15_000  # work that ended so shortly before, or within the launch latency …
@@ -271,7 +272,10 @@ def _by_coincidence(trace: Trace, before: I32, on: I32, inferred: I8) -> None:
     source = order[np.maximum(at, 0)]
     ahead_end = np.where(before >= 0, device.end[np.maximum(before, 0)], np.int64(-(1 << 62)))
     fits = (at >= 0) & (on < 0) & (is_collective | is_collective[source])
-    near = [max(COINCIDENCE_NS, learn(trace, row).latency_ns) for row in range(len(trace.devices))]
+    near = [
+        max(COINCIDENCE_NS, learn(DeviceWork(trace, row)).latency_ns)
+        for row in range(len(trace.devices))
+    ]
     fits &= device.ts - ends[np.maximum(at, 0)] <= np.array(near)[device.device]
     fits &= (device.stream[source] != device.stream) & (device.device[source] == device.device)
     fits &= device.ts - ahead_end > LONELY_NS

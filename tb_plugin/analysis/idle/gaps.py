@@ -25,8 +25,9 @@ from enum import IntEnum
 import numpy as np
 
 from ...base.arrays import I8, I32, I64
-from ...base.intervals import Intervals, overlaps, union
+from ...base.intervals import Intervals, overlaps
 from ...trace.model import Link, Trace
+from ..device_work import DeviceWork
 from ..facts import Learned
 from ..steps import Windows
 
@@ -67,13 +68,9 @@ class IdlePieces:
         return IdlePieces(*(getattr(self, column)[chosen] for column in self.__match_args__))
 
 
-def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdlePieces:
+def idle_pieces(work: DeviceWork, main: int, windows: Windows) -> IdlePieces:
     """The idle time of a device in all windows; ``main`` is the main thread, or −1."""
-    rows = trace.device.rows_of(device)
-    ts = trace.device.ts[rows]
-    order = np.argsort(ts, kind="stable")
-    ts = ts[order]
-    busy = union(ts, ts + trace.device.dur[rows][order])
+    busy = work.busy
     far = np.iinfo(np.int64).max
     gap_start = np.concatenate([np.array([-far], np.int64), busy.end])
     gap_end = np.concatenate([busy.start, np.array([far], np.int64)])
@@ -84,10 +81,9 @@ def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdleP
     end = np.minimum(gap_end[gap], frames.end[frame])
     window = np.flatnonzero(some).astype(np.int32)[frame]
     # The work that ends each gap: of several that start together, any.
-    work = np.append(order[np.searchsorted(ts, busy.start, side="left")], -1).astype(np.int32)[gap]
-    work[work >= 0] += rows.start
-    del order, ts, busy, gap_start, gap_end, gap, frame
-    return _with_calls(trace, main, start, end, window, work)
+    place = np.searchsorted(work.ts[work.by_time], busy.start, side="left")
+    following = np.append(work.by_time[place] + work.slice.start, -1).astype(np.int32)[gap]
+    return _with_calls(work.trace, main, start, end, window, following)
 
 
 def _with_calls(
@@ -174,20 +170,16 @@ def _inside_graph(trace: Trace, pieces: IdlePieces) -> np.ndarray:
     return inside
 
 
-def learn(trace: Trace, device: int) -> Learned:
+def learn(work: DeviceWork) -> Learned:
     """λ and τ of a device, from the work that tells; a fallback where too little does."""
-    rows = trace.device.rows_of(device)
-    ts, call = trace.device.ts[rows], trace.device.launch[rows]
-    end = ts + trace.device.dur[rows]
-    plain = (call >= 0) & (trace.device.link[rows] == Link.CORRELATION)
-    follows = np.zeros(len(ts), np.bool_)
-    follows[1:] = np.diff(trace.device.stream[rows]) == 0
-    follows &= plain
+    trace, ts = work.trace, work.ts
+    follows = work.is_launched & (trace.device.link[work.slice] == Link.CORRELATION)
+    follows[1:] &= np.diff(trace.device.stream[work.slice]) == 0
+    follows[:1] = False
     some = np.flatnonzero(follows)
-    ahead = end[some - 1]
-    begun = trace.host.ts[call[some]]
-    returned = begun + trace.host.dur[call[some]]
-    amd = trace.devices[device].vendor == "AMD"
+    ahead = ts[some - 1] + work.dur[some - 1]
+    begun, returned = work.begun[some], work.returned[some]
+    amd = trace.devices[work.device].vendor == "AMD"
     gap, gaps = _usual(
         (ts[some] - ahead)[returned < ahead - _QUEUED_NS], AMD_GAP_NS if amd else FALLBACK_GAP_NS
     )

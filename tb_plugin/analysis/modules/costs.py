@@ -16,6 +16,7 @@ from ...base.arrays import F64, I8, I32, I64, is_any, take, where
 from ...base.group_sums import summed
 from ...trace.model import DeviceClass, DeviceTable, HostKind, Link, Trace
 from ..call_tree.paths import innermost
+from ..device_work import DeviceWork
 from ..host_activity import HostRole, roles_of
 from ..idle.gaps import idle_pieces
 from ..memory.events import SHARED, Counted, hosts_of_events, pair, sort_events
@@ -267,7 +268,7 @@ def _innermost_flops(trace: Trace) -> tuple[I32, F64]:
 def _idle(trace: Trace, windows: Windows, main: int, owners: Owners) -> tuple[I64, Owners, I64]:
     """Idle time of all devices by window; a stretch is of the owner of the work that ends it."""
     pieces = [
-        idle_pieces(trace, main, windows, device)
+        idle_pieces(DeviceWork(trace, device), main, windows)
         for device, one in enumerate(trace.devices)
         if one.used
     ]

@@ -13,12 +13,13 @@ All three use ``shares``: each instant counts for the first of several sets that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I64
+from ...base.group_sums import first_largest
 from ...base.intervals import (
     EMPTY,
     Intervals,
@@ -27,9 +28,9 @@ from ...base.intervals import (
     merge,
     not_inside,
     subtract,
-    union,
 )
 from ...trace.model import DeviceClass, HostKind, Trace
+from ..device_work import DeviceWork
 from ..facts import Breakdown, HostPartition, Longest, Partition
 from ..host_activity import HostRole, Hosts
 from ..steps import Windows
@@ -61,7 +62,7 @@ def shares(layers: Iterable[Intervals], start: I64, end: I64) -> list[I64]:
     return parts
 
 
-def breakdowns(trace: Trace, hosts: Hosts, windows: Windows) -> list[Breakdown]:
+def breakdowns(hosts: Hosts, works: Sequence[DeviceWork], windows: Windows) -> list[Breakdown]:
     """One breakdown per step; its eight parts sum to the step's window.
 
     Python frames are no category of their own and count as other, so that the figures of one
@@ -70,50 +71,33 @@ def breakdowns(trace: Trace, hosts: Hosts, windows: Windows) -> list[Breakdown]:
     """
     parts = [
         part.tolist()
-        for part in shares(_breakdown_layers(trace, hosts), windows.start, windows.end)
+        for part in shares(_breakdown_layers(hosts, works), windows.start, windows.end)
     ]
     return [Breakdown(*step) for step in zip(*parts, strict=True)]
 
 
-def _breakdown_layers(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
-    yield _device(trace, DeviceClass.COMPUTE)
-    yield _device(trace, DeviceClass.COPY)
-    yield _device(trace, DeviceClass.MEMSET)
+def _breakdown_layers(hosts: Hosts, works: Sequence[DeviceWork]) -> Iterator[Intervals]:
+    yield merge(*(work.compute for work in works))
+    yield merge(*(work.copies for work in works))
+    yield merge(*(work.memsets for work in works))
     # A range that is left open while other work is launched says nothing: the device tells.
     told = hosts.ranges(hosts.collective & ~hosts.left_open)
-    yield merge(_device(trace, DeviceClass.COMMUNICATION), told)
+    yield merge(*(work.communication for work in works), told)
     yield hosts.ranges(hosts.runtime)
     yield hosts.ranges(hosts.loader)
     yield hosts.ranges((hosts.op | hosts.annotation) & ~hosts.loader)
 
 
-def _device(trace: Trace, klass: DeviceClass) -> Intervals:
-    rows = trace.device.klass == klass
-    ts = trace.device.ts[rows]
-    return union(ts, ts + trace.device.dur[rows])
-
-
-def partitions(
-    trace: Trace, windows: Windows, device: int, causes: NDArray[np.int64]
-) -> list[Partition]:
-    """One partition of a device (row of ``Trace.devices``) per step.
+def partitions(work: DeviceWork, windows: Windows, causes: NDArray[np.int64]) -> list[Partition]:
+    """One partition of a device per step.
 
     Compute, exposed communication, exposed copy, memset and idle sum to the window. ``causes`` is
     the idle time by step and cause, in the order of ``IDLE_CAUSES`` (``idle/causes``).
     """
-    rows = trace.device.rows_of(device)
-    compute, communication, copies, memsets = (
-        _busy(trace, rows, klass)
-        for klass in (
-            DeviceClass.COMPUTE,
-            DeviceClass.COMMUNICATION,
-            DeviceClass.COPY,
-            DeviceClass.MEMSET,
-        )
-    )
-    layers = (compute, communication, copies, memsets)
+    layers = (work.compute, work.communication, work.copies, work.memsets)
     parts = shares(layers, windows.start, windows.end)
-    overlap = length_within(intersect(compute, communication), windows.start, windows.end)
+    both = intersect(work.compute, work.communication)
+    overlap = length_within(both, windows.start, windows.end)
     columns = (*parts, overlap, *causes.T)
     return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
 
@@ -126,28 +110,18 @@ _PARTS = (
 )
 
 
-def longest_activity(trace: Trace, windows: Windows, device: int) -> list[tuple[Longest, ...]]:
+def longest_activity(work: DeviceWork, windows: Windows) -> list[tuple[Longest, ...]]:
     """Per step, the longest activity of each class of a device that began in its window."""
-    rows = trace.device.rows_of(device)
-    ts, dur = trace.device.ts[rows], trace.device.dur[rows]
+    ts, dur = work.ts, work.dur
+    window = windows.of(ts)
     found: list[list[Longest]] = [[] for _ in range(len(windows))]
     for klass, part in _PARTS:
-        chosen = np.flatnonzero(trace.device.klass[rows] == klass)
-        window = np.searchsorted(windows.start, ts[chosen], side="right") - 1
-        inside = (window >= 0) & (ts[chosen] < windows.end[np.maximum(window, 0)])
-        chosen, window = chosen[inside], window[inside]
-        order = np.lexsort((-dur[chosen], window))
-        first = np.flatnonzero(np.diff(window[order], prepend=-1))
-        for at in order[first].tolist():
-            row = chosen[at]
-            found[int(window[at])].append(Longest(part, int(ts[row]), int(dur[row])))
+        chosen = np.flatnonzero((work.klass == klass) & (window >= 0))
+        longest = first_largest(window[chosen], dur[chosen], len(windows))
+        for step in np.flatnonzero(longest >= 0).tolist():
+            row = chosen[longest[step]]
+            found[step].append(Longest(part, int(ts[row]), int(dur[row])))
     return [tuple(one) for one in found]
-
-
-def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:
-    chosen = np.flatnonzero(trace.device.klass[rows] == klass)
-    ts = trace.device.ts[rows][chosen]
-    return union(ts, ts + trace.device.dur[rows][chosen])
 
 
 def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPartition]:

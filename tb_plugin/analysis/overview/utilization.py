@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, of_names
-from ...base.intervals import length_within, union
+from ...base.intervals import length_within
 from ...base.regex import regex
 from ...trace.model import DeviceClass, Trace
+from ..device_work import DeviceWork
 from ..facts import DeviceFacts, Gauges
 from ..recording import no_launch_figure
 from ..steps import Selection, Windows
@@ -280,16 +281,17 @@ class StepGauges:
     gap: Gauges
 
 
-def gauges(trace: Trace, windows: Windows, device: int) -> list[StepGauges]:
-    """The gauges of one device (row of ``Trace.devices``) per step."""
+def gauges(work: DeviceWork, windows: Windows) -> list[StepGauges]:
+    """The gauges of one device per step."""
     if not len(windows):
         return []
-    rows = kernel_rows(trace, device)
+    trace = work.trace
+    rows = work.rows(DeviceClass.COMPUTE, DeviceClass.COMMUNICATION)
     ts, end = trace.device.ts[rows], trace.device.ts[rows] + trace.device.dur[rows]
     edges = windows.edges
     cells = len(edges) - 1
     pieces = cut(ts, end, edges)
-    busy = length_within(union(ts, end), edges[:-1], edges[1:])
+    busy = length_within(work.kernels, edges[:-1], edges[1:])
     columns = [
         busy.tolist(),
         pieces.sum_ns(cells).tolist(),
@@ -302,15 +304,6 @@ def gauges(trace: Trace, windows: Windows, device: int) -> list[StepGauges]:
     return [
         StepGauges(of_cell[2 * i], of_cell[2 * i - 1] if i else blank) for i in range(len(windows))
     ]
-
-
-def kernel_rows(trace: Trace, device: int) -> I64:
-    """Rows of the kernels of a device, those of collectives too."""
-    rows = trace.device.rows_of(device)
-    klass = trace.device.klass[rows]
-    kernel = (klass == DeviceClass.COMPUTE) | (klass == DeviceClass.COMMUNICATION)
-    result: I64 = np.flatnonzero(kernel).astype(np.int64) + rows.start
-    return result
 
 
 def sparse_of(trace: Trace, column: str, rows: I64) -> tuple[NDArray[np.bool_], F64]:

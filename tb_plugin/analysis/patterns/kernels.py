@@ -27,11 +27,12 @@ from ...base.intervals import Intervals, intersect, length_within, subtract, uni
 from ...base.regex import regex
 from ...trace.model import HostKind
 from ..counters.groups import group_figures, is_memory_bound, union_by_group
-from ..counters.samples import Series, real, series_of
+from ..counters.samples import Series, real
+from ..device_work import DeviceWork
 from ..kernel_families import family_of
 from ..overview.utilization import sparse_of
 from .host_code import Found, HostCode
-from .products import DeviceCode, attention, counters_of, products
+from .products import DeviceCode, attention, products
 
 TINY_KERNEL_NS = 5_000
 LONG_KERNEL_NS = 20_000
@@ -50,9 +51,11 @@ _ELEMENT_BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Float": 4, "I
                   "Double": 8, "Long": 8}  # fmt: skip
 
 
-def kernel_patterns(code: HostCode, device: int) -> Iterator[Found]:
-    """All patterns of one device."""
-    one = DeviceCode(code, device)
+def kernel_patterns(
+    code: HostCode, work: DeviceWork, counters: tuple[Series, ...]
+) -> Iterator[Found]:
+    """All patterns of one device; ``counters`` are what was sampled of it."""
+    one = DeviceCode(code, work, counters)
     if len(one.rows):
         yield from products(one)
         yield from _underfilled(one)
@@ -156,7 +159,7 @@ def _slow_clock(one: DeviceCode) -> Iterator[Found]:
     if clock is None or len(clock.steps) < LEAST_SAMPLES:
         return
     ts, end, mhz = clock.steps.start, clock.steps.end, _values(clock)
-    busy = one.time(one.rows)
+    busy = one.work.compute
     if intersect(busy, union(ts, end)).total_ns < COVERED_RATIO * busy.total_ns:
         return
     usual = float(np.percentile(mhz, 95))
@@ -196,8 +199,7 @@ def _why_slow(one: DeviceCode, slow: Intervals) -> float:
 
 def _counter(one: DeviceCode, kind: str) -> Series | None:
     """The first counter of a kind of the device."""
-    found = series_of(one.trace, one.device)
-    return next((counter for counter in found if counter.facts.kind == kind), None)
+    return next((counter for counter in one.counters if counter.facts.kind == kind), None)
 
 
 def _values(counter: Series) -> F64:
@@ -212,7 +214,7 @@ def _memory_bound(one: DeviceCode) -> Iterator[Found]:
     """
     told = {
         counter.facts.kind: counter
-        for counter in reversed(counters_of(one.trace, one.device))
+        for counter in reversed(one.counters)
         if counter.facts.unit == "%" or counter.facts.peak
     }
     if not {"dram", "sm_active"} <= told.keys():
@@ -247,7 +249,7 @@ def _contention(one: DeviceCode) -> Iterator[Found]:
         return
     place, kind, _, size = one.kinds
     ts, dur = device.ts[one.rows], device.dur[one.rows]
-    under = (length_within(one.time(one.collectives), ts, ts + dur) * 2 >= dur)[place]
+    under = (length_within(one.work.communication, ts, ts + dur) * 2 >= dur)[place]
     dur = dur[place]
     count = np.bincount(kind[under], minlength=len(size))
     alone = group_medians(kind[~under], dur[~under], len(size))
@@ -265,7 +267,7 @@ def _messages(one: DeviceCode) -> Iterator[Found]:
     trace = one.trace
     launch = trace.device.launch[one.collectives].astype(np.int64)
     size = _message_bytes(one, launch)
-    kernels = one.time(one.rows)
+    kernels = one.work.compute
     small = one.collectives[(size >= 0) & (size < 262144)]
     if len(small):
         spent = trace.device.dur[one.collectives]

@@ -42,6 +42,7 @@ from ...base.intervals import Intervals, union
 from ...base.regex import regex
 from ...trace.model import Device, DeviceClass, Trace
 from ..counters.samples import Series, series_of
+from ..device_work import DeviceWork
 from ..operators.flops import flops_of
 from ..overview.utilization import MatrixUse, are_eligible, kernel_use
 from .host_code import Found, HostCode
@@ -59,27 +60,25 @@ class DeviceCode:
     """The activity of one device, and the host code that launched it."""
 
     code: HostCode
-    device: int
+    work: DeviceWork
+    counters: tuple[Series, ...]
 
     @property
     def trace(self) -> Trace:
         return self.code.trace
 
+    @property
+    def device(self) -> int:
+        return self.work.device
+
     @cached_property
     def rows(self) -> I64:
         """Its compute kernels, in order of their stream and time."""
-        found: I64 = self._of_class(DeviceClass.COMPUTE)
-        return found
+        return self.work.rows(DeviceClass.COMPUTE)
 
     @cached_property
     def collectives(self) -> I64:
-        return self._of_class(DeviceClass.COMMUNICATION)
-
-    def _of_class(self, klass: DeviceClass) -> I64:
-        rows = self.trace.device.rows_of(self.device)
-        found = np.flatnonzero(self.trace.device.klass[rows] == klass)
-        result: I64 = np.asarray(found, np.int64) + rows.start
-        return result
+        return self.work.rows(DeviceClass.COMMUNICATION)
 
     @cached_property
     def kinds(self) -> KernelKinds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -16,10 +16,11 @@ from ...base.intervals import (
     intersect,
     length_within,
     merge,
-    union,
 )
 from ...base.machine import side_by_side
 from ...trace.model import Trace
+from ..counters.samples import Series
+from ..device_work import DeviceWork
 from ..host_activity import Hosts
 from ..steps import Windows
 from . import host_code, operators
@@ -67,26 +68,30 @@ MOST_PATTERNS = 60  # of one device: a claim's members are the bits of an int64
 MOST_DEVICES = 16
 
 
-def patterns_of(trace: Trace, hosts: Hosts, windows: Windows) -> Patterns:
-    """The patterns of a trace; nothing for a trace without events that last."""
+def patterns_of(
+    hosts: Hosts,
+    works: Sequence[DeviceWork],
+    counters: Mapping[int, tuple[Series, ...]],
+    windows: Windows,
+) -> Patterns:
+    """The patterns of a trace; nothing for a trace without events that last.
+
+    ``counters`` are what was sampled of each device, by its row.
+    """
     if not len(windows):
         return Patterns()
-    code = HostCode(trace, hosts, windows)
-    used = [row for row, device in enumerate(trace.devices) if device.used][:MOST_DEVICES]
-    on_host, on_devices, idle = side_by_side(
+    code = HostCode(hosts.trace, hosts, windows)
+    works = works[:MOST_DEVICES]
+    on_host, *on_devices = side_by_side(
         lambda: _on_host(code),
-        lambda: [list(kernel_patterns(code, device)) for device in used],
-        lambda: [_idle(trace, windows, device) for device in used],
+        *(lambda one=one: list(kernel_patterns(code, one, counters[one.device])) for one in works),
     )
-    if used:
-        told = side_by_side(
-            *(
-                partial(_of_device, code, device, [*on_host, *found], empty)
-                for device, found, empty in zip(used, on_devices, idle, strict=True)
-            )
+    told = side_by_side(
+        *(
+            partial(_of_device, code, one, [*on_host, *found])
+            for one, found in zip(works, on_devices, strict=True)
         )
-    else:
-        told = [_of_device(code, -1, on_host, None)]
+    ) or [_of_device(code, None, on_host)]
     patterns = [one for some, _ in told for one in some]
     claims = [one for _, some in told for one in some]
     return Patterns(tuple(patterns), tuple(claims))
@@ -101,18 +106,15 @@ def _on_host(code: HostCode) -> list[Found]:
     return found + list(host_code.frames(code, told))
 
 
-def _idle(trace: Trace, windows: Windows, device: int) -> Intervals:
-    """When nothing runs on a device, from the first window to the last."""
-    rows = trace.device.rows_of(device)
-    ts = trace.device.ts[rows]
-    busy = union(ts, ts + trace.device.dur[rows])
-    return complement(busy, int(windows.start.min()), int(windows.end.max()))
-
-
 def _of_device(
-    code: HostCode, device: int, found: Iterable[Found], idle: Intervals | None
+    code: HostCode, work: DeviceWork | None, found: Iterable[Found]
 ) -> tuple[list[Pattern], list[Claim]]:
-    """The patterns as one device has them, and the time of each set of them."""
+    """The patterns as one device has them, or a run without, and the time of each set of them."""
+    device, idle = -1, None
+    if work is not None:
+        device = work.device
+        first, last = int(code.windows.start.min()), int(code.windows.end.max())
+        idle = complement(work.busy, first, last)
     patterns: list[Pattern] = []
     times: list[Intervals] = []
     for one in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinetoscope.analysis.device_work import used_devices
 from kinetoscope.analysis.host_activity import hosts_of
 from kinetoscope.analysis.overview.attribution import breakdowns
 from kinetoscope.analysis.steps import step_windows
@@ -12,7 +13,7 @@ from tests.drawing import LOADER, draw
 
 def of(trace: Trace) -> list[dict[str, int]]:
     """Per step, the parts that are not zero, in µs."""
-    steps = breakdowns(trace, hosts_of(trace), step_windows(trace))
+    steps = breakdowns(hosts_of(trace), used_devices(trace), step_windows(trace))
     return [microseconds(step) for step in steps]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kinetoscope.analysis.device_work import DeviceWork
 from kinetoscope.analysis.overview.utilization import gauges, measures
 from kinetoscope.analysis.steps import select, step_windows
 from kinetoscope.analysis.summarize import summarize
@@ -102,7 +103,7 @@ def test_kernels_are_cut_at_the_borders_of_the_steps() -> None:
         gpu.9  | a        |
         """
     )
-    first, second = gauges(trace, step_windows(trace), 0)
+    first, second = gauges(DeviceWork(trace, 0), step_windows(trace))
     assert (first.window.busy_ns, second.window.busy_ns) == (3000, 3000)
     assert (first.window.kernel_ns, second.window.kernel_ns) == (3000, 3000)
 

@@ -23,6 +23,7 @@ from ....base.artifact_spec import ArtifactSpec
 from ....base.columnar import DamagedError
 from ....base.intervals import Intervals, intersect, length_within, merge, subtract, union
 from ....trace.model import DeviceClass, Link, Trace
+from ...device_work import DeviceWork
 from ...facts import IDLE_CAUSES
 from ...host_activity import Hosts, hosts_of
 from ...idle.causes import IdleCauses
@@ -175,8 +176,9 @@ def _steps(
     used = [row for row, one in enumerate(trace.devices) if one.used]
     if used:
         row = used[_busiest(trace, used)]
-        table = IdleCauses(HeldNames(trace, hosts), windows).of_device(row)
-        first = partitions(trace, windows, row, table.ns)
+        of_device = DeviceWork(trace, row)
+        table = IdleCauses(HeldNames(trace, hosts), windows).of_device(of_device)
+        first = partitions(of_device, windows, table.ns)
 
         def column(name: str) -> I64:
             return np.array([getattr(one, name) for one in first], np.int64)

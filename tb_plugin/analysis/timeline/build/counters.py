@@ -10,8 +10,9 @@ import numpy as np
 
 from ....base.arrays import F64, I64, distinct_values
 from ....base.intervals import length_within, union
-from ....trace.model import Link, Trace
-from ...overview.utilization import kernel_rows, level, sparse_of
+from ....trace.model import DeviceClass, Link, Trace
+from ...device_work import DeviceWork
+from ...overview.utilization import level, sparse_of
 from ..model import Counter
 from ..tracks import HOST, TrackGroups, allocating_devices, memory_devices
 
@@ -291,7 +292,7 @@ def _numbers(text: str) -> dict[str, float]:
 
 def _kernels(trace: Trace) -> Iterator[tuple[int, I64]]:
     for device in distinct_values(trace.device.device).tolist():
-        rows = kernel_rows(trace, device)
+        rows = DeviceWork(trace, device).rows(DeviceClass.COMPUTE, DeviceClass.COMMUNICATION)
         if len(rows):
             yield device, rows
 

@@ -1,0 +1,120 @@
+"""What was a device doing? Its rows, when each class of them ran, and which calls launched them.
+
+``DeviceWork`` is made once for each device and handed to what is computed of it, so that nothing
+is computed twice. Columns have shape (rows of the device,) and are in order by stream and time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..base.arrays import I8, I32, I64, Mask, take, where
+from ..base.intervals import Intervals, merge, union_where
+from ..trace.model import DeviceClass, Trace
+
+
+def used_devices(trace: Trace) -> tuple[DeviceWork, ...]:
+    """The devices with any activity."""
+    return tuple(DeviceWork(trace, row) for row, one in enumerate(trace.devices) if one.used)
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """The activity of one device (row of ``Trace.devices``)."""
+
+    trace: Trace
+    device: int
+
+    @cached_property
+    def slice(self) -> slice:
+        """Its rows in the device table."""
+        return self.trace.device.rows_of(self.device)
+
+    @cached_property
+    def ts(self) -> I64:
+        return self.trace.device.ts[self.slice]
+
+    @cached_property
+    def dur(self) -> I64:
+        return self.trace.device.dur[self.slice]
+
+    @cached_property
+    def klass(self) -> I8:
+        return self.trace.device.klass[self.slice]
+
+    @cached_property
+    def by_time(self) -> I64:
+        """The rows in order of their start, counted from the first of them."""
+        return np.argsort(self.ts, kind="stable")
+
+    def rows(self, *classes: DeviceClass) -> I64:
+        """The rows of some classes, in the device table."""
+        chosen = self.klass == classes[0]
+        for klass in classes[1:]:
+            chosen |= self.klass == klass
+        found: I64 = where(chosen).astype(np.int64)
+        found += self.slice.start
+        return found
+
+    # --- when it worked ---------------------------------------------------------------------------
+
+    @cached_property
+    def compute(self) -> Intervals:
+        return self._when(DeviceClass.COMPUTE)
+
+    @cached_property
+    def communication(self) -> Intervals:
+        return self._when(DeviceClass.COMMUNICATION)
+
+    @cached_property
+    def copies(self) -> Intervals:
+        return self._when(DeviceClass.COPY)
+
+    @cached_property
+    def memsets(self) -> Intervals:
+        return self._when(DeviceClass.MEMSET)
+
+    @cached_property
+    def kernels(self) -> Intervals:
+        """Kernels, those of collectives too."""
+        return merge(self.compute, self.communication)
+
+    @cached_property
+    def busy(self) -> Intervals:
+        """Anything."""
+        return merge(self.kernels, self.copies, self.memsets)
+
+    def _when(self, klass: DeviceClass) -> Intervals:
+        return union_where(self.klass == klass, self.ts, self.dur)
+
+    # --- what launched it -------------------------------------------------------------------------
+
+    @cached_property
+    def launch(self) -> I32:
+        """Row of the host table, −1."""
+        return self.trace.device.launch[self.slice]
+
+    @cached_property
+    def is_launched(self) -> Mask:
+        result: Mask = self.launch >= 0
+        return result
+
+    @cached_property
+    def begun(self) -> I64:
+        """When the call began that launched each row; 0 where there is none."""
+        return self._of_call(self.trace.host.ts)
+
+    @cached_property
+    def returned(self) -> I64:
+        """When it ended."""
+        return self.begun + self._of_call(self.trace.host.dur)
+
+    def _of_call(self, column: I64) -> I64:
+        if not len(column):
+            return np.zeros(len(self.launch), np.int64)
+        found = take(column, np.maximum(self.launch, 0))
+        found[~self.is_launched] = 0
+        return found
