@@ -190,6 +190,6 @@ def _answer(trace: Trace, name: int, shapes: int, values: int) -> tuple[float, s
     except OverflowError:
         return UNKNOWN, "sizes whose product is no number"
     # A text that is no JSON, nests too deeply, or lacks what the model needs.
-    except (ValueError, IndexError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return UNKNOWN, ""
     return (found, "") if math.isfinite(found) else (UNKNOWN, "sizes whose product is no number")

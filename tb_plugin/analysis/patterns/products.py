@@ -266,7 +266,7 @@ def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN
         a, b = dims[first], dims[first + 1]
         *batch, m, k = map(int, a)
         n, dtype = int(b[-1]), str(types[first])
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, LookupError, OverflowError):
         return None
     if min(m, n, k) <= 0 or len(batch) > 1:
         return None

@@ -68,7 +68,9 @@ def test_what_no_op_can_have_been_called_with(of_a: dict[str, Any], reason: str)
 
 
 def test_what_was_not_recorded_is_not_odd() -> None:
-    for of_a in ({}, {"Input Dims": [[2, 3, 8, 8]]}, conv() | {"Concrete Inputs": []}):
+    nothing: tuple[object, ...] = ([], {}, {"stride": "[1, 1]"}, 7, "", "x")
+    others = [conv() | {key: odd} for key in ("Concrete Inputs", "Input Dims") for odd in nothing]
+    for of_a in ({}, {"Input Dims": [[2, 3, 8, 8]]}, *others):
         found = operators(of_a)
         assert np.isnan(found.calls.flops[0])
         assert "flops" not in found.missing
@@ -84,7 +86,7 @@ odd_json = st.recursive(
         [0, -1, 1, 2**62, 2**63, 10**310, 1e308, float("inf"), float("nan"), True, None]
     )
     | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=5),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=2), inner),
     max_leaves=12,
 )
 

@@ -385,14 +385,14 @@ def shape_of(dims: str, types: str) -> tuple[int, str] | None:
     """
     try:
         sizes, names = json.loads(dims), json.loads(types)
-    except ValueError:
+        if not isinstance(sizes, list) or not isinstance(names, list):
+            return None
+        for size, name in zip(sizes, names, strict=False):
+            elements = _product(size)
+            if elements is not None and isinstance(name, str):
+                return elements, name
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(sizes, list) or not isinstance(names, list):
-        return None
-    for size, name in zip(sizes, names, strict=False):
-        elements = _product(size)
-        if elements is not None and isinstance(name, str):
-            return elements, name
     return None
 
 
@@ -509,9 +509,9 @@ def _sizes(dims: str) -> frozenset[int]:
     """The elements of each input of an op."""
     try:
         listed = json.loads(dims)
-    except ValueError:
+        parts = [_product(one) for one in listed] if isinstance(listed, list) else []
+    except (ValueError, RecursionError):
         return frozenset()
-    parts = [_product(one) for one in listed] if isinstance(listed, list) else []
     return frozenset(one for one in parts if one is not None)
 
 
@@ -522,6 +522,6 @@ def _peer(trace: Trace, op: int, kind: str, group: RankGroup) -> int:
     try:
         values: Sequence[Any] = json.loads(_cell(trace, "concrete_inputs", op))
         local = int(values[2])
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return -1
     return group.ranks[local] if 0 <= local < len(group.ranks) else -1

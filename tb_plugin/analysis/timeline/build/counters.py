@@ -275,7 +275,7 @@ def _numbers(text: str) -> dict[str, float]:
     """The numbers of a sample; other values are skipped."""
     try:
         told = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(told, dict):
         told = {"": told}
