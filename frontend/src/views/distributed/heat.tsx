@@ -1,5 +1,11 @@
 /** Ranks by steps or by collectives: who waits, who is slow by itself, who starts late. */
-import { type KeyboardEvent, type PointerEvent, useCallback, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  useCallback,
+  useState,
+} from "react";
 import type { Distributed, HeatColumns, RankCell } from "../../api/types.gen";
 import { useWidth } from "../../base/measure";
 import { inScale, plural, type Scale, time, timeScale } from "../../base/text/format";
@@ -297,20 +303,29 @@ function paintHeat(
   paintAxis(pen, top);
 }
 
-function Legend({ grid, isPainted }: { grid: Grid; isPainted: boolean }) {
+/** The colours of the cells, from nothing to the most. */
+export function HeatLegend({ most, children }: { most: number; children?: ReactNode }) {
   return (
     <p className="heat-legend hint">
       0
       {RAMP.map((token) => (
         <i key={token} style={{ background: `var(${token})` }} aria-hidden="true" />
       ))}
-      {time(grid.most)}
+      {time(most)}
+      {children}
+    </p>
+  );
+}
+
+function Legend({ grid, isPainted }: { grid: Grid; isPainted: boolean }) {
+  return (
+    <HeatLegend most={grid.most}>
       {isPainted ? (
         <>
           <i className="heat-last" aria-hidden="true" /> came last
         </>
       ) : null}
-    </p>
+    </HeatLegend>
   );
 }
 

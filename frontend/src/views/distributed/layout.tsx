@@ -6,7 +6,8 @@ import { Segmented } from "../../components/controls/segmented";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
-import { RAMP, rampClass, useFoundRank } from "./rank_names";
+import { HeatLegend } from "./heat";
+import { rampClass, useFoundRank } from "./rank_names";
 
 /** More cells than this have no place on a screen. */
 const MOST_CELLS = 4096;
@@ -171,13 +172,7 @@ export function Layout({ answer, isOld }: { answer: Distributed; isOld: boolean 
       ) : (
         <>
           <Blocks arranged={arranged} answer={answer} metric={metric} most={most} found={found} />
-          <p className="heat-legend hint">
-            0
-            {RAMP.map((token) => (
-              <i key={token} style={{ background: `var(${token})` }} aria-hidden="true" />
-            ))}
-            {time(most)}
-          </p>
+          <HeatLegend most={most} />
           <p className="hint">
             {plural(layout.cells.length, "rank")}, a cell each:{" "}
             {METRICS.find(([key]) => key === metric)?.[2]}, per step.{" "}
