@@ -28,6 +28,7 @@ import importlib.util
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -46,6 +47,7 @@ NOTED = 1 << 20  # bytes: a smaller file is hashed sooner than its note is found
 BESIDE = ".kinetoscope"  # in a logdir: a cache for everybody who looks at it
 HIGHEST = 8  # folders above a file in which it is looked for
 ENDS = 64 << 10
+_CODE = (".py", ".so", ".pyd", ".dll", ".dylib", ".toml", ".json")
 REST_SECONDS = 5.0  # coarse clocks of file systems tick every 2 s at most
 NOTE_DAYS = 30.0
 
@@ -194,8 +196,14 @@ def code_version(*callables: str) -> str:
         else:
             folders.add(Path(spec.origin).parent)
     for folder in sorted(folders):
-        for file in sorted(folder.rglob("*.*")):
-            if file.suffix in {".py", ".so", ".pyd", ".dll", ".dylib", ".toml", ".json"}:
-                key.update(file.relative_to(folder).as_posix().encode() + b"\0")
-                key.update(file.read_bytes())
+        for path in _code_below(str(folder)):
+            key.update(path[len(str(folder)) + 1 :].replace(os.sep, "/").encode() + b"\0")
+            with open(path, "rb") as file:
+                key.update(file.read())
     return key.hexdigest()
+
+
+def _code_below(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        yield from (f"{place}{os.sep}{name}" for name in sorted(names) if name.endswith(_CODE))
