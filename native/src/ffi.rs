@@ -18,13 +18,15 @@ use crate::paths::{find as find_paths, inherit, sum_up};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
-use crate::rows::{combine, count_codes, count_to_two, equal_any, extent, find, find_codes};
+use crate::rows::{
+    are_thousands, combine, count_codes, count_to_two, equal_any, extent, find, find_codes,
+};
 use crate::rows::{flags_by_code, mark, number, pairs, places, put, rows_by_code, take, tally};
 use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 5;
+pub const INTERFACE: u32 = 6;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -159,7 +161,7 @@ exported! {
     /// Returns the number of overruns.
     kinetoscope_nest(
         ts: read(i64; rows),
-        end: read(i64; rows),
+        dur: read(i64; rows),
         first: read(u8; rows),
         clock: read(i8; rows),
         rows: number,
@@ -172,7 +174,7 @@ exported! {
         overrun_row: write(i32; rows),
         overrun_ns: write(i64; rows),
     ) {
-        let rows = Rows { ts, end, first, clock };
+        let rows = Rows { ts, dur, first, clock };
         let mut to = Nesting { outer, parent, depth, self_ns, overrun_row, overrun_ns };
         let tolerance = Tolerance { any: tolerance, two_clocks };
         nest(rows, tolerance, &mut to) as i64
@@ -587,6 +589,13 @@ exported! {
         let (low, high) = extent(column, rows);
         (out[0], out[1]) = (low, high);
         0
+    }
+
+    /// Returns 1 where all values at some rows are multiples of 1000, else 0; panics where a row is not there.
+    kinetoscope_rows_are_thousands(
+        column: read(i64; size), size: number, rows: read(i32; count), count: number,
+    ) {
+        i64::from(are_thousands(column, rows))
     }
 
     /// Returns how many pairs there are, or −2 where there are more than `room`.

@@ -8,7 +8,7 @@ const NOTHING: i32 = -1;
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     pub ts: &'a [i64],
-    pub end: &'a [i64],
+    pub dur: &'a [i64],
     pub first: &'a [u8],
     pub clock: &'a [i8],
 }
@@ -41,7 +41,8 @@ pub fn nest(rows: Rows, tolerance: Tolerance, to: &mut Nesting) -> usize {
             open.stack.clear();
             containers.clear();
         }
-        let (ts, end, clock) = (rows.ts[row], rows.end[row], rows.clock[row]);
+        let (ts, dur, clock) = (rows.ts[row], rows.dur[row], rows.clock[row]);
+        let end = ts.wrapping_add(dur);
         open.pass(ts, to.self_ns);
         let (outer, parent) = match open.stack.last() {
             None => (NOTHING, NOTHING),
@@ -164,6 +165,7 @@ mod tests {
         // range   ███████████████
         // op         ███
         let (ts, end) = ([0, 0, 2, 5], [20, 4, 17, 8]);
+        let dur = [20, 4, 15, 3];
         let first = [1, 0, 0, 0];
         let mut outer = [0; 4];
         let (mut parent, mut depth, mut self_ns) = ([0; 4], [0; 4], [0; 4]);
@@ -178,7 +180,7 @@ mod tests {
         };
         let rows = Rows {
             ts: &ts,
-            end: &end,
+            dur: &dur,
             first: &first,
             clock: &[0; 4],
         };

@@ -225,11 +225,18 @@ pub fn rank_places(
         sorted[..rows.len()].copy_from_slice(rank);
         return (rows.len(), true);
     }
+    // Neighbours are mostly near each other: a word is put together before it is written.
+    let (mut at, mut bits) = (0, 0);
     for &place in rank.iter() {
         if let Ok(place) = usize::try_from(place) {
-            seen[place / 64] |= 1 << (place % 64);
+            if at != place / 64 {
+                seen[at] |= bits;
+                (at, bits) = (place / 64, 0);
+            }
+            bits |= 1 << (place % 64);
         }
     }
+    seen[at] |= bits;
     let mut count = 0;
     for (word, before) in seen.iter().zip(before.iter_mut()) {
         *before = count;

@@ -158,6 +158,11 @@ pub fn extent(column: &[i64], rows: &[i32]) -> (i64, i64) {
     })
 }
 
+/// Whether all values at some rows are multiples of 1000.
+pub fn are_thousands(column: &[i64], rows: &[i32]) -> bool {
+    rows.iter().all(|row| column[row.index()] % 1000 == 0)
+}
+
 /// Numbers the different pairs of values at some rows, in the order in which they occur; `number`
 /// becomes that of each row. None where there is no room for them.
 pub fn pairs(
@@ -318,6 +323,8 @@ mod tests {
     #[test]
     fn what_is_said_of_some_rows() {
         assert_eq!(extent(&[5, 1, 9, 7], &[0, 3]), (5, 7));
+        assert!(are_thousands(&[5000, 1, -3000], &[0, 2]));
+        assert!(!are_thousands(&[5000, 1, -3000], &[0, 1]));
         let mut column = [-1; 4];
         number(&mut column, &[2, 0], 5);
         assert_eq!(column, [6, -1, 5, -1]);

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinetoscope.base import arrays
 from kinetoscope.base.arrays import (
+    are_thousands,
     combine,
     count_codes,
     distinct,
@@ -133,6 +134,10 @@ def test_what_is_said_of_some_rows(seed: int, kinds: int) -> None:
     asked = rows(seed, 2 * MANY, np.int32)
     column = np.random.default_rng(seed).integers(-(2**62), 2**62, 2 * MANY)
     assert extent(column, asked) == (column[asked].min(), column[asked].max())
+    whole = column // 1000 * 1000
+    assert are_thousands(whole, asked)
+    whole[asked[seed % len(asked)]] += 1 + seed % 999
+    assert not are_thousands(whole, asked)
     pid, tid = rows(seed + 1, kinds, np.int32, 2 * MANY), rows(seed + 2, 3, np.int32, 2 * MANY)
     some, other, index = pairs_at(asked, pid, tid, MANY)
     pairs = list(zip(some.tolist(), other.tolist(), strict=True))

@@ -155,7 +155,11 @@ def _settle_ties(raw: RawTrace, rows: Rows, ordered: OrderedRows) -> None:
     for role, place in _RANK.items():
         rank[role] = place
     number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
-    ordered.row[at] = row[np.lexsort((row, number, rank[rows.role[row]], group))]
+    rank = rank[rows.role[row]]
+    # Mostly they are written so; otherwise, the order within each group is by both, then by row.
+    is_less = (rank[1:] < rank[:-1]) | ((rank[1:] == rank[:-1]) & (number[1:] < number[:-1]))
+    if (is_less & (group[1:] == group[:-1])).any():
+        ordered.row[at] = row[np.lexsort((row, number, rank, group))]
 
 
 def build_host(

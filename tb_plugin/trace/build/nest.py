@@ -60,14 +60,14 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
 
     ``first`` marks the first row of each thread; ``clock`` is a number per source of time stamps.
     """
-    ts, end, first = _handed(ts, ts + dur, first)
+    ts, dur, first = _handed(ts, dur, first)
     rows = len(ts)
     clock = np.ascontiguousarray(clock, np.int8)
     outer, parent = np.empty(rows, np.int32), np.empty(rows, np.int32)
     depth, self_ns = np.empty(rows, np.int16), np.empty(rows, np.int64)
     # Room for the worst that costs nothing where nothing is written.
     row, over = np.empty(rows, np.int32), np.empty(rows, np.int64)
-    read = (ts, end, first, clock, rows, tolerance_ns, TWO_CLOCKS_NS)
+    read = (ts, dur, first, clock, rows, tolerance_ns, TWO_CLOCKS_NS)
     count = call("kinetoscope_nest", *read, outer, parent, depth, self_ns, row, over)
     if count is None:
         return nest_in_python(ts, dur, first, clock, tolerance_ns)
@@ -82,10 +82,10 @@ def outer_rows(ts: I64, end: I64, first: Flags) -> I32:
     return outer_rows_in_python(ts, end, first) if done is None else outer
 
 
-def _handed(ts: I64, end: I64, first: Flags) -> tuple[I64, I64, Flags]:
+def _handed(ts: I64, other: I64, first: Flags) -> tuple[I64, I64, Flags]:
     return (
         np.ascontiguousarray(ts, np.int64),
-        np.ascontiguousarray(end, np.int64),
+        np.ascontiguousarray(other, np.int64),
         np.ascontiguousarray(first, bool),
     )
 

@@ -21,7 +21,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, ColumnTable, Mask, chunks, extent, last_end, put, take
+from ...base.arrays import (
+    I32,
+    I64,
+    ColumnTable,
+    Mask,
+    are_thousands,
+    chunks,
+    extent,
+    last_end,
+    put,
+    take,
+)
 from ..raw import END, MISSING, NO_DUR, RawEvents, Texts
 
 # --- begin and end events -------------------------------------------------------------------------
@@ -130,7 +141,6 @@ FAR_NS = 3_600_000_000_000
 FAR_RATIO = 100
 # The year 2043; differences of times inside it fit int64.
 EDGE_NS = 1 << 61
-_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +177,8 @@ def resolution_ns(columns: Sequence[I64], rows: Sequence[I32]) -> int:
 
     The ``columns`` have an entry per row of the file; asked are those in one of the lists ``rows``.
     """
-    for some in rows:
-        for column in columns:
-            for piece in chunks(len(some), _BLOCK):
-                part = take(column, some[piece])
-                # A product of a quotient: the processor divides by a constant faster than it takes
-                # the remainder.
-                if (part // 1000 * 1000 != part).any():
-                    return 1
+    if not all(are_thousands(column, some) for some in rows for column in columns):
+        return 1
     return 1000 if any(len(some) for some in rows) else 1
 
 

@@ -216,8 +216,7 @@ def op_around(host: Host, rows: I32) -> I32:
 
 def op_at(host: Host, thread: I32, at: I64) -> I32:
     """The innermost op open on a thread at an instant."""
-    offsets = np.searchsorted(host.thread, np.arange(len(host.threads) + 1))
-    begun = last_started(offsets.astype(np.int64), host.ts, thread, at)
+    begun = last_started(host.first, host.ts, thread, at)
     return _climb(host, begun.astype(np.int32), at)
 
 
@@ -294,8 +293,7 @@ def follow_arrows(
         return
     sides = _Sides(texts, host, device, streams, orphan, start)
     row, thread, at = sides.touched(arrows.calls)
-    offsets = np.searchsorted(host.thread, np.arange(len(host.threads) + 1)).astype(np.int64)
-    begun = last_started(offsets, host.ts, thread, at)
+    begun = last_started(host.first, host.ts, thread, at)
     caller = innermost_at(host.ts + host.dur, host.nesting.outer, at, begun)
     is_call = caller >= 0
     is_call[is_call] = host.kind[caller[is_call]] == HostKind.RUNTIME
