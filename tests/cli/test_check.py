@@ -359,3 +359,11 @@ def test_a_reader_that_goes_away_is_no_fault(log: Path) -> None:
             said = process.stderr.read().decode()
         assert "Traceback" not in said
         assert "Broken" not in said
+
+
+def test_a_count_that_is_nothing_on_both_sides_is_known(log: Path) -> None:
+    """One process has no collectives: a budget that speaks of them can be kept."""
+    lines = budget(log, counts={"collectives": 0})
+    result = run("check", log / "base", log / "same", "--budget", lines)
+    assert result.exit_code == 0, result.output
+    assert "✓ count collectives: Collectives: none in either recording." in result.stdout

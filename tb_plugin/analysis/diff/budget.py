@@ -23,7 +23,7 @@ from ..operators.stacks import frames_of
 from ..steps import step_parameter
 from .bridge import PARTS, divisions
 from .changes import ItemChange
-from .comparable import COUNTS, StepCount
+from .comparable import COUNTS, StepCount, both_tell
 from .noise import BUDGET
 from .sides import Side
 from .verdict import PairVerdict, bridge_of, count_words, phrase
@@ -237,6 +237,8 @@ def _part(key: str, most: float, found: Checked) -> BudgetCase:
 
 def _count(one: StepCount | None, key: str, most: float, found: Checked) -> BudgetCase:
     name = f"count {key}"
+    if one is None and both_tell(found.base, found.other, key):
+        return BudgetCase(name, "ok", f"{COUNTS[key][0]}: none in either recording.")
     if one is None:
         return BudgetCase(
             name, "cannot tell", f"Not both recordings tell how many {key} there are."

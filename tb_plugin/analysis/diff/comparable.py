@@ -301,6 +301,11 @@ def _equal_share(base: Side, other: Side) -> float | None:
     return min(sum(one[name] for name in both) / of for one, of in zip(times, whole, strict=True))
 
 
+def both_tell(base: Side, other: Side, key: str) -> bool:
+    """Whether both recordings have a count, be it 0 in every step."""
+    return key in _series(base) and key in _series(other)
+
+
 def step_counts(base: Side, other: Side) -> tuple[StepCount, ...]:
     """The counts that both recordings have, in an order for people."""
     sides = [_series(side) for side in (base, other)]
