@@ -2,7 +2,7 @@
 
 write_trace(path, events=3)                     reads well
 write_trace(path, events=3, then="kill")        the process that reads it is killed
-write_trace(path, events=3, rank=5, sleep=0.5)  takes its time
+write_trace(path, events=3, wait=str(go))       is being read until there is such a file
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ def read(path: str, on_progress: Callable[[Progress], None]) -> Trace:
         _follow_shares(Path(told["shares"]), told["until"])
     while told.get("wait") and not os.path.exists(told["wait"]):
         time.sleep(0.005)
-    time.sleep(told.get("sleep", 0))
     on_progress(Progress("linking", size, size, len(content["traceEvents"])))
     _misbehave(told.get("then", ""))
     return made_trace(len(content["traceEvents"]), rank=told.get("rank"), path=path)

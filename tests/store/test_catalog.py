@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ from kinetoscope.store.ingest.pool import PoolLimits
 from kinetoscope.trace.model import Trace
 from tests.store.conftest import CacheAt, Serve, needs_permissions
 from tests.store.fakes import (
+    QUICK,
     READ,
     SUMMARIZE,
     FakeFacts,
@@ -30,6 +32,8 @@ from tests.store.fakes import (
 from tests.waiting import wait_for
 
 RULE = "w0.1700000000000.pt.trace.json"
+PATIENT = replace(QUICK, patience=replace(QUICK.patience, incomplete=1e9, longest=1e9))
+"""A file whose end is missing is waited for, however busy the machine is."""
 
 
 def tree(service: CatalogService[FakeFacts]) -> dict[str, dict[str, list[str]]]:
@@ -134,7 +138,7 @@ def test_a_half_written_file_is_waited_for(logdir: Path, serve: Serve) -> None:
     text = trace_text(events=100)
     path = logdir / "run" / RULE
     path.write_text(text[:1000])
-    service = serve()
+    service = serve(timing=PATIENT)
     wait_for(lambda: states(service) == {f"run/{RULE}": "waiting"} and bool(tree(service)))
     with pytest.raises(BeingRead, match="in the middle"):
         service.locate("run", "w0", "1")
@@ -196,13 +200,15 @@ def test_a_replaced_file_is_read_again_and_the_old_answer_stays(
     wait_for(lambda: states(service) == {f"run/{RULE}": "ready"})
     first = service.locate("run", "w0", "1")
     started = tmp_path / "started"
-    other = write_trace(tmp_path / "other", events=2, started=str(started), sleep=0.7)
+    go = tmp_path / "go"
+    other = write_trace(tmp_path / "other", events=2, started=str(started), wait=str(go))
     os.replace(other, path)
     wait_for(started.exists)
     wait_for(lambda: span_of(service, "run").progress)
     during = span_of(service, "run")
     assert (during.state, during.digest) == ("ready", first.digest)
     assert events_of(service) == 1
+    go.touch()
     wait_for(lambda: service.locate("run", "w0", "1").digest != first.digest)
     assert events_of(service) == 2
     assert service.summary(first).events == 1  # who holds the old key gets the old answer

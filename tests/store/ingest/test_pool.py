@@ -180,13 +180,15 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
 ) -> None:
     pool = open_pool()
     started = tmp_path / "started"
-    path = write_trace(tmp_path / "a.json", started=str(started), sleep=0.5)
-    gone = write_trace(tmp_path / "gone.json", sleep=0.5)
+    go = tmp_path / "go"
+    path = write_trace(tmp_path / "a.json", started=str(started), wait=str(go))
+    gone = write_trace(tmp_path / "gone.json", wait=str(go))
     never = write_trace(tmp_path / "never.json")
     pool.submit(path, gone)
     wait_for(started.exists)
     path.write_text(path.read_text() + " ")
     gone.unlink()
+    go.touch()
     assert isinstance(pool.last(path), Restless)
     assert isinstance(pool.last(gone), Restless)
     identity = FileVersion.of(never.stat())
@@ -199,7 +201,8 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
 def test_progress_while_waiting_and_reading(tmp_path: Path, open_pool: Open) -> None:
     pool = open_pool(PoolLimits(1))
     started = tmp_path / "started"
-    first = write_trace(tmp_path / "a.json", started=str(started), sleep=1.0)
+    go = tmp_path / "go"
+    first = write_trace(tmp_path / "a.json", started=str(started), wait=str(go))
     second = write_trace(tmp_path / "b.json", events=2)
     pool.submit(first, second)
     wait_for(started.exists)
@@ -210,6 +213,7 @@ def test_progress_while_waiting_and_reading(tmp_path: Path, open_pool: Open) -> 
     assert reading.phase == "reading events"
     assert reading.bytes_total == first.stat().st_size
     assert reading.seconds > 0
+    go.touch()
     pool.last(second)
     assert pool.pool.progress(key(first)) is None
 
@@ -232,12 +236,15 @@ def test_what_somebody_waits_for_comes_first(tmp_path: Path, open_pool: Open) ->
 def test_large_files_wait_for_memory(tmp_path: Path, open_pool: Open) -> None:
     pool = open_pool(PoolLimits(2, memory_bytes=150 << 20))  # room for one
     started = [tmp_path / f"started{i}" for i in (0, 1)]
+    go = tmp_path / "go"
     paths = [
-        write_trace(tmp_path / f"{i}.json", started=str(started[i]), sleep=0.5) for i in (0, 1)
+        write_trace(tmp_path / f"{i}.json", started=str(started[i]), wait=str(go)) for i in (0, 1)
     ]
     pool.submit(*paths)
     wait_for(started[0].exists)
     assert len(pool.pool.running()) == 1
+    assert not started[1].exists()
+    go.touch()
     assert isinstance(pool.last(paths[0]), Kept)
     assert not started[1].exists() or pool.of(paths[0])
     assert isinstance(pool.last(paths[1]), Kept)
