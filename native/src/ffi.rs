@@ -14,14 +14,16 @@ use crate::intervals::{hold, intersect, merge, union, Entries, Events, Spans};
 use crate::lanes::{assign, share};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::order::{order, rank_places, spread, Keys};
-use crate::paths::{find as find_paths, inherit, sum_up};
+use crate::paths::{call_tree, find as find_paths, find_kept, inherit, sum_up, Calls};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
 use crate::rows::{
     are_thousands, combine, count_codes, count_to_two, equal_any, extent, find, find_codes,
 };
-use crate::rows::{flags_by_code, mark, number, pairs, places, put, rows_by_code, take, tally};
+use crate::rows::{
+    flags_by_code, mark, number, pack, pairs, places, put, rows_by_code, take, tally,
+};
 use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
@@ -229,6 +231,34 @@ exported! {
         first: write(i32; rows),
     ) {
         find_paths(parent, name, node, node_parent, first) as i64
+    }
+
+    /// Returns the number of nodes; panics where a parent is behind its row.
+    kinetoscope_kept_paths(
+        kept: read(u8; rows),
+        label: read(i32; rows),
+        parent: read(i32; rows),
+        rows: number,
+        around: write(i32; rows),
+        node_parent: write(i32; rows),
+        node_label: write(i32; rows),
+    ) {
+        find_kept(kept, label, parent, around, node_parent, node_label) as i64
+    }
+
+    /// Returns 0.
+    kinetoscope_call_tree(
+        thread: read(i32; rows),
+        ts: read(i64; rows),
+        dur: read(i64; rows),
+        name: read(i32; rows),
+        rows: number,
+        parent: write(i32; rows),
+        own: write(i64; rows),
+        survivor: write(i32; rows),
+    ) {
+        call_tree(Calls { thread, ts, dur, name }, parent, own, survivor);
+        0
     }
 
     /// Returns 0; panics where a parent is behind its row.
@@ -452,6 +482,23 @@ exported! {
             )
         });
         0
+    }
+
+    /// Returns how many numbers are not the least one; panics where a row is not there, and where
+    /// numbers have other widths. `told` gets the least, the greatest and the bytes of each.
+    kinetoscope_rows_pack(
+        column: raw(*const u8),
+        size: number,
+        width: number,
+        rows: read(i32; count),
+        count: number,
+        out: raw(*mut u8),
+        told: write(i64; 3),
+    ) {
+        let others = typed!(width, |Value| {
+            pack(slice(column.cast::<Value>(), size), rows, slice_mut(out, count * width), told)
+        });
+        others as i64
     }
 
     /// Returns 0; panics where a row is not there, and those before it were put.

@@ -80,6 +80,90 @@ pub fn find(
 /// What stands for nothing, and for no parent.
 const NONE: i32 = -1;
 
+/// The paths of the rows that are kept, as a trie by the order of their first rows, and for each row
+/// its path: a kept row's includes itself, any other row has that of its parent. Returns how many.
+pub fn find_kept(
+    kept: &[u8],
+    label: &[i32],
+    parent: &[i32],
+    around: &mut [i32],
+    node_parent: &mut [i32],
+    node_label: &mut [i32],
+) -> usize {
+    let mut nodes = Nodes::new();
+    let mut count = 0;
+    for row in 0..parent.len() {
+        let above = match parent[row] {
+            NONE => NONE,
+            inner => around[before(inner, row)],
+        };
+        if kept[row] == 0 {
+            around[row] = above;
+            continue;
+        }
+        let key = (above as u32 as u64) << 32 | label[row] as u32 as u64;
+        let found = nodes.get_or(key, count as i32);
+        if found as usize == count {
+            node_parent[count] = above;
+            node_label[count] = label[row];
+            count += 1;
+        }
+        around[row] = found;
+    }
+    count
+}
+
+/// Calls as they come: sorted by thread, start, and length, the longest first.
+#[derive(Clone, Copy)]
+pub struct Calls<'a> {
+    pub thread: &'a [i32],
+    pub ts: &'a [i64],
+    pub dur: &'a [i64],
+    pub name: &'a [i32],
+}
+
+/// The innermost call that contains each one; own times; and the row that counts for each: the
+/// outermost of a chain of only children of one name. A row that does not count has 0.
+pub fn call_tree(calls: Calls, parent: &mut [i32], own: &mut [i64], survivor: &mut [i32]) {
+    let mut children = vec![0u32; parent.len()];
+    // What may contain a call to come. Ends only fall from the bottom to the top: whoever starts
+    // later and ends no earlier contains whatever those before it do.
+    let mut open: Vec<(i64, i32)> = Vec::new();
+    for row in 0..parent.len() {
+        if row > 0 && calls.thread[row] != calls.thread[row - 1] {
+            open.clear();
+        }
+        let (ts, dur) = (calls.ts[row], calls.dur[row]);
+        let end = ts.wrapping_add(dur);
+        while matches!(open.last(), Some(&(stop, _)) if stop <= ts || stop < end) {
+            open.pop();
+        }
+        own[row] = dur;
+        parent[row] = match open.last() {
+            None => NONE,
+            Some(&(_, above)) => {
+                own[above as usize] = own[above as usize].wrapping_sub(dur);
+                children[above as usize] += 1;
+                above
+            }
+        };
+        open.push((end, row as i32));
+    }
+    for row in 0..parent.len() {
+        survivor[row] = row as i32;
+        if parent[row] == NONE {
+            continue;
+        }
+        let above = parent[row] as usize;
+        if children[above] == 1 && calls.name[above] == calls.name[row] {
+            let outermost = survivor[above];
+            survivor[row] = outermost;
+            own[outermost as usize] = own[outermost as usize].wrapping_add(own[row]);
+            own[row] = 0;
+        }
+    }
+}
+
 /// Gives each row that has nothing what its parent has.
 pub fn inherit(parent: &[i32], own: &mut [i32]) {
     for row in 0..own.len() {
@@ -140,6 +224,45 @@ mod tests {
     //  0 ─ 1 ─ 2     4 ─ 5
     //    └ 3
     const PARENT: [i32; 6] = [-1, 0, 1, 0, -1, 4];
+
+    #[test]
+    fn what_is_not_kept_has_the_path_around_it() {
+        let kept = [1, 0, 1, 1, 0, 1];
+        let label = [7, 9, 8, 8, 9, 7];
+        let (mut around, mut above, mut labels) = ([9; 6], [9; 6], [9; 6]);
+        assert_eq!(
+            find_kept(&kept, &label, &PARENT, &mut around, &mut above, &mut labels),
+            2
+        );
+        assert_eq!(around, [0, 0, 1, 1, -1, 0]);
+        assert_eq!(above[..2], [-1, 0]);
+        assert_eq!(labels[..2], [7, 8]);
+    }
+
+    #[test]
+    fn calls_contain_each_other_and_only_children_are_one_with_their_parent() {
+        // 0 ████████████████████   1 and 2: one call; 3 outlives 2 and hangs below 0; 4 and 5: one
+        // 1  ███████████           6: of another thread; 7 begins where 6 ends
+        // 2   ██████
+        // 3       ███████████
+        // 4        ███████
+        // 5        ███
+        let ts = [0, 1, 2, 6, 7, 7, 0, 3];
+        let dur = [20, 11, 6, 11, 7, 3, 3, 1];
+        let name = [1, 2, 2, 9, 4, 4, 1, 1];
+        let thread = [0, 0, 0, 0, 0, 0, 1, 1];
+        let (mut parent, mut own, mut survivor) = ([9; 8], [9; 8], [9; 8]);
+        let calls = Calls {
+            thread: &thread,
+            ts: &ts,
+            dur: &dur,
+            name: &name,
+        };
+        call_tree(calls, &mut parent, &mut own, &mut survivor);
+        assert_eq!(parent, [-1, 0, 1, 0, 3, 4, -1, -1]);
+        assert_eq!(survivor, [0, 1, 1, 3, 4, 4, 6, 7]);
+        assert_eq!(own, [-2, 11, 0, 4, 7, 0, 3, 1]);
+    }
 
     #[test]
     fn the_innermost_counts() {

@@ -38,6 +38,143 @@ pub fn take<T: Copy, R: Row>(column: &[T], rows: &[R], out: &mut [T]) {
     }
 }
 
+/// The bits of a number with a sign.
+pub trait Whole: Copy {
+    fn wide(self) -> i64;
+}
+
+impl Whole for u8 {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        (self as i8).into()
+    }
+}
+
+impl Whole for u32 {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        (self as i32).into()
+    }
+}
+
+impl Whole for u64 {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
+
+/// Rows that are looked at together: mostly they follow each other, and then need no look one by one.
+const RUN: usize = 64;
+
+/// The values of rows that follow each other; None where these do not.
+#[inline(always)]
+fn run<'a, T>(column: &'a [T], rows: &[i32]) -> Option<&'a [T]> {
+    let first = *rows.first()?;
+    let follows = |(at, row): (usize, &i32)| *row == first.wrapping_add(at as i32);
+    // Without a way out in between, which would keep the loop from being done many rows at a time.
+    let is_run = rows
+        .iter()
+        .enumerate()
+        .fold(true, |all, one| all & follows(one));
+    let first = usize::try_from(first).ok()?;
+    is_run.then(|| &column[first..first + rows.len()])
+}
+
+/// In how many bytes numbers of a range have room, with a sign or without; at most in `most`.
+pub fn bytes_for(low: i64, high: i64, most: usize) -> usize {
+    let has_room = |bytes: u32| {
+        let whole = 1i64 << (8 * bytes);
+        (low >= 0 && high < whole) || (low >= -whole / 2 && high < whole / 2)
+    };
+    let least = [1, 2, 4].into_iter().find(|&bytes| has_room(bytes));
+    least.map_or(most, |bytes| most.min(bytes as usize))
+}
+
+/// The least and the greatest of `column[rows[i]]`; the greatest is below the least without rows.
+fn range<T: Whole>(column: &[T], rows: &[i32]) -> (i64, i64) {
+    let wider = |(low, high): (i64, i64), value: i64| (low.min(value), high.max(value));
+    let none = (i64::MAX, i64::MIN);
+    rows.chunks(RUN)
+        .fold(none, |ends, part| match run(column, part) {
+            Some(values) => values
+                .iter()
+                .fold(ends, |ends, value| wider(ends, value.wide())),
+            None => part
+                .iter()
+                .fold(ends, |ends, row| wider(ends, column[row.index()].wide())),
+        })
+}
+
+/// `column[rows[i]]` at the start of `out`, each in as few bytes as all of them need; how many are
+/// not the least. `told`: the least, the greatest, and the bytes of each.
+///
+/// To read the column twice is faster than to widen what was written too narrow.
+pub fn pack<T: Whole>(column: &[T], rows: &[i32], out: &mut [u8], told: &mut [i64]) -> usize {
+    let (low, high) = range(column, rows);
+    let bytes = bytes_for(low, high, std::mem::size_of::<T>());
+    told.copy_from_slice(&[low, high, bytes as i64]);
+    match bytes {
+        1 => cut(column, rows, out, low as u8, |one| one as u8),
+        2 => cut(column, rows, out, (low as u16).to_le_bytes(), |one| {
+            (one as u16).to_le_bytes()
+        }),
+        4 => cut(column, rows, out, (low as u32).to_le_bytes(), |one| {
+            (one as u32).to_le_bytes()
+        }),
+        _ => cut(column, rows, out, low.to_le_bytes(), i64::to_le_bytes),
+    }
+}
+
+/// Numbers in their lowest bytes, as `few` has them; how many are not `usual`.
+fn cut<T: Whole, C: Lowest>(
+    column: &[T],
+    rows: &[i32],
+    out: &mut [u8],
+    usual: C,
+    few: impl Fn(i64) -> C,
+) -> usize {
+    let mut others = 0;
+    let width = std::mem::size_of::<C>();
+    for (part, to) in rows.chunks(RUN).zip(out.chunks_mut(RUN * width)) {
+        let to = to.chunks_exact_mut(width);
+        let mut put = |(to, value): (&mut [u8], i64)| {
+            let one = few(value);
+            one.write(to);
+            others += usize::from(one != usual);
+        };
+        match run(column, part) {
+            Some(values) => to
+                .zip(values.iter().map(|one| one.wide()))
+                .for_each(&mut put),
+            None => {
+                let values = part.iter().map(|row| column[row.index()].wide());
+                to.zip(values).for_each(&mut put);
+            }
+        }
+    }
+    others
+}
+
+/// The lowest bytes of a number.
+trait Lowest: Copy + PartialEq {
+    fn write(self, to: &mut [u8]);
+}
+
+impl Lowest for u8 {
+    #[inline(always)]
+    fn write(self, to: &mut [u8]) {
+        to[0] = self;
+    }
+}
+
+impl<const N: usize> Lowest for [u8; N] {
+    #[inline(always)]
+    fn write(self, to: &mut [u8]) {
+        to.copy_from_slice(&self);
+    }
+}
+
 /// `column[rows[i]] = values[i]`; of several values of one row the last one stays.
 pub fn put<T: Copy, R: Row>(column: &mut [T], rows: &[R], values: &[T]) {
     for (row, value) in rows.iter().zip(values) {
@@ -239,6 +376,100 @@ mod tests {
         assert_eq!(out, [30, 2, 20, 2]);
         take(&column, &[1i64, 1], &mut out);
         assert_eq!(out[..2], [9, 9]);
+    }
+
+    /// What `pack` says, and the numbers it wrote.
+    fn packed<T: Whole>(column: &[T], rows: &[i32]) -> (usize, Vec<i64>, Vec<i64>) {
+        let (mut out, mut told) = (vec![9; rows.len() * std::mem::size_of::<T>()], [0; 3]);
+        let others = pack(column, rows, &mut out, &mut told);
+        let bytes = told[2] as usize;
+        let number = |one: &[u8]| {
+            let has_sign = told[0] < 0 && one[bytes - 1] >= 0x80;
+            let mut full = if has_sign { [0xFF; 8] } else { [0; 8] };
+            full[..bytes].copy_from_slice(one);
+            i64::from_le_bytes(full)
+        };
+        let numbers = out[..rows.len() * bytes].chunks_exact(bytes).map(number);
+        (others, told.to_vec(), numbers.collect())
+    }
+
+    #[test]
+    fn packed_numbers_are_those_of_the_rows() {
+        let column = [300i64, -1, 0, 7].map(|one| one as u64);
+        assert_eq!(
+            packed(&column, &[3, 1, 3]),
+            (2, vec![-1, 7, 1], vec![7, -1, 7])
+        );
+        assert_eq!(
+            packed(&column, &[]),
+            (0, vec![i64::MAX, i64::MIN, 1], vec![])
+        );
+        assert_eq!(
+            packed(&[5u32, 300], &[1, 0]),
+            (1, vec![5, 300, 2], vec![300, 5])
+        );
+        assert_eq!(
+            packed(&[200u8, 3], &[0, 1]),
+            (1, vec![-56, 3, 1], vec![-56, 3])
+        );
+    }
+
+    #[test]
+    fn rows_that_follow_each_other_are_as_others() {
+        let column: Vec<u64> = (0..500).map(|at| (at * 7919) % 1000).collect();
+        let gaps: Vec<i32> = (0..500).filter(|at| at % 100 != 50).collect();
+        for rows in [&gaps[..], &[3, 2, 1], &gaps[3..130], &[499]] {
+            let wide: Vec<i64> = rows
+                .iter()
+                .map(|&row| column[row as usize] as i64)
+                .collect();
+            assert_eq!(packed(&column, rows).2, wide);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_widened_where_more_room_is_needed() {
+        let steps: [&[i64]; 5] = [
+            &[1, 200],
+            &[-3, 200],
+            &[70_000, -3],
+            &[1 << 40, -1],
+            &[-1, 5],
+        ];
+        let column: Vec<i64> = steps.iter().flat_map(|two| two.repeat(RUN)).collect();
+        for parts in 1..=steps.len() {
+            let rows: Vec<i32> = (0..(2 * RUN * parts) as i32).collect();
+            let bits: Vec<u64> = column.iter().map(|&one| one as u64).collect();
+            let (others, told, found) = packed(&bits, &rows);
+            assert_eq!(found, column[..rows.len()]);
+            assert_eq!(told[2], [1, 2, 4, 8, 8][parts - 1]);
+            assert_eq!(others, found.iter().filter(|&&one| one != told[0]).count());
+        }
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_run_ends_where_the_column_does() {
+        packed(&[1u8, 2], &[1, 2]);
+    }
+
+    #[test]
+    fn numbers_take_as_few_bytes_as_their_range_allows() {
+        for (low, high, bytes) in [
+            (0, 255, 1),
+            (-1, 127, 1),
+            (-1, 128, 2),
+            (0, 65_535, 2),
+            (-1, 65_535, 4),
+            (0, (1 << 32) - 1, 4),
+            (-1, 1 << 31, 8),
+            (0, 1 << 32, 8),
+            (i64::MAX, i64::MIN, 1),
+        ] {
+            assert_eq!(bytes_for(low, high, 8), bytes, "{low} {high}");
+        }
+        assert_eq!(bytes_for(-1, 70_000, 4), 4);
+        assert_eq!(bytes_for(0, 300, 1), 1);
     }
 
     #[test]

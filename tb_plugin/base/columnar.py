@@ -31,12 +31,23 @@ import numpy as np
 import pyarrow as pa
 from isal import isal_zlib
 
-from .columns import Array, arrow_column, counted, numbers, packed, read_only, texts_array
+from .arrays import I32, take
+from .columns import (
+    Array,
+    Packed,
+    arrow_column,
+    counted,
+    numbers,
+    packed,
+    read_only,
+    texts_array,
+)
 from .regex import regex
 
 BATCH_ROWS = 256 * 1024
 MANY_TEXTS = 256
 SUFFIX = ".arrow"
+_VALUE = "value"  # a column by itself
 
 T = TypeVar("T")
 
@@ -207,17 +218,19 @@ class Writer:
         self._remember({last: mapped}, places)
         return mapped
 
-    def put(self, name: str, column: Array) -> Array:
-        """Stores a column in a file of its own, and lets go of it, as nothing reads it before.
+    def put(self, name: str, column: Array, rows: I32 | None = None) -> Array:
+        """Stores a column, or some rows of it, and lets go of it, as nothing reads it before.
 
-        What is returned stands for it in the dataclass: it is empty.
+        Columns of one table and type share a file. What is returned stands for the column in the
+        dataclass: it is empty.
 
         Raises:
             OSError: no room, or no permission.
         """
-        last = name.rpartition(".")[2]
+        stem, _, last = name.rpartition(".")
+        place = self._files.append_column(stem, column, rows)
         empty = {last: np.empty(0, column.dtype)}
-        self._remember(empty, self._placed(name, {last: column}))
+        self._remember(empty, {last: place})
         return empty[last]
 
     def _placed(self, name: str, column: Mapping[str, Array]) -> dict[str, ColumnPlace]:
@@ -341,6 +354,32 @@ class _Files:
             return self._append_packed(stem, columns)
         return self._append(stem, columns, hot=hot)
 
+    def append_column(self, stem: str, column: Array, rows: I32 | None) -> ColumnPlace:
+        """A column that is to be mapped, or some rows of it, as a batch of its own."""
+        shape = column.shape if rows is None else (len(rows), *column.shape[1:])
+        if not self._is_packed:
+            whole = column if rows is None else take(column, rows)
+            return self._append(stem, {_VALUE: whole}, hot=True)[_VALUE]
+        small = packed(column, rows)
+        kind = str(column.dtype)
+        if small.value is None:
+            at = self._append(stem, {_VALUE: small.numbers}, hot=True)[_VALUE]
+            is_packed = small.numbers.dtype != column.dtype
+            return msgspec.structs.replace(at, type=kind, shape=shape, is_packed=is_packed)
+        return self._append_few(f"{stem}.few", _VALUE, small, kind, shape)
+
+    def _append_few(
+        self, stem: str, name: str, small: Packed, kind: str, shape: tuple[int, ...]
+    ) -> ColumnPlace:
+        """Where nearly all rows have one value: the few others, and their rows."""
+        at = ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
+        if small.rows is not None:
+            few = {"row": small.rows, name: small.numbers}
+            at = self._append(stem, few, hot=True)[name]
+        return msgspec.structs.replace(
+            at, type=kind, shape=shape, is_packed=True, value=small.value
+        )
+
     def _append_packed(self, stem: str, columns: Mapping[str, Array]) -> dict[str, ColumnPlace]:
         small = {name: packed(column) for name, column in columns.items()}
         whole = {name: one.numbers for name, one in small.items() if one.value is None}
@@ -348,15 +387,11 @@ class _Files:
         for name, one in small.items():
             kind, shape = str(columns[name].dtype), columns[name].shape
             if one.value is not None:
-                at = ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
-                if one.rows is not None:
-                    few = {"row": one.rows, name: one.numbers}
-                    at = self._append(f"{stem}.{name}", few, hot=True)[name]
-            else:
-                at = places[name]
-            is_packed = one.value is not None or one.numbers is not columns[name]
+                places[name] = self._append_few(f"{stem}.{name}", name, one, kind, shape)
+                continue
+            is_packed = one.numbers is not columns[name]
             places[name] = msgspec.structs.replace(
-                at, type=kind, shape=shape, is_packed=is_packed, value=one.value
+                places[name], type=kind, shape=shape, is_packed=is_packed
             )
         return places
 

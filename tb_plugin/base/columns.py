@@ -16,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from .arrays import take, where
+from .arrays import I32, B, take, where
+from .native import call
 
 Array = NDArray[Any]
 
 _PACKED = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)
 _FEW = 8  # one row in so many
+_MANY = 1 << 12  # rows for which a call is worth it
 
 
 def narrowest(values: Array) -> Array:
@@ -46,26 +48,59 @@ class Packed:
     value: float | None = None
 
 
-def packed(column: Array) -> Packed:
-    """A column in as few bytes as its numbers allow; real ones only where all of them are equal."""
+def packed(column: Array, rows: I32 | None = None) -> Packed:
+    """A column, or some rows of it, in as few bytes as its numbers allow.
+
+    Real ones keep their bytes where fewer than most of them are equal to the first.
+    """
+    if rows is not None:
+        return _packed_rows(column, rows) or packed(take(column, rows))
     if not column.size or column.dtype.kind not in "iuf":
         return Packed(column)
     if column.dtype.kind == "f":
         # By their bits, because NaN, which stands for what is not known, equals nothing.
         bits = column.view(f"i{column.itemsize}")
-        is_one = (bits == bits.flat[0]).all()
-        return Packed(column[:0], value=float(column.flat[0])) if is_one else Packed(column)
+        others, usual = bits != bits.flat[0], float(column.flat[0])
+        return _without_usual(column, others, usual) or Packed(column)
     low, high = int(column.min()), int(column.max())
     if low == high:
         return Packed(column[:0], value=low)
     small = next((one for one in _PACKED if _holds(np.iinfo(one), low, high)), np.int64)
     dtype = np.dtype(small) if np.dtype(small).itemsize < column.itemsize else column.dtype
     # What is not there is 0 or −1: the least.
-    others = column != low
-    if column.ndim == 1 and np.count_nonzero(others) * _FEW <= column.size:
-        rows = where(others)
-        return Packed(take(column, rows).astype(dtype), rows, low)
-    return Packed(column.astype(dtype, copy=False))
+    numbers = column.astype(dtype, copy=False)
+    return _without_usual(numbers, column != low, low) or Packed(numbers)
+
+
+def _without_usual(numbers: Array, others: B, usual: float) -> Packed | None:
+    """The few rows that have something else; None where those are more than few."""
+    count = np.count_nonzero(others)
+    if not count:
+        return Packed(numbers[:0], value=usual)
+    if numbers.ndim != 1 or count * _FEW > numbers.size:
+        return None
+    rows = where(others)
+    return Packed(take(numbers, rows), rows, usual)
+
+
+def _packed_rows(column: Array, rows: I32) -> Packed | None:
+    """The native way to what ``packed`` makes of those rows, in two passes; None: there is none."""
+    is_whole = column.dtype.kind == "i" and column.ndim == 1 and column.flags.c_contiguous
+    if len(rows) < _MANY or not is_whole or column.itemsize not in (1, 4, 8):
+        return None
+    room, told = np.empty(len(rows) * column.itemsize, np.uint8), np.empty(3, np.int64)
+    to = np.ascontiguousarray(rows, np.int32), len(rows), room, told
+    others = call("kinetoscope_rows_pack", column, len(column), column.itemsize, *to)
+    if others is None:
+        return None
+    low, high, width = told.tolist()
+    if low == high:
+        return Packed(column[:0], value=low)
+    is_narrow = width < column.itemsize
+    dtype = np.dtype(f"{'i' if low < 0 else 'u'}{width}") if is_narrow else column.dtype
+    found = room[: len(rows) * width].view(dtype)
+    few = _without_usual(found, found != low, low) if others * _FEW <= len(rows) else None
+    return few or Packed(found)
 
 
 def _holds(room: np.iinfo[Any], low: int, high: int) -> bool:

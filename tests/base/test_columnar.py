@@ -22,7 +22,7 @@ from kinetoscope.base.columnar import (
     sealed,
     unsealed,
 )
-from kinetoscope.base.columns import arrow_column, held_bytes, numbers
+from kinetoscope.base.columns import arrow_column, held_bytes, numbers, packed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +202,63 @@ def test_packed_numbers_are_the_same_numbers(
     assert found.dtype == column.dtype
     assert found.tolist() == column.tolist()
     assert not found.flags.writeable
+
+
+@given(
+    st.lists(st.sampled_from(EDGES), min_size=1, max_size=4),
+    st.sampled_from([np.int8, np.int32, np.int64, np.float64]),
+    st.integers(0, 9_000),
+    st.integers(0, 40),
+)
+def test_rows_of_a_column_are_packed_as_if_they_were_taken_first(
+    values: list[int], dtype: type[Any], others: int, gap: int
+) -> None:
+    """Enough rows for the library: all, or with a gap after every so many."""
+    if dtype is not np.float64:
+        info = np.iinfo(dtype)
+        values = [one if info.min <= one <= info.max else one % 100 for one in values]
+    column = np.full(9_000, values[0], dtype)
+    column[:others] = np.resize(np.array(values, dtype), others)
+    rows = np.arange(len(column), dtype=np.int32)
+    rows = rows[rows % (gap + 1) != gap] if gap else rows
+    fast, plain = packed(column, rows), packed(column[rows])
+    assert fast.numbers.dtype == plain.numbers.dtype
+    assert fast.numbers.tolist() == plain.numbers.tolist()
+    assert fast.value == plain.value
+    assert (fast.rows is None) is (plain.rows is None)
+    if fast.rows is not None and plain.rows is not None:
+        assert fast.rows.tolist() == plain.rows.tolist()
+
+
+def test_a_few_real_numbers_cost_little(tmp_path: Path) -> None:
+    """FLOPs are known of few calls, and NaN stands for all others."""
+    column = np.full(ROWS, np.nan)
+    column[5::50] = np.arange(len(column[5::50])) / 3
+    found = kept_packed(tmp_path / "kept", column, early=True)
+    assert np.array_equal(found, column, equal_nan=True)
+    assert stored_bytes(tmp_path / "kept") < ROWS
+
+
+def test_columns_of_one_type_share_a_file(tmp_path: Path) -> None:
+    with Writer(tmp_path, is_packed=True) as writer:
+        stored = [
+            writer.put(f"table.{name}", np.arange(ROWS) * times)
+            for name, times in (("a", 1), ("b", 2), ("c", 3), ("d", 1000))
+        ]
+        writer.close(FourColumns(*stored), "numbers")
+    assert len(list(tmp_path.glob("*.arrow"))) == 2  # two bytes a number, and four
+    found = load(FourColumns, tmp_path, "numbers")
+    assert [int(getattr(found, name)[7]) for name in "abcd"] == [7, 14, 21, 7000]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FourColumns:
+    """A table of four columns."""
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    c: NDArray[np.int64]
+    d: NDArray[np.int64]
 
 
 def stored_bytes(folder: Path) -> int:

@@ -142,6 +142,16 @@ def call_paths(kept: B, label: I32, parent: I32) -> tuple[I32, I32, I32]:
         mm       ██          has path 1
         step          ██     path 1 again
     """
+    around, above, labels = (np.empty(len(kept), np.int32) for _ in range(3))
+    given = (np.ascontiguousarray(kept), np.ascontiguousarray(label, np.int32), parent)
+    count = call("kinetoscope_kept_paths", *given, len(kept), around, above, labels)
+    if count is None:
+        return call_paths_in_python(kept, label, parent)
+    return above[:count].copy(), labels[:count].copy(), around
+
+
+def call_paths_in_python(kept: B, label: I32, parent: I32) -> tuple[I32, I32, I32]:
+    """The reference of ``call_paths``."""
     rows = where(kept)
     number = np.full(len(kept), NONE, np.int32)
     put(number, rows, np.arange(len(rows), dtype=np.int32))

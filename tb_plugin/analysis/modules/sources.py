@@ -104,6 +104,8 @@ def range_marks(trace: Trace) -> I8:
         found = range_name(name) if name.startswith("[") else None
         return 0 if found is None else 1 + (found[0] != "[module]")
 
+    if not any(name.startswith("[") for name in trace.strings):
+        return np.zeros(len(host), np.int8)
     found = of_names(trace.strings, host.name, mark, np.int8)
     # Until torch 2.0 ranges were ops.
     return np.where((host.kind == HostKind.ANNOTATION) | (host.kind == HostKind.OP), found, 0)

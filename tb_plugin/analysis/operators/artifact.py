@@ -20,7 +20,7 @@ from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..patterns.products import counters_of
 from ..recording import NO_DEVICE, no_launch_figure, says
-from .calls import Called, Keep, find_calls, spread
+from .calls import Called, Keep, find_calls, keep_rows, spread
 from .flops import OddArguments
 from .model import Activities, Calls, OperatorColumns, Thread
 
@@ -94,7 +94,7 @@ MAKE = f"{__name__}:make_operators"
 _STEM = "operators"
 
 
-def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> OperatorColumns:
+def operators_of(trace: Trace, keep: Keep = keep_rows) -> OperatorColumns:
     """The columns; those of the calls as ``keep`` hands them back (``find_calls``)."""
     kernels = np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
     of_activity = np.full(len(trace.device), MatrixUse.NO, np.int8)
@@ -178,9 +178,9 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     kept: list[str] = []
     with Writer(folder, is_packed=True) as writer:
 
-        def keep(name: str, column: NDArray[Any]) -> NDArray[Any]:
+        def keep(name: str, column: NDArray[Any], rows: I32 | None) -> NDArray[Any]:
             kept.append(name)
-            stands = writer.put(f"calls.{name}", column)
+            stands = writer.put(f"calls.{name}", column, rows)
             on_share(0.95 * len(kept) / columns)
             return stands
 

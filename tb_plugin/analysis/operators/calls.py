@@ -13,8 +13,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, B, Sparse, distinct, is_any, lookup, put, take, where
-from ...base.group_sums import group_sums, summed
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    B,
+    Sparse,
+    chunks,
+    distinct,
+    is_any,
+    lookup,
+    put,
+    take,
+    where,
+)
+from ...base.group_sums import group_sums
+from ...base.native import call
 from ...base.regex import regex
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
@@ -52,6 +66,25 @@ def call_tree(host: HostTable) -> CallTree:
     An event that outlives the one it started in is no child of it, and what starts while both are
     open belongs to the later one.
     """
+    count = len(host)
+    parent, survivor = np.empty(count, np.int32), np.empty(count, np.int32)
+    own = np.empty(count, np.int64)
+    given = (
+        np.ascontiguousarray(column, kind)
+        for column, kind in (
+            (host.thread, np.int32),
+            (host.ts, np.int64),
+            (host.dur, np.int64),
+            (host.name, np.int32),
+        )
+    )
+    if call("kinetoscope_call_tree", *given, count, parent, own, survivor) is None:
+        return call_tree_in_python(host)
+    return CallTree(parent, own, survivor)
+
+
+def call_tree_in_python(host: HostTable) -> CallTree:
+    """The reference of ``call_tree``."""
     count = len(host)
     parent = _strict_parents(host.thread, host.ts, host.dur)
     child = where(parent >= 0)
@@ -109,6 +142,16 @@ KINDS = {
     HostKind.OVERHEAD: CallKind.OTHER,
     HostKind.OTHER: CallKind.OTHER,
 }
+
+
+def _call_kinds(kind: I8) -> I8:
+    """``KINDS`` of each host row, in chunks: a whole index would be widened first."""
+    table, result = lookup(KINDS, max(HostKind) + 1), np.empty(len(kind), np.int8)
+    for part in chunks(len(kind)):
+        np.take(table, kind[part], out=result[part], mode="clip")
+    return result
+
+
 _NONE = -1
 _KIND_BITS = 3  # beside the code of a name: more texts than 2 to the power of 28 fit no memory
 _ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
@@ -116,7 +159,12 @@ _STEP = regex(r"ProfilerStep#\d+")
 
 
 Add: TypeAlias = Callable[[str, NDArray[Any]], None]
-Keep: TypeAlias = Callable[[str, NDArray[Any]], NDArray[Any]]
+Keep: TypeAlias = Callable[[str, NDArray[Any], "I32 | None"], NDArray[Any]]
+
+
+def keep_rows(_: str, column: NDArray[Any], rows: I32 | None) -> NDArray[Any]:
+    """The rows of a column that are asked for, in memory; None: all."""
+    return column if rows is None else take(column, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,13 +183,13 @@ class Called:
     odd: OddArguments
 
 
-def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: column) -> Called:
+def find_calls(trace: Trace, matrix_use: I8, keep: Keep = keep_rows) -> Called:
     """One row per call. ``matrix_use`` says of each device activity whether it uses tensor cores.
 
     Every device activity is credited once, so the device_self_ns of all calls and the activities
     without a call sum to all device time. ``keep`` gets the name of each column of the calls as
-    soon as it is computed, and says what stands for it: of millions of calls, few columns should be
-    in memory at once.
+    soon as it is computed, with the rows that are calls where it is one of all host rows, and says
+    what stands for it: of millions of calls, few columns should be in memory at once.
     """
     host, count = trace.host, len(trace.host)
     tree = call_tree(host)
@@ -155,19 +203,21 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     columns: dict[str, NDArray[Any]] = {}
 
     def add(name: str, column: NDArray[Any]) -> None:
-        columns[name] = keep(name, take(column, rows))
+        columns[name] = keep(name, column, rows)
 
     add("self_ns", tree.self_ns)
     frames = _frames_that_torch_left_out(trace)
     apart = (
         np.empty(0, np.int64) if frames is None else take(time_of_frames(host, tree, frames), rows)
     )
-    columns["frames_ns"] = keep("frames_ns", apart)
+    columns["frames_ns"] = keep("frames_ns", apart, None)
     parent = tree.parent
     del tree
     _add_device_time(add, trace, matrix_use, owner, parent)
-    kinds = lookup(KINDS, max(HostKind) + 1)[host.kind]
-    label = normal_names(trace.strings, host.name)[host.name] << _KIND_BITS | kinds
+    kinds = _call_kinds(host.kind)
+    label = take(normal_names(trace.strings, host.name), host.name)
+    label <<= _KIND_BITS
+    label |= kinds
     up, labels, path = call_paths(survives, label, parent)
     add("path", path)
     del path, label, survives, parent
@@ -178,17 +228,17 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     del annotation
     shapes = spread(host.args.get("input_dims"), count)
     flops, odd = flops_of(trace, rows, take(shapes, rows))
-    columns["flops"] = keep("flops", flops)
+    columns["flops"] = keep("flops", flops, None)
     add("shapes", shapes)
     del shapes
     add("types", spread(host.args.get("input_types"), count))
     add("name", host.name)
     add("kind", kinds)
-    add("thread", host.thread.astype(np.int32))
-    add("step", host.step.astype(np.int32))
+    add("thread", host.thread.astype(np.int32, copy=False))
+    add("step", host.step.astype(np.int32, copy=False))
     add("ts", host.ts)
-    add("total_ns", host.dur.astype(np.int64))
-    columns["host"] = keep("host", rows)
+    add("total_ns", host.dur.astype(np.int64, copy=False))
+    columns["host"] = keep("host", rows, None)
 
     place = np.full(count, _NONE, np.int32)
     put(place, rows, np.arange(len(rows), dtype=np.int32))
@@ -211,14 +261,16 @@ def _frames_that_torch_left_out(trace: Trace) -> NDArray[np.bool_] | None:
 
 def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent: I32) -> None:
     """Device time that each call launched, itself and below it; ``owner`` of each activity, −1."""
-    count = len(trace.host)
+    count, known = len(trace.host), owner >= 0
+    owners = owner[known]
     spans = trace.device.dur.astype(np.int64)
     matrix_spans = np.where(matrix_use == MatrixUse.YES, spans, 0)
-    for name, ns in (("device", spans), ("tensor_core", matrix_spans)):
-        own = summed(ns, owner, count)
+    launched = group_sums(owners, spans[known], count)
+    add("kernels", launched.count.astype(np.int32))
+    own_matrix = group_sums(owners, matrix_spans[known], count).total
+    for name, own in (("device", launched.total), ("tensor_core", own_matrix)):
         add(f"{name}_self_ns", own)
         add(f"{name}_total_ns", sums_below(own, parent) if own.any() else own)
-    add("kernels", np.bincount(owner[owner >= 0], minlength=count).astype(np.int32))
 
 
 def _add_stacks(add: Add, trace: Trace) -> tuple[tuple[str, ...], Stacks]:

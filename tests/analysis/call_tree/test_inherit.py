@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.call_tree.paths import (
     call_paths,
+    call_paths_in_python,
     innermost,
     innermost_in_python,
     sums_below,
@@ -83,3 +84,11 @@ def test_rows_share_a_path_where_all_kept_names_above_are_the_same(
     assert [told(node) for node in path.tolist()] == [written(row) for row in range(len(parent))]
     assert len({told(node) for node in range(len(above))}) == len(above)
     assert (above < np.arange(len(above))).all()
+
+
+@given(TREES, st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=30, max_size=30))
+def test_paths_of_the_library_are_numbered_alike(parent: I32, rows: list[tuple[bool, int]]) -> None:
+    kept = np.array([keep for keep, _ in rows[: len(parent)]], bool)
+    label = codes(*(name for _, name in rows[: len(parent)]))
+    fast, plain = call_paths(kept, label, parent), call_paths_in_python(kept, label, parent)
+    assert [one.tolist() for one in fast] == [one.tolist() for one in plain]

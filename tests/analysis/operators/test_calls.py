@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import cast
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kinetoscope.analysis.operators.calls import Called, find_calls
+from kinetoscope.analysis.operators.calls import (
+    Called,
+    call_tree,
+    call_tree_in_python,
+    find_calls,
+)
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.analysis.operators.stacks import frames_of
-from kinetoscope.trace.model import Trace
+from kinetoscope.base.arrays import I32, I64
+from kinetoscope.trace.model import HostTable, Trace
 from tests.collected import FILES, opened
 from tests.conftest import requires_traces
 from tests.drawing import draw
@@ -165,3 +176,47 @@ def test_a_stack_that_the_recorder_wrote_is_taken_where_no_frame_is() -> None:
     assert path("aten::a") == path("aten::b") == ["model.py(9): forward", "train.py(3): main"]
     assert path("aten::c") == ["train.py(1): f"]
     assert calls.stack[rows["aten::a"]] == calls.stack[rows["aten::b"]]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What the tree of calls reads of a host table."""
+
+    thread: I32
+    ts: I64
+    dur: I64
+    name: I32
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+RANGES = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 12), st.integers(0, 9), st.integers(0, 1)),
+    max_size=40,
+)
+
+
+@given(RANGES)
+def test_the_tree_of_the_library_is_that_of_the_reference(
+    ranges: list[tuple[int, int, int, int]],
+) -> None:
+    """Ranges that touch, overlap, are equal, or take no time, on two threads."""
+    rows = sorted(ranges, key=lambda one: (one[0], one[1], -one[2]))
+    thread, ts, dur, name = (
+        np.array([one[at] for one in rows], kind)
+        for at, kind in enumerate((np.int32, np.int64, np.int64, np.int32))
+    )
+    host = cast("HostTable", Ranges(thread, ts, dur, name))
+    fast, plain = call_tree(host), call_tree_in_python(host)
+    for column in ("parent", "self_ns", "survivor"):
+        assert getattr(fast, column).tolist() == getattr(plain, column).tolist(), column
+
+
+@requires_traces
+@pytest.mark.parametrize("name", FILES[::9])
+def test_the_tree_of_a_recording_is_that_of_the_reference(name: str) -> None:
+    trace = opened(name)
+    fast, plain = call_tree(trace.host), call_tree_in_python(trace.host)
+    for column in ("parent", "self_ns", "survivor"):
+        assert np.array_equal(getattr(fast, column), getattr(plain, column)), column
