@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 from isal import isal_zlib
 
-from .arrays import I32, take
+from .arrays import I32
 from .columns import (
     Array,
     Packed,
@@ -41,13 +41,12 @@ from .columns import (
     packed,
     read_only,
     texts_array,
-)
+)  # fmt: skip
 from .regex import regex
 
 BATCH_ROWS = 256 * 1024
 MANY_TEXTS = 256
 SUFFIX = ".arrow"
-_VALUE = "value"  # a column by itself
 
 T = TypeVar("T")
 
@@ -213,29 +212,24 @@ class Writer:
             OSError: no room, or no permission.
         """
         last = name.rpartition(".")[2]
-        places = self._placed(name, {last: column})
+        with _Files(self._folder, is_packed=self._is_packed) as files:
+            places = files.append(name, {last: column}, hot=True)
         mapped = _Source(self._folder, mapped=True).hot_column(places[last])
         self._remember({last: mapped}, places)
         return mapped
 
     def put(self, name: str, column: Array, rows: I32 | None = None) -> Array:
-        """Stores a column, or some rows of it, and lets go of it, as nothing reads it before.
+        """Packs and stores a column, or some rows of it, and lets go of it.
 
-        Columns of one table and type share a file. What is returned stands for the column in the
-        dataclass: it is empty.
+        Columns of one table and type share a file. What is returned stands for it: it is empty.
 
         Raises:
             OSError: no room, or no permission.
         """
         stem, _, last = name.rpartition(".")
-        place = self._files.append_column(stem, column, rows)
         empty = {last: np.empty(0, column.dtype)}
-        self._remember(empty, {last: place})
+        self._remember(empty, {last: self._files.append_column(stem, column, rows)})
         return empty[last]
-
-    def _placed(self, name: str, column: Mapping[str, Array]) -> dict[str, ColumnPlace]:
-        with _Files(self._folder, is_packed=self._is_packed) as files:
-            return files.append(name, column, hot=True)
 
     def append(self, stem: str, table: T) -> T:
         """Stores a table that is to be mapped, and lets go of it, as nothing reads it before.
@@ -351,47 +345,30 @@ class _Files:
     ) -> dict[str, ColumnPlace]:
         """Columns of one length, behind those of the same names and types."""
         if self._is_packed and hot:
-            return self._append_packed(stem, columns)
+            like = {name: (str(one.dtype), one.shape) for name, one in columns.items()}
+            return self._append_packed(stem, {k: packed(one) for k, one in columns.items()}, like)
         return self._append(stem, columns, hot=hot)
 
     def append_column(self, stem: str, column: Array, rows: I32 | None) -> ColumnPlace:
-        """A column that is to be mapped, or some rows of it, as a batch of its own."""
-        shape = column.shape if rows is None else (len(rows), *column.shape[1:])
-        if not self._is_packed:
-            whole = column if rows is None else take(column, rows)
-            return self._append(stem, {_VALUE: whole}, hot=True)[_VALUE]
-        small = packed(column, rows)
-        kind = str(column.dtype)
-        if small.value is None:
-            at = self._append(stem, {_VALUE: small.numbers}, hot=True)[_VALUE]
-            is_packed = small.numbers.dtype != column.dtype
-            return msgspec.structs.replace(at, type=kind, shape=shape, is_packed=is_packed)
-        return self._append_few(f"{stem}.few", _VALUE, small, kind, shape)
+        """A column that is to be mapped, or some rows of it, packed and as a batch of its own."""
+        like = str(column.dtype), column.shape if rows is None else rows.shape
+        return self._append_packed(stem, {"": packed(column, rows)}, {"": like})[""]
 
-    def _append_few(
-        self, stem: str, name: str, small: Packed, kind: str, shape: tuple[int, ...]
-    ) -> ColumnPlace:
-        """Where nearly all rows have one value: the few others, and their rows."""
-        at = ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
-        if small.rows is not None:
-            few = {"row": small.rows, name: small.numbers}
-            at = self._append(stem, few, hot=True)[name]
-        return msgspec.structs.replace(
-            at, type=kind, shape=shape, is_packed=True, value=small.value
-        )
-
-    def _append_packed(self, stem: str, columns: Mapping[str, Array]) -> dict[str, ColumnPlace]:
-        small = {name: packed(column) for name, column in columns.items()}
-        whole = {name: one.numbers for name, one in small.items() if one.value is None}
+    def _append_packed(
+        self, stem: str, columns: Mapping[str, Packed], like: Mapping[str, tuple[str, Any]]
+    ) -> dict[str, ColumnPlace]:
+        whole = {name: one.numbers for name, one in columns.items() if one.value is None}
         places = self._append(stem, whole, hot=True) if whole else {}
-        for name, one in small.items():
-            kind, shape = str(columns[name].dtype), columns[name].shape
-            if one.value is not None:
-                places[name] = self._append_few(f"{stem}.{name}", name, one, kind, shape)
-                continue
-            is_packed = one.numbers is not columns[name]
+        for name, one in columns.items():
+            kind, shape = like[name]
+            at = places.get(name) or ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
+            if one.rows is not None:
+                at = self._append(f"{stem}.few", {"row": one.rows, name: one.numbers}, hot=True)[
+                    name
+                ]
+            is_packed = one.value is not None or str(one.numbers.dtype) != kind
             places[name] = msgspec.structs.replace(
-                places[name], type=kind, shape=shape, is_packed=is_packed
+                at, type=kind, shape=shape, is_packed=is_packed, value=one.value
             )
         return places
 
