@@ -32,16 +32,7 @@ import pyarrow as pa
 from isal import isal_zlib
 
 from .arrays import I32
-from .columns import (
-    Array,
-    Packed,
-    arrow_column,
-    counted,
-    numbers,
-    packed,
-    read_only,
-    texts_array,
-)  # fmt: skip
+from .columns import Array, arrow_column, counted, numbers, packed, read_only, texts_array
 from .regex import regex
 
 BATCH_ROWS = 256 * 1024
@@ -345,27 +336,26 @@ class _Files:
     ) -> dict[str, ColumnPlace]:
         """Columns of one length, behind those of the same names and types."""
         if self._is_packed and hot:
-            like = {name: (str(one.dtype), one.shape) for name, one in columns.items()}
-            return self._append_packed(stem, {k: packed(one) for k, one in columns.items()}, like)
+            return self._append_packed(stem, {name: (one, None) for name, one in columns.items()})
         return self._append(stem, columns, hot=hot)
 
     def append_column(self, stem: str, column: Array, rows: I32 | None) -> ColumnPlace:
         """A column that is to be mapped, or some rows of it, packed and as a batch of its own."""
-        like = str(column.dtype), column.shape if rows is None else rows.shape
-        return self._append_packed(stem, {"": packed(column, rows)}, {"": like})[""]
+        return self._append_packed(stem, {"": (column, rows)})[""]
 
     def _append_packed(
-        self, stem: str, columns: Mapping[str, Packed], like: Mapping[str, tuple[str, Any]]
+        self, stem: str, columns: Mapping[str, tuple[Array, I32 | None]]
     ) -> dict[str, ColumnPlace]:
-        whole = {name: one.numbers for name, one in columns.items() if one.value is None}
+        small = {name: packed(*one) for name, one in columns.items()}
+        whole = {name: one.numbers for name, one in small.items() if one.value is None}
         places = self._append(stem, whole, hot=True) if whole else {}
-        for name, one in columns.items():
-            kind, shape = like[name]
+        for name, one in small.items():
+            column, rows = columns[name]
+            kind, shape = str(column.dtype), column.shape if rows is None else rows.shape
             at = places.get(name) or ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
             if one.rows is not None:
-                at = self._append(f"{stem}.few", {"row": one.rows, name: one.numbers}, hot=True)[
-                    name
-                ]
+                few = {"row": one.rows, name: one.numbers}
+                at = self._append(f"{stem}.few", few, hot=True)[name]
             is_packed = one.value is not None or str(one.numbers.dtype) != kind
             places[name] = msgspec.structs.replace(
                 at, type=kind, shape=shape, is_packed=is_packed, value=one.value
