@@ -443,7 +443,8 @@ def stable_order(key: I64) -> I64:
     if not len(key) or int(key.max()).bit_length() + bits > 62:
         return np.argsort(key, kind="stable")
     packed = key << bits
-    packed += np.arange(len(key))
+    for part in chunks(len(key)):
+        packed[part] += np.arange(part.start, part.start + len(packed[part]))
     packed.sort()
     packed &= (1 << bits) - 1
     return packed

@@ -83,15 +83,25 @@ class HeldNames:
         label = take(host.name, take(rows.row, work)) * np.int32(len(causes))
         label += take(rows.cause, work)
         labels, place = ranked(label)
+        del label
         per_label = group_sums(place, idle, len(labels)).total
         kept = np.zeros(len(labels), np.bool_)
         kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
         kept[place[largest(idle, MOST_CALLS)]] = True
         # One group per window and name, in this order.
         some = where(take(kept, place))
-        work, idle, place = take(work, some), take(idle, some), take(place, some)
-        keys, group = ranked(take(rows.window, work).astype(np.int64) * len(labels) + place)
-        del some, place, label
+        work = take(work, some)
+        idle = take(idle, some)
+        place = take(place, some)
+        del some
+        cell = take(rows.window, work)
+        if count * len(labels) >= 1 << 31:
+            cell = cell.astype(np.int64)
+        cell *= len(labels)
+        cell += place
+        del place
+        keys, group = ranked(cell)
+        del cell
         sums = group_sums(group, idle, len(keys))
         most = np.zeros(len(keys), np.int64)
         np.maximum.at(most, group, idle)

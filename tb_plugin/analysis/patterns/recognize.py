@@ -186,8 +186,11 @@ def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[C
     del cuts, some
     at = np.searchsorted(windows.start, start, side="right") - 1
     some = where((at >= 0) & (start < windows.end[np.maximum(at, 0)]))
+    del start
     sets, member = ranked(members[some])
+    del members
     cells, cell = ranked(at[some] * max(len(sets), 1) + member)
+    del at, member
     sums = group_sums(cell, length[some], len(cells)).total
     steps, kinds = np.divmod(cells, max(len(sets), 1))
     columns = (steps.tolist(), sets[kinds].tolist(), sums.tolist())
@@ -201,12 +204,18 @@ def _sweep(times: Sequence[Intervals], more: Sequence[I64]) -> tuple[I64, I64]:
     edges turns the bit over.
     """
     sides = [edge for one in times for edge in (one.start, one.end)]
-    bits = [np.int64(1) << np.int64(at) for at in range(len(times)) for _ in range(2)]
     edges = [*sides, *more]
+    sets = [at for at in range(len(times)) for _ in range(2)] + [len(times)] * len(more)
+    which = np.repeat(np.array(sets, np.uint8), [len(one) for one in edges])
     cuts = np.concatenate(edges)
-    turned = np.repeat(np.array([*bits, *[0] * len(more)], np.int64), [len(one) for one in edges])
     low = int(cuts.min())
-    order = stable_order(cuts - low)
-    cuts, members = cuts[order], np.bitwise_xor.accumulate(turned[order])
+    cuts -= low
+    which = which[stable_order(cuts)]
+    cuts.sort()
     last = np.append(cuts[1:] != cuts[:-1], True)
-    return cuts[last], members[last]
+    cuts = cuts[last]
+    cuts += low
+    bits = np.array([*(1 << at for at in range(len(times))), 0], np.int64)
+    members = (bits.astype(np.int32) if len(times) < 31 else bits)[which]
+    np.bitwise_xor.accumulate(members, out=members)
+    return cuts, members[last].astype(np.int64)
