@@ -197,7 +197,7 @@ class IngestPool(Generic[S]):
                     return self._take(request)
                 if request is None:
                     # What is running becomes overdue without anybody telling.
-                    waits = desk.child or (self._queued and self._running)
+                    waits = desk.child or self._queued
                     self._changed.wait(min(1.0, self._limits.overdue_seconds) if waits else None)
                 else:
                     self._measuring.add(request.key)
