@@ -23,7 +23,7 @@ from ..operators.stacks import frames_of
 from ..steps import step_parameter
 from .bridge import PARTS, divisions
 from .changes import ItemChange
-from .comparable import COUNTS, StepCount, both_tell
+from .comparable import COUNTS, OF_OPERATORS, StepCount, amounts, both_tell
 from .noise import BUDGET
 from .sides import Side
 from .verdict import PairVerdict, bridge_of, count_words, phrase
@@ -159,7 +159,7 @@ def _culprit(what: str, row: ItemChange, found: Checked) -> str:
     p = "" if row.p is None or not row.p else f", p = {row.p:.1e}"
     name = f"{row.name} → {row.other_name}" if row.other_name else row.name
     is_op = what == "operator"
-    where = _where(found, row, is_op=is_op)
+    where = _where(found, row.other_name or row.name, is_op=is_op)
     longest = _longest(found.other, row, is_op=is_op)
     return (
         f"{what} {name}{where}: +{duration(row.change_ns)} per step ({calls}{p}), {row.status}"
@@ -249,20 +249,29 @@ def _count(one: StepCount | None, key: str, most: float, found: Checked) -> Budg
         return BudgetCase(name, "ok", text)
     if not one.is_exact:
         return BudgetCase(name, "cannot tell", f"{text} The number varies from step to step.")
-    rows = found.kernels if key in ("launches", "kernels", "copies") else found.operators
-    more = sorted(rows, key=lambda row: row.base.calls - row.other.calls)[:CULPRITS]
+    is_op = key in OF_OPERATORS
+    rows = found.operators if is_op else found.kernels
+    was = {row.other_name: row.name.split(" + ") for row in rows if row.other_name}
+    base, other = amounts(found.base, key), amounts(found.other, key)
+    before = {op: sum(base.get(old, 0.0) for old in was.get(op, [op])) for op in other}
+    more = sorted(
+        (op for op in other if other[op] > before[op]), key=lambda op: before[op] - other[op]
+    )
     evidence = tuple(
-        f"{row.name}{_where(found, row, is_op=rows is found.operators)}:"
-        f" {row.base.calls:,.4g} → {row.other.calls:,.4g} per step"
-        for row in more
-        if row.other.calls > row.base.calls
+        f"{op}{_where(found, op, is_op=is_op)}:"
+        f" {_amount(one, before[op])} → {_amount(one, other[op])} per step"
+        for op in more[:CULPRITS]
     )
     return BudgetCase(name, "worse", text, (*evidence, *_without_lines(found, evidence)))
 
 
-def _where(found: Checked, row: ItemChange, *, is_op: bool) -> str:
+def _amount(one: StepCount, value: float) -> str:
+    """In the unit of the count; a name may come in some steps only."""
+    return f"{value:,.4g}" if one.unit == "count" else count_words(one, value)
+
+
+def _where(found: Checked, name: str, *, is_op: bool) -> str:
     """The line of code that called an operator; of a kernel, what launched it, and the line."""
-    name = row.other_name or row.name
     op = name if is_op else _launcher(found.other, name)
     by = "" if is_op or not op else f" of {op}"
     if not op or found.other.operators.missing.get("stacks"):

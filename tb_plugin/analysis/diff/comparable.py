@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -332,31 +332,62 @@ COUNTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _series(side: Side) -> dict[str, F64]:
-    """Each count by chosen step; what a recording cannot have is not there."""
-    selection, operators = side.selection, side.operators
-    calls, activities = operators.calls, operators.activities
-    found: dict[str, F64] = {}
-    count = side.count
+OF_OPERATORS = ("operators", "flops")
+"""The counts that calls make; the others are of what devices did."""
 
-    def by_step(step: I32, rows: NDArray[Any], weight: F64 | None = None) -> F64:
-        return np.bincount(side.places(step[rows]), weight, count).astype(np.float64)
 
-    if selection.facts.device_type != "CPU":
-        found["launches"] = np.array([step.launches for step in selection.steps], np.float64)
+class _Counted(NamedTuple):
+    """What a count is made of: some calls of operators, or some activities of devices."""
+
+    step: I32  # of each of them
+    name: I32  # its code in the texts of the side's operators
+    weight: F64 | None = None  # what each counts for; 1 where None
+
+
+def _counted(side: Side) -> dict[str, _Counted]:
+    """Of the chosen steps; what a recording cannot have is not there."""
+    calls, activities = side.operators.calls, side.operators.activities
+    found: dict[str, _Counted] = {}
+
+    def done(rows: NDArray[Any], weight: F64 | None = None) -> _Counted:
+        return _Counted(activities.step[rows], activities.name[rows], weight)
+
+    def called(rows: NDArray[Any], weight: F64 | None = None) -> _Counted:
+        return _Counted(calls.step[rows], calls.name[rows], weight)
+
+    if side.selection.facts.device_type != "CPU":
         mine = in_steps(activities.step, side.steps)
-        kernel = mine & (activities.kind == DeviceKind.KERNEL)
         copy = np.flatnonzero(mine & (activities.kind == DeviceKind.MEMCPY))
-        found["kernels"] = by_step(activities.step, kernel)
-        found["copies"] = by_step(activities.step, copy)
+        found["kernels"] = done(mine & (activities.kind == DeviceKind.KERNEL))
+        found["copies"] = done(copy)
         if len(copy) and (activities.bytes[copy] >= 0).all():
-            weight = activities.bytes[copy].astype(np.float64)
-            found["copied_bytes"] = by_step(activities.step, copy, weight)
-        collective = mine & (activities.klass == DeviceClass.COMMUNICATION)
-        found["collectives"] = by_step(activities.step, collective)
+            found["copied_bytes"] = done(copy, activities.bytes[copy].astype(np.float64))
+        found["collectives"] = done(mine & (activities.klass == DeviceClass.COMMUNICATION))
     op = np.flatnonzero(in_steps(calls.step, side.steps) & (calls.kind == CallKind.OP))
-    found["operators"] = by_step(calls.step, op)
+    found["operators"] = called(op)
     known = op[~np.isnan(calls.flops[op])]
     if len(known):
-        found["flops"] = by_step(calls.step, known, calls.flops[known])
+        found["flops"] = called(known, calls.flops[known])
+    return found
+
+
+def _series(side: Side) -> dict[str, F64]:
+    """Each count by chosen step; what a recording cannot have is not there."""
+    found = {
+        key: np.bincount(side.places(one.step), one.weight, side.count).astype(np.float64)
+        for key, one in _counted(side).items()
+    }
+    if side.selection.facts.device_type != "CPU":
+        steps = side.selection.steps
+        found["launches"] = np.array([step.launches for step in steps], np.float64)
+    return found
+
+
+def amounts(side: Side, key: str) -> dict[str, float]:
+    """How much of a count each name makes, per step; of launches, what they launched."""
+    of = _counted(side)
+    strings, found = side.operators.strings, dict[str, float]()
+    for one in (of[name] for name in (("kernels", "copies") if key == "launches" else (key,))):
+        sums = np.bincount(one.name, one.weight, len(strings)) / side.count
+        found |= {strings[at]: float(sums[at]) for at in np.flatnonzero(sums).tolist()}
     return found

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinetoscope.analysis.diff import noise
 from kinetoscope.analysis.diff.noise import (
+    BUDGET,
     TimeVerdict,
     correlation,
     discoveries,
@@ -22,6 +24,8 @@ from kinetoscope.analysis.diff.noise import (
     two_sided,
     welch,
 )
+
+DRAWS = 80
 
 
 def steps(
@@ -55,6 +59,46 @@ def test_noise_is_not_called_worse(plant: float, count: int, sigma: float, phi: 
     found = verdicts(plant, count, sigma, phi, 60)
     assert found.count("worse") <= 3
     assert found.count("better") <= 3
+
+
+def quiet(generator: np.random.Generator, level: float, sigma: float, count: int) -> list[int]:
+    """Step times that vary so little about a level that only the level tells recordings apart."""
+    return [int(one) for one in generator.normal(level, level * sigma, count)]
+
+
+def false_alarms(
+    recordings: int, count: int, sigma: float, between: float, budget: float
+) -> tuple[int, int]:
+    """How often equal code is called worse, and better."""
+    generator = np.random.default_rng(11)
+
+    def side() -> list[list[int]]:
+        levels = 1e8 * generator.normal(1, between, recordings)
+        return [quiet(generator, level, sigma, count) for level in levels]
+
+    found = [judge_times(side(), side(), budget).outcome for _ in range(DRAWS)]
+    return found.count("worse"), found.count("better")
+
+
+@pytest.mark.parametrize(
+    ("noise_of_equal_code", "guard", "without"),
+    [
+        ((1, 4, 0.12, 0.0, BUDGET), "FEW_STEPS_P", 0.5),  # few steps: chance does as much
+        ((1, 7, 0.12, 0.0, BUDGET), "FEW_STEPS_P", 0.5),
+        ((1, 40, 0.002, 0.005, 0.005), "UNKNOWN_SPREAD", 0.0),  # levels, of which no repeat tells
+        ((3, 20, 0.002, 0.03, BUDGET), "_between", lambda _: 0.0),  # levels, of which repeats tell
+    ],
+)
+def test_equal_code_is_rarely_called_different(
+    monkeypatch: pytest.MonkeyPatch,
+    noise_of_equal_code: tuple[int, int, float, float, float],
+    guard: str,
+    without: object,
+) -> None:
+    """At most 5 % worse and 5 % better; without the limit against this noise, much oftener."""
+    assert sum(false_alarms(*noise_of_equal_code)) <= 0.1 * DRAWS
+    monkeypatch.setattr(noise, guard, without)
+    assert sum(false_alarms(*noise_of_equal_code)) >= 0.2 * DRAWS
 
 
 @pytest.mark.parametrize(("count", "sigma", "phi"), [(20, 0.01, 0.3), (20, 0.02, 0.3)])
