@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 
 import click
 
@@ -62,7 +63,8 @@ def serve(
     catalog = facts_catalog(found)
     server = listen(create_app(catalog, all_views(), "standalone"), address)
     end_gently()
-    with catalog:
+    # From here on Ctrl-C is how it ends, also before the server waits for requests.
+    with catalog, suppress(KeyboardInterrupt):
         click.echo(f"kinetoscope is at {url(server, address)} (Ctrl-C ends it)")
         if address.is_public:
             say("there is no sign-in: everyone who can reach this machine can read these traces")

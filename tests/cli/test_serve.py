@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import psutil
@@ -64,6 +64,21 @@ def test_it_ends_with_its_children(tmp_path: Path, number: signal.Signals) -> No
         assert process.wait(60) == 0
         wait_for(lambda: not any(child.is_running() for child in children))
         assert "Traceback" not in process.stderr.read()  # type: ignore[union-attr]
+
+
+def test_it_may_be_ended_as_soon_as_it_has_said_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kinetoscope.cli.serve.threading.Thread.start", interrupted)
+    for name in ("create_app", "listen", "end_gently"):
+        monkeypatch.setattr(f"kinetoscope.cli.serve.{name}", lambda *_: None)
+    monkeypatch.setattr("kinetoscope.cli.serve.facts_catalog", lambda _: nullcontext())
+    monkeypatch.setattr("kinetoscope.cli.serve.url", lambda *_: "http://127.0.0.1:6007/")
+    result = run("serve", tmp_path, "--port", 0)
+    assert (result.exit_code, "kinetoscope is at" in result.stdout) == (0, True)
 
 
 def test_a_logdir_that_is_not_there_is_said_and_waited_for(tmp_path: Path) -> None:
