@@ -2,32 +2,29 @@
 //!
 //! The references are `tb_plugin/base/intervals.py` and `tb_plugin/analysis/idle/holders.py`.
 
+use super::rows::marked;
+
 /// The union of the events at which a mask holds, as intervals that are apart as long as starts ascend:
 /// where one is below that before it, the next run begins. Returns how many there are; `start` and
 /// `end` have room for all events.
 pub fn union(ts: &[i64], dur: &[i64], mask: &[u8], start: &mut [i64], end: &mut [i64]) -> usize {
-    const WORD: usize = 8;
     let mut count = 0;
-    for (word, bytes) in mask.chunks(WORD).enumerate() {
-        if bytes == [0; WORD] {
-            continue;
-        }
-        for (at, &byte) in bytes.iter().enumerate() {
-            let row = word * WORD + at;
-            if byte == 0 || dur[row] <= 0 {
-                continue;
-            }
-            let (from, to) = (ts[row], ts[row] + dur[row]);
-            if count > 0 && start[count - 1] <= from && from <= end[count - 1] {
-                end[count - 1] = end[count - 1].max(to);
-            } else {
-                start[count] = from;
-                end[count] = to;
-                count += 1;
-            }
-        }
+    for row in marked(mask).filter(|&row| dur[row] > 0) {
+        append(start, end, &mut count, ts[row], ts[row] + dur[row]);
     }
     count
+}
+
+/// Appends an interval, or lengthens the last one where it begins in it or at its end.
+fn append(start: &mut [i64], end: &mut [i64], count: &mut usize, from: i64, to: i64) {
+    match count.checked_sub(1) {
+        Some(last) if start[last] <= from && from <= end[last] => end[last] = end[last].max(to),
+        _ => {
+            start[*count] = from;
+            end[*count] = to;
+            *count += 1;
+        }
+    }
 }
 
 /// Disjoint intervals in order.
@@ -50,13 +47,7 @@ pub fn merge(a: Spans, b: Spans, start: &mut [i64], end: &mut [i64]) -> usize {
             j += 1;
             (b.start[j - 1], b.end[j - 1])
         };
-        if count > 0 && from <= end[count - 1] {
-            end[count - 1] = end[count - 1].max(to);
-        } else {
-            start[count] = from;
-            end[count] = to;
-            count += 1;
-        }
+        append(start, end, &mut count, from, to);
     }
     count
 }

@@ -184,22 +184,26 @@ pub fn put<T: Copy, R: Row>(column: &mut [T], rows: &[R], values: &[T]) {
 
 /// Writes where `mask` holds, ascending, as far as `out` has room; how often it holds.
 pub fn find(mask: &[u8], out: &mut [i32]) -> usize {
-    const WORD: usize = 8;
     let mut count = 0;
-    for (word, bytes) in mask.chunks(WORD).enumerate() {
-        if bytes == [0; WORD] {
-            continue;
+    for row in marked(mask) {
+        if let Some(to) = out.get_mut(count) {
+            *to = row as i32;
         }
-        for (at, &byte) in bytes.iter().enumerate() {
-            if byte != 0 {
-                if let Some(to) = out.get_mut(count) {
-                    *to = (word * WORD + at) as i32;
-                }
-                count += 1;
-            }
-        }
+        count += 1;
     }
     count
+}
+
+/// Where `mask` holds, ascending. Eight rows of which none does cost one comparison.
+pub fn marked(mask: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    const WORD: usize = 8;
+    let whole = mask.chunks(WORD).enumerate();
+    whole
+        .filter(|(_, bytes)| *bytes != [0; WORD])
+        .flat_map(|(word, bytes)| {
+            let rows = (word * WORD..).zip(bytes);
+            rows.filter(|(_, byte)| **byte != 0).map(|(row, _)| row)
+        })
 }
 
 /// Where each of some rows is in an ascending column, −1 where it is not. Quick for rows that ascend.
