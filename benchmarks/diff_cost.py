@@ -22,6 +22,7 @@ from pathlib import Path
 import click
 
 from benchmarks import _corpus
+from benchmarks._measure import touch_memory
 from benchmarks._once import high_water
 
 READ = """
@@ -45,6 +46,21 @@ began = time.process_time()
 make_operators(trace, folder / "operators", lambda share: None)
 print(json.dumps({"ingest": ingest, "operators": time.process_time() - began}))
 """
+
+
+def reading(trace: Path, folder: Path) -> dict[str, float]:
+    """CPU seconds of reading a trace into a folder, and of its columns of operators."""
+    from kinetoscope.store.ingest import child
+
+    touch_memory()
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(trace), str(folder)],
+        check=True,
+        capture_output=True,
+        env={**os.environ, **child._ENVIRONMENT, **child._WITH_LIBRARY},
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 def view(folders: list[Path]) -> dict[str, float]:
@@ -100,22 +116,10 @@ def main(kind: str, size: str, look: tuple[Path, ...]) -> None:
     if look:
         print(json.dumps(view(list(look))))
         return
-    from kinetoscope.store.ingest import child
-
     made = _corpus.made(kind, size)
     with tempfile.TemporaryDirectory() as temporary:
         folders = [Path(temporary) / name for name in ("base", "other")]
-        costs = [
-            json.loads(
-                subprocess.run(
-                    [sys.executable, "-c", READ, str(made.path), str(folder)],
-                    check=True,
-                    capture_output=True,
-                    env={**os.environ, **child._ENVIRONMENT, **child._WITH_LIBRARY},
-                ).stdout
-            )
-            for folder in folders
-        ]
+        costs = [reading(made.path, folder) for folder in folders]
         looks = [part for folder in folders for part in ("--look", str(folder))]
         command = [sys.executable, "-m", "benchmarks.diff_cost", *looks]
         built = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)

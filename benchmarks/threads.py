@@ -23,6 +23,7 @@ from pathlib import Path
 import click
 
 from benchmarks import _corpus, _results
+from benchmarks._measure import touch_memory
 from kinetoscope.base.machine import THREADS_VARIABLE, core_count
 
 FIGURES = ("scan_wall", "scan_cpu", "overview_wall", "overview_cpu")
@@ -54,6 +55,7 @@ print(json.dumps({
 
 def once(trace: Path, threads: int) -> dict[str, float]:
     """Seconds of one reading in a process of its own."""
+    touch_memory()
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(trace)],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", THREADS_VARIABLE: str(threads)},
