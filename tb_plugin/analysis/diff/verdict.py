@@ -252,12 +252,7 @@ def _words(found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]) -> tu
     between = found.bridge
     change = found.change_ns
     if found.is_other_machine:
-        first = next(one for one in found.mismatches if one.weight == "other machine")
-        against = f"{first.text} {first.base} against {first.other}."
-        return (
-            f"Different machines: {_amount(found)} says nothing about the code.",
-            f"{against} The parts and the tables say where the time differs.",
-        )
+        return _other_machines(found, sides)
     if outcome == "no change":
         return _no_change(found)
     if outcome == "cannot tell":
@@ -271,13 +266,32 @@ def _words(found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]) -> tu
     return said, _detail(found, cause, sides[1])
 
 
+def _other_machines(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str]:
+    first = next(one for one in found.mismatches if one.weight == "other machine")
+    against = f"{first.text} {first.base} against {first.other}."
+    if unmarked := _unmarked_side(sides):
+        why = f"{against} {_whole_against_step(found, unmarked)}"
+        return f"Different machines, and nothing marks steps in {unmarked}.", why
+    said = f"Different machines: {_amount(found)} says nothing about the code."
+    if not any(part.change_ns for part in found.bridge.parts):
+        return said, against
+    return said, f"{against} The parts and the tables say where the time differs."
+
+
 def _amount(found: PairVerdict) -> str:
     """The change in words: ``1.83 ms more per step (2.4 %)``, ``43.4 s less in all``."""
     change, base_ns = found.change_ns, found.bridge.base_ns
-    unit = "per step" if found.times is not None else "in all"
+    unit = _unit(found)
+    if not change:
+        return f"the same time {unit}"
     said = f"{duration(abs(change))} {'less' if change < 0 else 'more'} {unit}"
     is_told = base_ns and 0.0005 <= abs(change) / base_ns <= 0.995
     return f"{said} ({share(abs(change) / base_ns)})" if is_told else said
+
+
+def _unit(found: PairVerdict) -> str:
+    """What a time is of: the mean step, or the whole recording where nothing marks steps."""
+    return "per step" if found.times is not None else "in all"
 
 
 def _no_change(found: PairVerdict) -> tuple[str, str]:
@@ -287,6 +301,8 @@ def _no_change(found: PairVerdict) -> tuple[str, str]:
         what = "every step is" if found.times is not None else "the recording is"
         return f"No change: {what} as long as before, in every part.", ""
     a, b = duration(between.base_ns), duration(between.base_ns + found.change_ns)
+    if found.times is None:
+        return f"No change: {a} and {b} in all are the same, but not in every part.", ""
     clocks = " at equal clocks" if found.at_equal_clocks else ""
     said = f"No change: {a} and {b} per step are the same within the noise{clocks}."
     return said, _counts_words(real)
@@ -320,19 +336,27 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
 
 def _without_steps(found: PairVerdict, sides: tuple[Side, Side], real: str) -> tuple[str, str]:
     """What to say where a side has no steps: one measurement, or two things of different kind."""
-    unmarked = [at for at, side in enumerate(sides) if not side.step_times]
-    if len(unmarked) == 2:
-        why = f"One recording of each is one measurement. {real}"
-        return f"Cannot tell: {_amount(found)}, and nothing marks steps.", why.strip()
-    between = found.bridge
-    whole, step = between.base_ns, between.other_ns
-    if unmarked == [1]:
+    if unmarked := _unmarked_side(sides):
+        said = f"Cannot tell: nothing marks steps in {unmarked}."
+        return said, _whole_against_step(found, unmarked)
+    why = f"One recording of each is one measurement. {real}"
+    return f"Cannot tell: {_amount(found)}, and nothing marks steps.", why.strip()
+
+
+def _unmarked_side(sides: tuple[Side, Side]) -> str:
+    """The only side that has no steps, "A" or "B"; "" where both have some, or neither."""
+    unmarked = [which for which, side in zip("AB", sides, strict=True) if not side.step_times]
+    return unmarked[0] if len(unmarked) == 1 else ""
+
+
+def _whole_against_step(found: PairVerdict, unmarked: str) -> str:
+    whole, step = found.bridge.base_ns, found.bridge.other_ns
+    if unmarked == "B":
         whole, step = step, whole
-    why = (
+    return (
         f"All of its {duration(whole)} stands against one step of {duration(step)}: what each"
         " consists of can be compared, not how long they are."
     )
-    return f"Cannot tell: nothing marks steps in {'AB'[unmarked[0]]}.", why
 
 
 def _counts_words(real: Sequence[StepCount]) -> str:

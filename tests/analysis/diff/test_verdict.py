@@ -94,6 +94,61 @@ def test_no_steps_on_one_side() -> None:
     assert settle.startswith("Mark the steps of A")
 
 
+def on_device(name: str, side: Side) -> Side:
+    """The same steps, and a device of that name in the file."""
+    facts = side.selection.facts
+    devices = (msgspec.structs.replace(facts.devices[0], name=name),) if facts.devices else ()
+    facts = msgspec.structs.replace(facts, devices=devices)
+    return replace(side, selection=select(facts, ""))
+
+
+def one_kernel(length_us: float, *, marked: bool = True) -> Side:
+    """One step of 1 ms with a kernel of that length in it."""
+    flat = [x("first", 0, 1), launch(5, 2, 1), kernel("gemm", 20, length_us, correlation=1),
+        x("last", 990, 10)]  # fmt: skip
+    if marked:
+        flat.append(annotation("ProfilerStep#0", 0, 1000))
+    return side_of(drawn(flat))
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_different_machines_of_equal_times(*, marked: bool) -> None:
+    """No amount is given where there is none, and no part that differs where all are equal."""
+    unit = "per step" if marked else "in all"
+    base, other = (on_device(name, one_kernel(900, marked=marked)) for name in ("H100", "A100"))
+    assert said(base, other)[:2] == (
+        f"Different machines: the same time {unit} says nothing about the code.",
+        "The recordings are of different devices. H100 against A100.",
+    )
+    other = on_device("A100", one_kernel(800, marked=marked))
+    headline, detail, _, settle = said(base, other)
+    assert headline == f"Different machines: the same time {unit} says nothing about the code."
+    assert detail.endswith("The parts and the tables say where the time differs.")
+    assert settle == "Record both on the same machine."
+
+
+def test_equal_times_of_other_counts() -> None:
+    """Neither side is longer, but one of them ran more."""
+    base = host(1, 2010, marked=False)
+    other = side_of(drawn(x("aten::mm", 5, 1000), x("aten::mm", 1010, 995)))
+    headline, detail, _, _ = said(base, other)
+    assert headline == "Cannot tell: the same time in all, and nothing marks steps."
+    assert detail.endswith("Counted, and different in every step: operators 1 → 2.")
+
+
+def test_other_parts_of_equal_time_without_steps() -> None:
+    headline, *_ = said(one_kernel(900, marked=False), one_kernel(800, marked=False))
+    assert headline == "No change: 1.00 ms and 1.00 ms in all are the same, but not in every part."
+
+
+def test_different_machines_with_steps_on_one_side() -> None:
+    """A whole recording and a step of another one are not compared, whatever the machines."""
+    base, other = on_device("H100", one_kernel(900, marked=False)), on_device("A100", one_kernel(9))
+    headline, detail, _, _ = said(base, other)
+    assert headline == "Different machines, and nothing marks steps in A."
+    assert "All of its" in detail
+
+
 def test_the_same_recording_twice() -> None:
     assert said(host(3), host(3)) == (
         "No change: every step is as long as before, in every part.",
