@@ -42,6 +42,12 @@ _LEFT_OUT = {
     ),
 }
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
+STEPS_OF_ANY_RECORDER = (
+    "Ranges of the category `user_annotation` count as steps in the files of any recorder: three or"
+    " more of one name on one thread, one after the other, over half of the time."
+)
+
+_OF_ANY_RECORDER = ("other_host", "other_device", "counter", "flow")
 
 CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
 
@@ -63,7 +69,12 @@ def unavailable(
     if not steps:
         reasons["steps"] = "The file holds no event that lasts, so there is no time to explain."
     elif source == "whole_trace":
-        reasons["steps"] = f"No step is marked, so the whole recording counts as one: {WITH_STEPS}."
+        whole = "No step is marked, so the whole recording counts as one"
+        reasons["steps"] = (
+            f"{whole}. {STEPS_OF_ANY_RECORDER}"
+            if is_of_other_recorder(counts)
+            else f"{whole}: {WITH_STEPS}."
+        )
     if not any(device.used for device in devices):
         reasons["devices"] = NO_DEVICE
     used = next((device for device in devices if device.used), None)
@@ -77,6 +88,15 @@ def unavailable(
     elif not counts["memory"]:
         reasons["memory"] = no_allocator_events(recording.file_format)
     return reasons
+
+
+def is_of_other_recorder(counts: Mapping[str, int]) -> bool:
+    """True where host events are all there is, of categories that torch.profiler does not write.
+
+    So are the traces of browsers, of VizTracer, and of other tracers of functions.
+    """
+    is_torch = any(number for name, number in counts.items() if name not in _OF_ANY_RECORDER)
+    return counts["other_host"] > 0 and not is_torch
 
 
 def no_counters(vendor: str) -> str:

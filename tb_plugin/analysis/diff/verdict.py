@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...base.units import count, duration, flops, listing, plural, share, size, times
+from ..recording import STEPS_OF_ANY_RECORDER, is_of_other_recorder
 from ..steps import step_parameter
 from ..wording import CAUSE_NAMES
 from .bridge import (
@@ -500,12 +501,7 @@ def _settle(  # noqa: PLR0911  # one line a case
     if found.is_other_machine:
         return "Record both on the same machine."
     if found.times is None:
-        marked = [bool(side.step_times) for side in sides]
-        whose = f" of {'B' if marked[0] else 'A'}" if any(marked) else ""
-        return (
-            f"Mark the steps{whose} (`prof.step()` after each one, with a `schedule`) and record at"
-            f" least {ENOUGH_STEPS} of them."
-        )
+        return _how_to_mark(sides)
     is_clock = found.adjusted is not None and not found.at_equal_clocks
     if found.drift is not None and (is_clock or _is_doubted(found)):
         is_device = found.drift.of_device
@@ -520,3 +516,24 @@ def _settle(  # noqa: PLR0911  # one line a case
     again = plural(found.times.more_repeats, "more time")
     why = "is not known" if alone else "hides the change"
     return f"Record {whose} {again}: how far equal code differs {why}."
+
+
+def _how_to_mark(sides: tuple[Side, Side]) -> str:
+    """How the steps of the sides that have none can be marked, by who recorded them."""
+    unmarked = {which: one for which, one in zip("AB", sides, strict=True) if not one.step_times}
+    others = [
+        which
+        for which, side in unmarked.items()
+        if is_of_other_recorder(side.selection.facts.counts)
+    ]
+    said: list[str] = []
+    if others:
+        where = "either file" if len(others) == len(sides) else others[0]
+        said.append(f"No event in {where} is of torch.profiler. {STEPS_OF_ANY_RECORDER}")
+    if rest := [which for which in unmarked if which not in others]:
+        whose = f" of {rest[0]}" if len(rest) == 1 else ""
+        said.append(
+            f"Mark the steps{whose} (`prof.step()` after each one, with a `schedule`) and record at"
+            f" least {ENOUGH_STEPS} of them."
+        )
+    return " ".join(said)

@@ -86,6 +86,32 @@ def test_no_steps_on_both_sides() -> None:
     assert settle.startswith("Mark the steps (`prof.step()` after each one, with a `schedule`)")
 
 
+def functions(length_us: float = 90) -> Side:
+    """What a tracer of functions writes, or a browser: categories that torch.profiler has not."""
+    return side_of(
+        drawn(x("fib (toy.py:1)", 0, length_us, cat="fee"), x("Task", 0, 9, cat="toplevel"))
+    )
+
+
+def test_steps_of_other_recorders_are_marked_in_their_way() -> None:
+    """No call of torch's profiler is advised to those that did not run it."""
+    how = (
+        "Ranges of the category `user_annotation` count as steps in the files of any recorder:"
+        " three or more of one name on one thread, one after the other, over half of the time."
+    )
+    *_, settle = said(functions(), functions(7))
+    assert settle == f"No event in either file is of torch.profiler. {how}"
+    *_, settle = said(functions(), host(1, marked=False))
+    assert settle == (
+        f"No event in A is of torch.profiler. {how} Mark the steps of B (`prof.step()` after each"
+        " one, with a `schedule`) and record at least 8 of them."
+    )
+    *_, settle = said(host(4), functions())
+    assert settle == f"No event in B is of torch.profiler. {how}"
+    reason = functions().selection.facts.unavailable["steps"]
+    assert reason == (f"No step is marked, so the whole recording counts as one. {how}")
+
+
 def test_no_steps_on_one_side() -> None:
     """The whole of one recording is not set against a step of the other as if it were one."""
     headline, detail, _, settle = said(host(20, marked=False), host(20))
