@@ -152,23 +152,27 @@ def _drift(one: DeviceCode) -> Iterator[Found]:
 def _slow_clock(one: DeviceCode) -> Iterator[Found]:
     """Kernels while the clock is below 95 % of its own 95th percentile, by the recorder's samples.
 
-    A sample holds until the next one, for two periods at most; they have to cover 80 % of the time
-    with kernels. A constant clock is a locked one, and no pattern.
+    Of the samples that hold while kernels run: an idle device sleeps at its lowest clock. A sample
+    holds until the next one, for two periods at most; they have to cover 80 % of the time with
+    kernels. A constant clock is a locked one, and no pattern.
     """
     clock = _counter(one, "sm_clock")
-    if clock is None or len(clock.steps) < LEAST_SAMPLES:
+    if clock is None:
         return
     ts, end, mhz = clock.steps.start, clock.steps.end, _values(clock)
     busy = one.work.compute
     if intersect(busy, union(ts, end)).total_ns < COVERED_RATIO * busy.total_ns:
         return
-    usual = float(np.percentile(mhz, 95))
-    low = (mhz < LOW_CLOCK_RATIO * usual) & (end > ts)
+    held = length_within(busy, ts, end)
+    if np.count_nonzero(held) < LEAST_SAMPLES:
+        return
+    usual = float(np.percentile(mhz[held > 0], 95))
+    low = (mhz < LOW_CLOCK_RATIO * usual) & (held > 0)
     slow = union(ts[low], end[low])
     time = intersect(busy, slow)
     if not time.total_ns:
         return
-    mean = float(np.average(mhz[low], weights=end[low] - ts[low]))
+    mean = float(np.average(mhz[low], weights=held[low]))
     start = one.trace.device.ts[one.rows]
     rows = one.rows[length_within(slow, start, start + one.trace.device.dur[one.rows]) > 0]
     strings, names = one.trace.strings, one.trace.device.name[rows]
@@ -178,21 +182,23 @@ def _slow_clock(one: DeviceCode) -> Iterator[Found]:
     figures = {"low_mhz": mean, "usual_mhz": usual, "part": won / time.total_ns}
     witnesses = sum(2**at for at, kind in enumerate(WITNESSES) if _counter(one, kind) is not None)
     found = one.found(
-        "slow_clock", rows, **figures, reason=_why_slow(one, slow), witnesses=float(witnesses)
+        "slow_clock", rows, **figures, reason=_why_slow(one, time), witnesses=float(witnesses)
     )
     yield replace(found, time=time)
 
 
 def _why_slow(one: DeviceCode, slow: Intervals) -> float:
-    """1: mean power is within 3 % of its highest then; 2: temperature within 2 °C; else 0."""
+    """1: mean power is within 3 % of its highest then; 2: temperature within 2 °C; else 0.
+
+    ``slow``: the time with kernels at a low clock.
+    """
     for reason, kind in enumerate(WITNESSES, start=1):
         if (counter := _counter(one, kind)) is None:
             continue
-        ts, value = counter.steps.start, _values(counter)
-        then = length_within(slow, ts, ts + 1) > 0
+        held, value = length_within(slow, counter.steps.start, counter.steps.end), _values(counter)
         most = float(value.max(initial=0.0))
         least = LIMIT_RATIO * most if kind == "power" else most - LIMIT_DEGREES
-        if then.any() and float(value[then].mean()) >= least:
+        if held.any() and float(np.average(value, weights=held)) >= least:
             return float(reason)
     return 0.0
 

@@ -480,7 +480,11 @@ _COOLER = {
     answers=_COMPUTES,
 )
 def slow_clock(selection: Selection, seen: Seen) -> PatternAdvice | None:
-    """The clock is below 95 % of its 95th percentile for over 5 % of the time with kernels."""
+    """The clock is below 95 % of its 95th percentile for over 5 % of the time with kernels.
+
+    Its figures are of the time with kernels in the whole recording, the share is of the chosen
+    steps.
+    """
     one, limits = seen[0], selection.limits
     low, usual = one.figure("low_mhz"), one.figure("usual_mhz")
     busy = selection.partition.compute_ns if selection.partition else 0
@@ -490,9 +494,9 @@ def slow_clock(selection: Selection, seen: Seen) -> PatternAdvice | None:
     return PatternAdvice(
         title="The clock of the device falls while it works",
         said=(
-            f"For {share(slow)} of the time with kernels the clock is at {low:,.0f} MHz in the "
-            f"mean, and at {usual:,.0f} MHz at its best. "
-            + _REASONS.get(one.figure("reason"), _NO_REASON[int(one.figure("witnesses"))])
+            f"For {share(slow)} of the time with kernels the clock is low. In the recording it is "
+            f"at {low:,.0f} MHz in the mean while kernels run then, and at {usual:,.0f} MHz at its "
+            "best. " + _REASONS.get(one.figure("reason"), _NO_REASON[int(one.figure("witnesses"))])
         ),
         action=_COOLER.get(
             one.figure("reason"), "Look after what lowers it: a limit that was set, or a neighbour."

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.analysis.counters.measured import counter_of, measured
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 from tests.analysis.rules.checks import NCCL, finding, needs, plain
 from tests.drawing import LOADER, V100, draw, memory
-from tests.trace.drawn import drawn, kernel
+from tests.trace.drawn import annotation, drawn, kernel, launch, x
 
 GIB = 1 << 30
 
@@ -234,6 +236,43 @@ def test_a_recording_of_the_device_alone_is_told_to_record_the_host() -> None:
     both = finding(draw("op |mm       m|\ngpu |aa      bb|"), "UT1")
     assert both is not None
     assert "Record the host" not in both.text
+
+
+def test_a_clock_that_falls_is_measured_while_kernels_run() -> None:
+    """As “Measured on GPU” does: idle, a device sleeps at its lowest clock, and takes little power.
+
+    step   │ 0                 │ 1                 │
+    gpu    │ gemm gemm gemm …  │ gemm              │
+    MHz      1980                1683     300
+    W        700                 700      60
+    """
+    values = {"SM Clock (MHz)": (1980, 1683, 300), "Power (W)": (700, 700, 60)}
+    flat = [annotation(f"ProfilerStep#{step}", step * 1000.0, 1000) for step in range(2)]
+    for number, (begin, length) in enumerate(((10, 950), (1010, 385)), start=1):
+        flat += [x("aten::mm", begin, 8, external_id=number), launch(begin + 1, 2, number)]
+        flat.append(
+            kernel("ampere_bf16_s16816gemm", begin + 5, length, correlation=number, grid=[8, 1, 1])
+        )
+    for name, (high, low, idle) in values.items():
+        flat += [
+            {"ph": "C", "cat": "hardware_counters", "name": name, "pid": 0, "tid": 0, "ts": ts,
+             "args": {"": high if ts < 1000 else low if ts < 1400 else idle}}
+            for ts in range(0, 2001, 50)
+        ]  # fmt: skip
+    trace = drawn(flat, deviceProperties=[{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": GIB}])
+    found = finding(trace, "CLK2")
+    assert found is not None
+    assert plain(found.text).startswith(
+        "For 28.8 % of the time with kernels the clock is low. In the recording it is at 1,683 MHz "
+        "in the mean while kernels run then, and at 1,980 MHz at its best. Power is at its highest "
+        "meanwhile"
+    )
+    clock = counter_of(measured(select(summarize(trace), "1")), "sm_clock")
+    assert clock is not None
+    assert clock.lowest == 1683.0
+    assert found.gain is not None
+    slow_ns = 385_000
+    assert found.gain.ns_per_step == pytest.approx(slow_ns * (1 - 1683 / 1980) / 2, abs=2)
 
 
 def test_kernels_without_a_length_beside_a_collective() -> None:
