@@ -33,6 +33,7 @@ from pathlib import Path
 
 import msgspec
 
+from ... import base
 from ..discovery.walk import FileVersion
 from ..ingest import resources
 
@@ -188,7 +189,7 @@ def code_version(*callables: str) -> str:
     formula changes. ``base`` and this package count always.
     """
     key = hashlib.blake2b(digest_size=8)
-    folders = {Path(__file__).parent, Path(__file__).parent.parent / "base"}
+    folders = {Path(__file__).parent, Path(base.__file__).parent}
     for name in callables:
         spec = importlib.util.find_spec(name.partition(":")[0])
         if spec is None or spec.origin is None or not os.path.isfile(spec.origin):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.base import intervals
 from kinetoscope.store.cache import content_key
 from kinetoscope.store.discovery.walk import FileVersion
 from kinetoscope.store.ingest import resources
@@ -81,6 +82,20 @@ def test_the_code_version_covers_folders_inside_the_packages(
     after = version(f"{package.name}.entry:make")
     (package / "inner" / "formula.py").rename(package / "inner" / "law.py")
     assert len({before, after, version(f"{package.name}.entry:make")}) == 3
+
+
+def test_the_code_version_covers_base_and_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: set[str] = set()
+    below = content_key._code_below
+
+    def noted(folder: str) -> list[str]:
+        paths = list(below(folder))
+        read.update(paths)
+        return paths
+
+    monkeypatch.setattr(content_key, "_code_below", noted)
+    content_key.code_version.__wrapped__("tests.store.fakes:read")
+    assert {intervals.__file__, content_key.__file__} <= read
 
 
 def test_the_code_version_covers_the_packages_of_the_callables(tmp_path: Path) -> None:
