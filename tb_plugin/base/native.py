@@ -75,14 +75,20 @@ def call(name: str, *arguments: NDArray[Any] | bytes | int) -> int | None:
     try:
         function = library[name]  # not as an attribute, which would share its types with others
     except AttributeError:
-        log.warning("the native library has no %s: build it again (make native)", name)
+        _warn_once("the native library has no %s: build it again (make native)", name)
         return None
     function.restype = ctypes.c_int64
     answer = int(function(*map(_handed, arguments)))
     if answer == PANICKED:
-        log.warning("%s failed in the native library: its slower reference is used", name)
+        _warn_once("%s failed in the native library: its slower reference is used", name)
         return None
     return answer
+
+
+@cache
+def _warn_once(message: str, name: str) -> None:
+    """Log a warning about a function: a reading calls some of them thousands of times."""
+    log.warning(message, name)
 
 
 def _handed(argument: NDArray[Any] | bytes | int) -> object:
