@@ -149,15 +149,30 @@ def _is_there(root: Path, key: str, making: Making) -> bool:
 
 @dataclass(slots=True)
 class _Queue:
-    """Tasks that wait; those that were in flight when a process died go one by one."""
+    """Tasks that wait, and what became of the others.
+
+    Those that were in flight when a process died go one by one.
+    """
 
     waiting: deque[tuple[IngestTask, int]]
+    on_outcome: Callable[[IngestOutcome], None]
     alone: deque[tuple[IngestTask, int]] = field(default_factory=deque)
+    done: dict[str, IngestOutcome] = field(default_factory=dict)
 
     def take(self, in_flight: int, room: int) -> tuple[IngestTask, int] | None:
         if self.alone:
             return self.alone.popleft() if in_flight == 0 else None
         return self.waiting.popleft() if self.waiting and in_flight < room else None
+
+    def end(self, task: IngestTask, outcome: IngestOutcome) -> None:
+        self.done[task.path] = outcome
+        self.on_outcome(outcome)
+
+    def try_again(self, task: IngestTask, tries: int, error: BaseException) -> None:
+        if tries < TRIES:
+            self.alone.append((task, tries + 1))
+        else:
+            self.end(task, _died(task, error, tries))
 
 
 def ingest(
@@ -173,31 +188,32 @@ def ingest(
     flight then is tried again, alone, ``TRIES`` times in all: alone, so that a file that kills its
     process takes no other with it.
     """
-    done: dict[str, IngestOutcome] = {}
-    queue = _Queue(deque((task, 1) for task in tasks))
+    queue = _Queue(deque((task, 1) for task in tasks), on_outcome)
     executor = connect()
     flying: dict[Future[IngestOutcome], tuple[IngestTask, int]] = {}
     try:
         while True:
-            while (taken := queue.take(len(flying), room)) is not None:
-                flying[executor.submit(work, taken[0])] = taken
-            if not flying:
-                return done
-            ended, _ = wait(flying, return_when=FIRST_COMPLETED)
             is_broken = False
+            while not is_broken and (taken := queue.take(len(flying), room)) is not None:
+                try:
+                    flying[executor.submit(work, taken[0])] = taken
+                except BrokenProcessPool as error:  # it may know before a future of it does
+                    is_broken = True
+                    queue.try_again(*taken, error)
+            if not flying and not is_broken:
+                return queue.done
+            if is_broken:
+                ended = {future for future in flying if future.done()}
+            else:
+                ended, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in ended:
                 task, tries = flying.pop(future)
-                error = future.exception()
-                if error is None:
-                    done[task.path] = outcome = replace(future.result(), tries=tries)
-                    on_outcome(outcome)
+                failure = future.exception()
+                if failure is None:
+                    queue.end(task, replace(future.result(), tries=tries))
                     continue
-                is_broken |= isinstance(error, BrokenProcessPool)
-                if tries < TRIES:
-                    queue.alone.append((task, tries + 1))
-                    continue
-                done[task.path] = outcome = _died(task, error, tries)
-                on_outcome(outcome)
+                is_broken |= isinstance(failure, BrokenProcessPool)
+                queue.try_again(task, tries, failure)
             if is_broken:
                 # All that was in flight is lost with the pool: nothing of it is half stored.
                 queue.alone.extend((task, tries) for task, tries in flying.values())

@@ -6,7 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,14 @@ from kinetoscope.analysis.distributed.rank.digest import DIGEST
 from kinetoscope.analysis.modules import artifact as modules
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.session.catalog import facts_catalog
-from kinetoscope.session.ingest import IngestOutcome, IngestTask, ingest, ingest_file, tasks_of
+from kinetoscope.session.ingest import (
+    TRIES,
+    IngestOutcome,
+    IngestTask,
+    ingest,
+    ingest_file,
+    tasks_of,
+)
 from kinetoscope.store.cache import content_key
 from kinetoscope.store.cache.disk import open_cache
 from kinetoscope.store.discovery.walk import resolve
@@ -120,6 +128,42 @@ def test_a_file_that_kills_its_process_takes_no_other_with_it(logdir: Path, tmp_
     assert [Path(one.path).name for one in failed] == ["rank3.1.pt.trace.json"]
     assert "In 3 tries the process that read it was killed." in failed[0].message
     assert len(found) == RANKS
+
+
+class BreaksEarly(ThreadPoolExecutor):
+    """Takes one task, and is broken when it is given the second one."""
+
+    taken = 0
+
+    def submit(self, *asked: Any, **others: Any) -> Future[Any]:
+        self.taken += 1
+        if self.taken > 1:
+            raise BrokenProcessPool("a process ended")
+        return super().submit(*asked, **others)
+
+
+def test_a_pool_that_breaks_before_a_task_is_handed_over_is_made_anew(
+    logdir: Path, tmp_path: Path
+) -> None:
+    pools: list[Executor] = [BreaksEarly(1)]
+    connect = lambda: pools.pop() if pools else ThreadPoolExecutor(1)  # noqa: E731
+    found = ingest(tasks(logdir, tmp_path / "cache"), connect, 2)
+    assert sorted(found) == traces(logdir)
+    assert {one.state for one in found.values()} <= {"read", "found"}
+    assert max(one.tries for one in found.values()) == 2
+
+
+def test_pools_that_are_broken_from_the_start_end_in_an_answer(
+    logdir: Path, tmp_path: Path
+) -> None:
+    def connect() -> Executor:
+        pool = BreaksEarly(1)
+        pool.taken = 1
+        return pool
+
+    found = ingest(tasks(logdir, tmp_path / "cache"), connect, 2)
+    assert sorted(found) == traces(logdir)
+    assert {(one.state, one.tries) for one in found.values()} == {("failed", TRIES)}
 
 
 def test_a_file_that_is_no_trace_is_refused_alone(logdir: Path, tmp_path: Path) -> None:
