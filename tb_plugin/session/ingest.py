@@ -19,7 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import KinetoscopeError, TraceFormatError
@@ -28,6 +28,9 @@ from ..store.cache.content_key import READER
 from ..store.cache.disk import Cache, Making, Target, encode_summary, make_missing, with_path
 from ..store.discovery.walk import FileVersion, shown
 from .catalog import SUMMARIZE
+
+if TYPE_CHECKING:
+    from ..trace.model import Trace
 
 TRIES = 3
 """How often a file is handed to a process before it counts as what killed them."""
@@ -120,12 +123,10 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
     needs_columns = task.columns and not cache.has_columns(key)
     try:
         if stored is None or missing or needs_columns:
-            trace = cache.load_trace(key, path) or load_callable(READER)(path, lambda _: None)
+            trace = cache.load_trace(key, path) or _read(path, version)
             events = trace.health.events
             if stored is None:
                 summary = with_path(load_callable(SUMMARIZE)(trace), path)
-                if FileVersion.of(os.stat(path)) != version:
-                    raise KinetoscopeError("It changed while it was read.", hint="Run it again.")
                 text = encode_summary(shown(path), version.bytes, events, 0.0, summary)
                 disk.publish_summary(text, root, token, key)
             if needs_columns:
@@ -140,6 +141,14 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
     finally:
         cache.clear_token(token)
     return version.bytes, events, stored is None or bool(missing) or needs_columns
+
+
+def _read(path: str, version: FileVersion) -> Trace:
+    """The trace of a file, if it is still of this version when it was read."""
+    trace: Trace = load_callable(READER)(path, lambda _: None)
+    if FileVersion.of(os.stat(path)) != version:
+        raise KinetoscopeError("It changed while it was read.", hint="Run it again.")
+    return trace
 
 
 def _is_there(root: Path, key: str, making: Making) -> bool:

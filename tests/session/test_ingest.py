@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ from kinetoscope.session.ingest import (
 from kinetoscope.store.cache import content_key
 from kinetoscope.store.cache.disk import open_cache
 from kinetoscope.store.discovery.walk import resolve
+from kinetoscope.trace.model import Trace
+from kinetoscope.trace.raw import OnProgress
+from kinetoscope.trace.read import read
 from tests.store.fakes import QUICK
 from tests.views.distributed.drawn_ranks import write_run
 from tests.waiting import wait_for
@@ -315,3 +319,27 @@ def test_a_changed_file_is_not_taken_for_what_was_stored(logdir: Path) -> None:
         one.state for one in ingest(tasks(logdir, root, is_beside=True), local(1), 1).values()
     ]
     assert sorted(states) == ["found"] * (RANKS - 1) + ["read"]
+
+
+def reads(path: str, on_progress: OnProgress) -> Trace:
+    return read(path, on_progress)
+
+
+def changes_what_it_reads(path: str, on_progress: OnProgress) -> Trace:
+    write_trace(Path(path), op="aten::other")
+    return read(path, on_progress)
+
+
+def test_nothing_is_stored_of_a_file_that_changes_while_it_is_read(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tasks(logdir, tmp_path / "cache")[0]
+    module = "kinetoscope.session.ingest.READER"
+    monkeypatch.setattr(module, f"{__name__}:reads")
+    assert ingest_file(replace(task, artifacts=())).state == "read"
+    before = stored(Path(task.root))
+    # The summary is there, of the file as it was: what is made now may not lie beside it.
+    monkeypatch.setattr(module, f"{__name__}:changes_what_it_reads")
+    outcome = ingest_file(task)
+    assert (outcome.state, outcome.message) == ("failed", "It changed while it was read.")
+    assert stored(Path(task.root)) == before
