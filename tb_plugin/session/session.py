@@ -392,6 +392,7 @@ class FileSession(Session):
         notes = next(iter(self._cache.roots), None)
         self._digest = content_key.digest(path, self._version, code, notes)
         self._trimmed = False
+        self._is_as_opened = True  # what was read of it is what the content key stands for
         self._known_facts: Facts | None = None
         self._known_trace: Trace | None = None
         self._file: Rereader | None = None
@@ -450,6 +451,7 @@ class FileSession(Session):
         from ..trace.read import read
 
         trace = self._known_trace = read(self.path, self._on_progress)
+        self._is_as_opened = self._has_version()
         summary = summarize(trace)
         facts = self._known_facts = msgspec.structs.replace(summary, path=self.shown)
         self._keep(trace, facts)
@@ -465,7 +467,7 @@ class FileSession(Session):
 
     def _keep(self, trace: Trace, facts: Facts) -> None:
         """Store the result, unless the file has changed meanwhile or there is no room."""
-        if FileVersion.of(os.stat(self.path)) != self._version:
+        if not self._is_as_opened:
             return
         size, events = self._version.bytes, trace.health.events
         summary = with_path(facts, self.shown)
@@ -475,9 +477,18 @@ class FileSession(Session):
             lambda root, token: publish_columns(trace, root, token, self._digest),
         )
 
+    def _has_version(self) -> bool:
+        """True if the file is still the one whose content key is known."""
+        try:
+            return FileVersion.of(os.stat(self.path)) == self._version
+        except OSError:  # removed while it was read
+            return False
+
     def _make(self, spec: ArtifactSpec[Any], variant: str) -> bool:
-        """Makes an artifact in the cache; False where there is no room for it."""
+        """Makes an artifact in the cache; False where it has no room or the file has changed."""
         trace, version = self.trace(), disk.version_of(spec.make)
+        if not self._is_as_opened:
+            return False
         wanted = disk.needed_variants(spec.variants, variant)
         making = Making(load_callable(spec.make), version, spec.name, wanted)
 

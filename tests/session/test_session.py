@@ -14,6 +14,7 @@ from kinetoscope.session.session import FileSession, TraceSession
 from kinetoscope.store.cache.disk import Cache
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
+from kinetoscope.trace.raw import OnProgress
 from kinetoscope.views import view_named
 from tests.cli.runs import run
 from tests.drawing import trace_of
@@ -101,6 +102,30 @@ def test_a_changed_file_is_read_again(reads: list[str], path: str) -> None:
     after = FileSession(path).facts().steps
     assert [step.dur_ns for step in after] == [2 * step.dur_ns for step in before]
     assert reads == [path, path]
+
+
+def test_nothing_of_a_changed_file_is_kept_under_the_key_of_the_file_before(
+    reads: list[str], path: str, tmp_path: Path
+) -> None:
+    opened = FileSession(path)
+    write_trace(Path(path), scale=2)
+    os.utime(path, ns=(1, 1))
+    assert int(opened.artifact(ROWS)) == len(opened.trace().host)
+    assert [one for one in (tmp_path / "cache/entries").rglob("*") if one.is_file()] == []
+
+
+def test_a_file_that_is_removed_while_it_is_read_is_shown(
+    reads: list[str], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = reader.read
+
+    def read(path: str, on_progress: OnProgress) -> Trace:
+        found = really(path, on_progress)
+        Path(path).unlink()
+        return found
+
+    monkeypatch.setattr(reader, "read", read)
+    assert len(FileSession(path).facts().steps) == 3
 
 
 def test_a_cache_that_cannot_be_written_costs_only_time(
