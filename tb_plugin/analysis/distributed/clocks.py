@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.arrays import F64, I64
-from ...base.units import duration
+from ...base.units import duration, plural
 from ..steps import sigma_of
 from .matching import Matches, medians
 from .model import RankDigest
@@ -86,7 +86,7 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
             )  # fmt: skip
         said = (
             f"Clocks fitted to the ends of {len(usable)} collectives: up to "
-            f"{duration(int(np.abs(applied).max()))} apart, known to "
+            f"{duration(int(np.ptp(applied)))} apart, known to "
             f"{duration(int(widened.max()))}."
         )
         return Clocks(applied, widened.astype(np.int64), True, True, said, base - applied)
@@ -95,14 +95,20 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
     why = (
         "ranges of a host back end are no measure of clocks"
         if not on_device.any()
-        else f"only {len(usable)} short symmetric collectives are on all ranks, "
-        f"{LEAST_INSTANCES} are needed"
+        else f"{_how_many(len(usable))} on all ranks, {LEAST_INSTANCES} are needed"
     )
     return Clocks(
         zero, zero - 1, False, False,
         f"Clocks disagree by at least {duration(int(apart))}: a rank ends a collective before "
         f"another begins it. They are not corrected: {why}.", base,
     )  # fmt: skip
+
+
+def _how_many(usable: int) -> str:
+    if not usable:
+        return "no short symmetric collective is"
+    are = "is" if usable == 1 else "are"
+    return f"only {plural(usable, 'short symmetric collective')} {are}"
 
 
 def _as_recorded(

@@ -37,9 +37,9 @@ class Waiting:
     synchronizing_ns: I64  # (R,)
     waiting_ns: I64  # (R, S)
     transferring_ns: I64  # (R, S): time in symmetric collectives that is no wait
-    times_last: I64  # (R,)
+    times_last: I64  # (R,), of those that did not begin at one instant on all ranks
     instances: int  # symmetric collectives on two ranks or more
-    last: I32  # (I,) digest, −1: not symmetric, or nobody was clearly last
+    last: I32  # (I,) digest, the first of those that are equal; −1: not symmetric
     skew_ns: I64  # (I,) between the first and the last start; −1
     transfer_ns: I64  # (I,) −1 unknown
     wait_ns: I64  # (K,)
@@ -71,7 +71,7 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
         synchronizing_ns=blame.sum(axis=0),
         waiting_ns=waiting,
         transferring_ns=moving,
-        times_last=np.bincount(last[last >= 0], minlength=count).astype(np.int64),
+        times_last=np.bincount(last[skew > 0], minlength=count).astype(np.int64),
         instances=int(chosen.sum()),
         last=last,
         skew_ns=skew,

@@ -41,6 +41,8 @@ class RunRows:
         self.chosen: NDArray[np.bool_] = inside
         last = self.of.waiting.last
         self.known = np.flatnonzero(inside & (last >= 0))
+        # Where all begin at one instant, none of them comes last.
+        self.uneven = np.flatnonzero(inside & (self.of.waiting.skew_ns > 0))
         count = len(self.of.digests)
         waits, matches = self.of.waiting.wait_ns, self.of.matches
         self.waited: I64 = matches.sum_of(waits)  # in each collective, of all ranks
@@ -56,7 +58,7 @@ class RunRows:
         self.excess = np.zeros(count, np.int64)
         if own is not None:
             np.add.at(self.excess, matches.member[entries], own.excess_ns[entries])
-        self.times_last = np.bincount(last[self.known], minlength=count)
+        self.times_last = np.bincount(last[self.uneven], minlength=count)
         waits_known = matches.member[self.known_entries]
         self.takes_part: NDArray[np.bool_] = np.bincount(waits_known, minlength=count) > 0
         names = [one.place.worker for one in compared.workers]
@@ -188,8 +190,8 @@ class RunRows:
         )
         last = np.zeros(waiting.shape, np.int64)
         column = {int(step): at for at, step in enumerate(self.steps.tolist())}
-        places = np.array([column[int(s)] for s in self.step[self.known]], np.int64)
-        np.add.at(last, (self.of.waiting.last[self.known], places), 1)
+        places = np.array([column[int(s)] for s in self.step[self.uneven]], np.int64)
+        np.add.at(last, (self.of.waiting.last[self.uneven], places), 1)
         most = last.max(axis=0, initial=0)
         is_last = (last == most) & (last > 0) & ((last == most).sum(axis=0) == 1)
         own = self.of.replay.own
@@ -232,6 +234,7 @@ class RunRows:
         present = table(matches.call) >= 0
         is_last = np.zeros(present.shape, np.bool_)
         is_last[self.of.waiting.last[rows], np.arange(len(rows))] = True
+        is_last[:, self.of.waiting.skew_ns[rows] <= 0] = False
         own = self.of.replay.own
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable and len(rows):
@@ -280,7 +283,7 @@ class RunRows:
             transfer_ns=_known(int(of.bandwidth.transfer_ns[row])),
             algorithm_gbs=_figure(of.bandwidth.algorithm_gbps[row]),
             bus_gbs=_figure(speed),
-            last=int(of.waiting.last[row]) if is_known else None,
+            last=int(of.waiting.last[row]) if is_known and of.waiting.skew_ns[row] > 0 else None,
             match=METHODS[int(of.matches.method[row])],
             verdict=_verdict(bytes_, float(speed), fast.get(group, 0.0)),
         )

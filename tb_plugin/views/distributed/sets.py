@@ -36,7 +36,7 @@ def node_rows(rows: RunRows) -> tuple[answers.DistributedNode, ...]:
     cost, lost = np.zeros(len(of.nodes), np.int64), np.zeros(len(of.nodes), np.int64)
     np.add.at(cost, by[here], waits[here])
     np.add.at(lost, mine[here], waits[here])
-    several = np.unique(rows.collective[entries[here]])
+    several = np.intersect1d(rows.collective[entries[here]], rows.uneven)
     last = np.bincount(node[of.waiting.last[several]], minlength=len(of.nodes))
     own = of.replay.own
     return tuple(

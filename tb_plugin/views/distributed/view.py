@@ -294,10 +294,19 @@ def _split(sentence: str) -> tuple[str, str]:
 def _waiting(of: Comparison, rows: RunRows) -> str:
     total, most = int(rows.cost.sum()), int(np.argmax(rows.cost))
     step = "a step" if len(rows.steps) else "the recording"
+    by = (
+        ""
+        if of.waiting.by_clock
+        else " Clocks cannot be compared, so the last rank is the one that is in a collective for"
+        " the shortest time."
+    )
+    if not total:
+        return f"In {step} no rank waits for another.{by}"
     said = f"In {step} the {len(of.digests)} ranks wait {duration(total / rows.per)} for each other"
-    if total and rows.cost[most] >= total / 2:
-        return f"{said}, {duration(rows.cost[most] / rows.per)} of it for rank {of.rank(most)}."
-    return f"{said}, added up over all."
+    if rows.cost[most] < total / 2:
+        return f"{said}, added up over all.{by}"
+    part = "all" if rows.cost[most] == total else duration(rows.cost[most] / rows.per)
+    return f"{said}, {part} of it for rank {of.rank(most)}.{by}"
 
 
 def _notes(found: Compared) -> tuple[str, ...]:
@@ -414,7 +423,8 @@ def _step_table(answer: answers.Distributed) -> Table:
         for one in answer.ranks
         if one.step is not None
     )
-    return Table(f"Mean step of {plural(answer.step_count, 'step')}", columns, rows)
+    steps = plural(answer.step_count, "step")
+    return Table("The step" if answer.step_count == 1 else f"Mean step of {steps}", columns, rows)
 
 
 def _node_table(answer: answers.Distributed) -> Table:

@@ -66,8 +66,71 @@ def test_a_rank_with_slower_kernels_costs_what_the_others_wait(tmp_path: Path) -
     assert [sum(column) for column in zip(*found.blame, strict=True)] == [
         one.lost_ns for one in found.ranks
     ]
-    assert found.detail.endswith("of it for rank 2.")
+    assert found.detail.endswith("all of it for rank 2.")
     assert found.look_at[0].rank == 2
+
+
+def set_clocks(run: Path, ahead_h: Mapping[int, int]) -> Path:
+    """Ranks whose clocks are so many hours ahead of the others'."""
+    for rank, hours in ahead_h.items():
+        (file,) = run.glob(f"*_{1000 + rank}.*")
+        document = json.loads(file.read_text())
+        document["baseTimeNanoseconds"] += hours * 3600 * 10**9
+        file.write_text(json.dumps(document))
+    return run
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+def test_waiting_is_no_longer_step_by_itself(tmp_path: Path) -> None:
+    """Rank 2 is 500 µs late in steps that the host ends: what is said below is no contradiction."""
+    found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}))
+    assert found.headline == "No rank makes the steps longer by its own work."
+    assert plain(found.detail) == (
+        "In a step the 4 ranks wait 1.50 ms for each other, all of it for rank 2."
+    )
+    even = answer(write_run(tmp_path / "even", 4))
+    assert even.detail == "In a step no rank waits for another."
+
+
+@pytest.mark.parametrize("steps", [1, 3, 24])
+def test_clocks_that_are_hours_apart(tmp_path: Path, steps: int) -> None:
+    """Of few collectives the lengths tell; from eight on clocks are fitted to their ends."""
+    run = write_run(tmp_path / "run", 4, steps=steps, slower_us={2: 500}, ranks_of_node=1)
+    found = answer(set_clocks(run, {1: 2, 3: -5}))
+    said = "In a step the 4 ranks wait 1.50 ms for each other, all of it for rank 2."
+    if steps == 24:
+        assert plain(found.detail) == said
+        assert plain(found.clocks) == (
+            "Clocks fitted to the ends of 23 collectives: up to 7 h 0 m apart, known to 1.00 µs."
+        )
+        return
+    by = "Clocks cannot be compared, so the last rank is the one that is in a collective for the"
+    assert plain(found.detail) == f"{said} {by} shortest time."
+    short = {1: "no short symmetric collective is", 3: "only 2 short symmetric collectives are"}
+    assert plain(found.clocks) == (
+        "Clocks disagree by at least 7 h 0 m: a rank ends a collective before another begins it."
+        f" They are not corrected: {short[steps]} on all ranks, 8 are needed."
+    )
+
+
+def test_no_rank_is_last_where_all_begin_at_once(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "run", 4, ranks_of_node=2))
+    assert [one.times_last for one in found.ranks] == [0, 0, 0, 0]
+    assert [one.times_last for one in found.nodes] == [0, 0]
+    assert [one.last for one in found.table] == [None] * 3
+    cells = [cell for row in (found.steps.waiting, found.collectives.waiting) for cell in row]
+    assert not any(any(cell.last) for cell in cells)
+    two = answer(write_run(tmp_path / "two", 2))
+    assert two.headline == "Neither of the two ranks is last at two thirds of the collectives."
+
+
+@pytest.mark.parametrize(("steps", "title"), [(1, "The step"), (3, "Mean step of 3 steps")])
+def test_the_table_of_steps_says_of_how_many(tmp_path: Path, steps: int, title: str) -> None:
+    found = answer(write_run(tmp_path / "run", 3, steps=steps))
+    assert title in [plain(one.title) for one in VIEW.tables(found)]
 
 
 def test_the_parts_of_each_step_sum_to_it(tmp_path: Path) -> None:

@@ -191,6 +191,16 @@ it("says first who makes the others wait, and leads to three ranks in Trace", as
   expect(link.getAttribute("href")).toContain("timeline.workers=worker0");
 });
 
+it.each([
+  [1, "own window, one step, "],
+  [3, "own window, mean of 3 steps, "],
+])("says of how many steps each rank's step is: %d", async (steps, words) => {
+  server.answer("view/distributed", answerOf(3, steps));
+  openPage("#view=distributed");
+  const shown = await panel("Each rank's step");
+  expect(shown.getByText((text) => text.startsWith(words))).toBeTruthy();
+});
+
 it("says how many are read, names nobody, and compares those that are there when asked", async () => {
   const nothing = { columns: [], details: [], waiting: [], own: [], start: [] };
   const half = {

@@ -1,6 +1,6 @@
 /** Each rank's mean step: computation and communication, or waiting and data transfer. */
 import type { Distributed, DistributedRank, RankStep } from "../../api/types.gen";
-import { inScale, time, timeScale } from "../../base/text/format";
+import { count, inScale, time, timeScale } from "../../base/text/format";
 import { fillClass, Swatch } from "../../components/charts/category";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
@@ -106,7 +106,7 @@ export function RankSteps({ answer, isOld }: { answer: Distributed; isOld: boole
   return (
     <Panel
       title="Each rank's step"
-      hint={`${isWaiting ? "time in collectives" : "own window"}, mean of ${answer.step_count}, ${timeScale(most).unit.name}`}
+      hint={`${isWaiting ? "time in collectives" : "own window"}, ${answer.step_count === 1 ? "one step" : `mean of ${count(answer.step_count)} steps`}, ${timeScale(most).unit.name}`}
       isOld={isOld}
       className="steps-panel"
       controls={

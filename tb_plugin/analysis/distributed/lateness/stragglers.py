@@ -68,7 +68,7 @@ class OwnTime:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a rank holds the others up, in a sentence and as data."""
+    """Whether a rank makes the others wait, in a sentence and as data."""
 
     kind: str  # "persistent", "recording", "after", "brought_in", "none", "unknown"
     member: int  # digest, −1
@@ -215,7 +215,7 @@ def _by_replay(
             and is_often_longest(own, m)
         ):
             return _named(digests, matches, own, m, ceiling, ways, int(own.gain_ns[m]), "replay")
-    return _none(own, digests, length)
+    return _none(own, digests, length, "No rank makes the steps longer by its own work.")
 
 
 def _by_lateness(
@@ -249,7 +249,8 @@ def _by_lateness(
             return _named(digests, None, own, m, ceiling, ways, -1, "lateness")
     if own is None:
         return _nobody("unknown", "No rank stands out as the last at collectives.")
-    return _none(own, digests, total / max(steps, 1))
+    said = "No rank needs so much more time of its own that it is last at most collectives."
+    return _none(own, digests, total / max(steps, 1), said)
 
 
 def _named(
@@ -317,8 +318,8 @@ def _two(digests: Sequence[RankDigest], waiting: Waiting, ceiling: I64) -> Verdi
     )
 
 
-def _none(own: OwnTime, digests: Sequence[RankDigest], length: float) -> Verdict:
-    """Nobody is named; a late start from before the recording is said."""
+def _none(own: OwnTime, digests: Sequence[RankDigest], length: float, said: str) -> Verdict:
+    """``said``, without a name; a late start from before the recording is told instead."""
     late = int(np.argmax(own.brought_in_ns))
     brought = int(own.brought_in_ns[late] - np.median(own.brought_in_ns))
     if brought > max(LEAST_GAIN * length, TIE_NS) and above_peers(own, late) <= HOST_SHARE:
@@ -328,7 +329,7 @@ def _none(own: OwnTime, digests: Sequence[RankDigest], length: float) -> Verdict
             f"step {duration(int(own.brought_in_ns[late]))} after the first rank: that lateness "
             "comes from before the recording.",
         )
-    return _nobody("none", "No rank holds the others up by its own work.")
+    return _nobody("none", said)
 
 
 def _nobody(kind: str, sentence: str, ceiling: int = -1) -> Verdict:
