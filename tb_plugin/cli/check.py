@@ -12,13 +12,13 @@ Any other code is an error of its own (``cli/entry.py``).
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shutil
 import sys
 import time
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -43,7 +43,7 @@ from ..base.errors import NotFoundError, QueryError, short
 from ..base.units import NBSP, plural
 from ..session.session import choose
 from ..views.diff.rows import Pair
-from .diff import escaped, opened_pair
+from .diff import comparable, escaped, opened_pair
 from .entry import printable, say, write
 from .render import width_of, wrapped
 
@@ -198,9 +198,9 @@ def read_budget(path: Path) -> Budget:
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"{short(twice)} stands in it twice")
+    "".join(found).encode()  # half a character, as JSON may write one, is a ValueError
     return found
 
 
@@ -238,7 +238,7 @@ _AS_SHARE = "write 2 % as 0.02"
 
 def _is_growth(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < math.inf  # type: ignore[operator]  # a number
+    return is_number and 0 <= value <= sys.float_info.max  # type: ignore[operator]  # a number
 
 
 def _line_of(text: str, keys: Sequence[str]) -> int:
@@ -260,13 +260,24 @@ def _named(baselines: Path, name: str) -> Path:
 
 
 def _keep(folder: Path, other: str) -> None:
-    """Copy a recording into the folder of a baseline, and let the oldest go."""
+    """Copy a recording into the folder of a baseline, and let the oldest go.
+
+    Raises:
+        KinetoscopeError: nothing can be compared with it.
+        OSError: the folder cannot be written.
+    """
     if folder.is_file():
         raise QueryError(f"{folder} is one file", hint="--keep needs a baseline that is a folder")
-    source = Path(choose(other).session().path)
+    source = Path(comparable(choose(other)).path)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".pt.trace.json.gz" if source.name.endswith(".gz") else ".pt.trace.json"
-    shutil.copyfile(source, folder / f"baseline.{time.time_ns()}{suffix}")
+    target = folder / f"baseline.{time.time_ns()}{suffix}"
+    half = target.with_suffix(".part")  # half a recording would be a baseline, too
+    try:
+        shutil.copyfile(source, half)
+        half.replace(target)
+    finally:
+        half.unlink(missing_ok=True)
     kept = sorted(folder.glob("baseline.*.pt.trace.json*"))
     for old in kept[:-KEPT]:
         old.unlink()

@@ -13,7 +13,7 @@ import msgspec
 from ..base.errors import UnavailableError
 from ..base.regex import regex
 from ..base.units import NBSP, count, duration, flops, size
-from ..session.session import Wanted, choose
+from ..session.session import ChosenTrace, FileSession, Wanted, choose
 from ..views.diff.contract import (
     Diff,
     DiffCount,
@@ -147,14 +147,7 @@ def opened(path: str, steps: str = "") -> Recorded:
     chosen = choose(path, Wanted())
     if chosen.notice():
         say(chosen.notice())
-    with progress_bar(chosen.shown) as on_progress:
-        session = chosen.session(on_progress)
-        facts = session.facts()
-    if facts.recording.memory_alone:
-        raise UnavailableError(
-            f"{chosen.shown} holds memory alone, without steps and operators to compare",
-            hint="`kinetoscope snapshot BEFORE AFTER` compares two snapshots",
-        )
+    session = comparable(chosen)
     place = chosen.place or TracePlace(PurePath(chosen.shown).name, "", "")
     repeats: list[tuple[int, ...]] = []
     if chosen.folder is not None and chosen.place is not None:
@@ -164,7 +157,24 @@ def opened(path: str, steps: str = "") -> Recorded:
                 times = chosen.folder.session(at).facts().step_times_ns
                 if times:
                     repeats.append(times)
-    return Recorded(facts, session.artifact, place, steps, tuple(repeats))
+    return Recorded(session.facts(), session.artifact, place, steps, tuple(repeats))
+
+
+def comparable(chosen: ChosenTrace) -> FileSession:
+    """A trace that can be compared; it is read where it is not in the cache.
+
+    Raises:
+        KinetoscopeError: it is no trace, or it holds memory alone.
+    """
+    with progress_bar(chosen.shown) as on_progress:
+        session = chosen.session(on_progress)
+        facts = session.facts()
+    if facts.recording.memory_alone:
+        raise UnavailableError(
+            f"{chosen.shown} holds memory alone, without steps and operators to compare",
+            hint="`kinetoscope snapshot BEFORE AFTER` compares two snapshots",
+        )
+    return session
 
 
 # --- for people -----------------------------------------------------------------------------------

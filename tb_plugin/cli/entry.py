@@ -35,7 +35,9 @@ from ..base.errors import KinetoscopeError
 from ..base.regex import regex
 from ..base.units import NBSP
 
-_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = regex(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def printable(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -99,6 +101,23 @@ def test_a_named_baseline_is_kept_and_grows(log: Path) -> None:
     worse = run("check", "main", log / "slow", "--keep")
     assert (worse.exit_code, len(list((log / "baselines/main").iterdir()))) == (7, 2)
     assert "2 and 1" in worse.stdout  # recordings a side
+
+
+def test_what_cannot_be_compared_is_no_baseline(log: Path) -> None:
+    (log / "notes.json").write_text("no trace")
+    result = run("check", "main", log / "notes.json", "--keep")
+    assert result.exit_code == 3, result.output
+    assert not (log / "baselines").exists()
+
+
+def test_half_a_recording_is_no_baseline(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copyfile(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:100])
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    monkeypatch.setattr(shutil, "copyfile", copyfile)
+    assert run("check", "main", log / "base", "--keep").exit_code == 1
+    assert list((log / "baselines/main").iterdir()) == []
 
 
 def test_a_baseline_that_is_not_there(log: Path) -> None:
@@ -229,6 +248,8 @@ def test_a_renamed_operator_that_is_slower_has_both_names(log: Path) -> None:
         ('{"step": NaN}', "NaN is no number", "repair it there"),
         ("[0.02]", "a budget is an object", "step, parts, counts"),
         ("[" * 100_000, "is no budget", "repair it there"),
+        ('{"step": 1' + "0" * 400 + "}", "line 1, step: ", "0.02"),
+        ('{"operators": {"\\ud800": 1}}', "is no budget", "repair it there"),
     ],
 )
 def test_a_budget_with_a_fault_is_refused_by_place(
@@ -269,7 +290,7 @@ def test_a_part_of_another_division_is_checked_in_that_division(log: Path) -> No
 
 # --- hostile names, odd pairs, and what programs read ---------------------------------------------
 
-ODD = "evil\x1b[2J|`tick`[x](http://e)<b>&*_\n]]> @me " + "y" * 200
+ODD = "evil\x1b[2J|`tick`[x](http://e)<b>&*_\n]]>\ufffe @me " + "y" * 200
 
 
 @pytest.fixture(name="odd")
@@ -291,7 +312,7 @@ def test_a_hostile_name_is_text_in_every_report(odd: Path) -> None:
     assert "\x1b" not in out
     failure = ET.parse(report).getroot().find("testcase/failure")  # noqa: S314  # our own
     assert failure is not None
-    assert "<b>&*_\\x0a]]>" in (failure.text or "")
+    assert "<b>&*_\\x0a]]>\\ufffe" in (failure.text or "")
     assert "\x1b" not in run(*pair).stdout
 
 
