@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, B, median
 from ...base.units import share
-from ..steps import LEAST_RATIO, SIGMAS
+from ..steps import LEAST_RATIO, SIGMAS, sigma_of
 
 Outcome = Literal["better", "worse", "no change", "cannot tell"]
 Recordings: TypeAlias = Sequence[Sequence[int]]
@@ -145,7 +145,7 @@ def _spread(side: Sequence[F64]) -> float:
     """The deviation of the steps of a recording by the median distance, of their median."""
     one = side[0]
     middle = float(np.median(one))
-    return 1.4826 * float(np.median(np.abs(one - middle))) / middle if middle else 0.0
+    return sigma_of(one) / middle if middle else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +254,8 @@ def _by_permutation(sides: list[list[F64]]) -> tuple[Outcome, str, tuple[int, in
 def _without_outliers(values: F64) -> F64:
     """The values without those beyond 3.5 σ and 5 % of the median, if four are left."""
     middle = float(np.median(values))
-    far = np.abs(values - middle)
-    limit = max(SIGMAS * 1.4826 * float(np.median(far)), LEAST_RATIO * middle)
-    kept = values[far <= limit]
+    limit = max(SIGMAS * sigma_of(values), LEAST_RATIO * middle)
+    kept = values[np.abs(values - middle) <= limit]
     return kept if len(kept) >= FEWEST_STEPS else values
 
 
@@ -312,7 +311,7 @@ def correlation(values: F64) -> float:
     """
     count = len(values)
     middle = float(np.median(values))
-    sigma = 1.4826 * float(np.median(np.abs(values - middle)))
+    sigma = sigma_of(values)
     if count < FEWEST_STEPS or not sigma:
         return 0.0
     z = np.clip((values - middle) / sigma, -3, 3)
