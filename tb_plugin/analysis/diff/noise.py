@@ -56,6 +56,8 @@ _DRAWS = 2_000
 _FEWEST_DRAWS = 400
 _FEWEST_REPEATS = 2  # more of each, so that their spread can be told
 _MOST_VALUES = 4_000_000
+_PORTION_VALUES = 1_000_000  # that are in memory at once
+_MANY_WAYS = 20  # steps: from here on there are more ways to deal them than draws
 _MOST_CORRELATION = 0.9
 _LEAST_FREEDOM = 2.0  # of a trend: three steps at least are worth something
 _SEED = 20_200_401
@@ -220,21 +222,21 @@ def _location(side: Sequence[F64]) -> float:
 
 
 def _by_permutation(sides: list[list[F64]]) -> tuple[Outcome, str, tuple[int, int]]:
-    """The verdict from four to seven steps: exact, by all ways to deal the steps to two sides.
+    """The verdict from four to seven steps: how far do they lie apart, dealt to two sides at will?
 
-    Far steps are set aside before, as long as four are left on each side; how many says the last.
+    All ways to deal them are tried; where there are more than ``_DRAWS``, so many by chance. Far
+    steps are set aside before, as long as four are left on each side; how many says the last.
     """
     every = [np.concatenate(side) for side in sides]
     base, other = (_without_outliers(side) for side in every)
     aside = len(every[0]) - len(base), len(every[1]) - len(other)
     everything = np.concatenate([base, other])
     count, of_base = len(everything), len(base)
-    if math.comb(count, of_base) > _DRAWS:
-        generator = np.random.default_rng(_SEED)
-        chosen = np.argsort(generator.random((_DRAWS, count)), axis=1)[:, :of_base]
-    else:
+    if count < _MANY_WAYS and math.comb(count, of_base) <= _DRAWS:
         chosen = np.array(list(combinations(range(count), of_base)))
-    dealt = everything[chosen].sum(axis=1)
+        dealt = everything[chosen].sum(axis=1)
+    else:
+        dealt = _dealt_by_chance(everything, of_base)
     change = (everything.sum() - dealt) / (count - of_base) - dealt / of_base
     seen = float(other.mean() - base.mean())
     middle = float(np.median(base))
@@ -249,6 +251,24 @@ def _by_permutation(sides: list[list[F64]]) -> tuple[Outcome, str, tuple[int, in
         f"From {few} a change is claimed above {share(FEW_STEPS_RATIO)} and with p ≤ {FEW_STEPS_P}"
     )
     return "cannot tell", f"{how}; here p = {p:.3f}.", aside
+
+
+def _dealt_by_chance(values: F64, of_base: int) -> F64:
+    """The sum of what one side gets, in many draws."""
+    generator = np.random.default_rng(_SEED)
+    sums = []
+    for draws in _portions(len(values)):
+        by_lot = generator.random((draws, len(values)))
+        chosen = np.argpartition(by_lot, of_base, axis=1)[:, :of_base]
+        sums.append(values[chosen].sum(axis=1))
+    return np.concatenate(sums)
+
+
+def _portions(count: int) -> list[int]:
+    """Draws of so many values each, in portions that are small in memory; fewer of long ones."""
+    draws = min(_DRAWS, max(_FEWEST_DRAWS, _MOST_VALUES // count))
+    most = max(1, _PORTION_VALUES // count)
+    return [min(most, draws - done) for done in range(0, draws, most)]
 
 
 def _without_outliers(values: F64) -> F64:
@@ -277,9 +297,14 @@ def _half_widths(sides: list[list[F64]]) -> tuple[float, float]:
 
 def _drawn_locations(side: list[F64], generator: np.random.Generator) -> F64:
     """The location of a side in many draws of its recordings' steps in blocks."""
-    draws = min(_DRAWS, max(_FEWEST_DRAWS, _MOST_VALUES // max(map(len, side))))
-    medians = [np.median(one[_block_rows(len(one), draws, generator)], axis=1) for one in side]
+    portions = _portions(max(map(len, side)))
+    medians = [_drawn_medians(one, portions, generator) for one in side]
     return np.asarray(np.median(np.stack(medians), axis=0))
+
+
+def _drawn_medians(values: F64, portions: Sequence[int], generator: np.random.Generator) -> F64:
+    drawn = (values[_block_rows(len(values), draws, generator)] for draws in portions)
+    return np.concatenate([np.median(rows, axis=1, overwrite_input=True) for rows in drawn])
 
 
 def _block_rows(count: int, draws: int, generator: np.random.Generator) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -297,3 +298,17 @@ def test_false_discoveries_are_held_down() -> None:
     """The largest p below its share of 5 %, and all smaller ones: Benjamini and Hochberg."""
     p = np.array([0.001, 0.04, 0.012, np.nan, 0.9])
     assert discoveries(p).tolist() == [True, False, True, False, False]
+
+
+@pytest.mark.parametrize("counts", [(5, 20_000), (20_000, 20_000)])
+def test_many_steps_take_little_memory(counts: tuple[int, int]) -> None:
+    generator = np.random.default_rng(1)
+    sides = [(10**7 + generator.integers(0, 10**5, count)).tolist() for count in counts]
+    judge_times((sides[0],), (sides[1],))  # what is imported or made once
+    tracemalloc.start()
+    try:
+        judge_times((sides[0],), (sides[1],))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 << 20
