@@ -2,15 +2,27 @@
 //!
 //! A block holds the events that begin in so many bytes. The next one begins with the event behind it, so where blocks
 //! begin is known one after the other. To read them side by side, the places are guessed: events of one recorder
-//! begin alike. Each thread but the first reads its blocks into a scanner of its own, and what it read is appended
-//! where the one before it ended at the place that was guessed; else it is forgotten, and read again behind that.
+//! begin alike. Each thread reads the next block that no other has taken, with a scanner of its own. The calling thread
+//! appends the blocks in their order, each if the one before it ended at the place that was guessed; from the first one
+//! that was guessed wrongly on all are forgotten, and read again.
+//!
+//! ```text
+//! this thread   1 ▒▒▒▒▒▒▒▒ append 1, 2   4 ▒▒▒▒▒▒ append 3, 4   6 ▒▒▒▒
+//! another       2 ▒▒▒▒▒   3 ▒▒▒▒▒▒▒▒▒▒   5 ▒▒▒▒▒▒▒▒▒▒   7 ▒▒▒▒▒▒▒
+//! ```
+//!
+//! Codes are given as if one thread had read it all: each thread goes forward, so a text that is new to it came in the
+//! order of its first use, and every other text is in a block that was appended before.
 
+use std::mem::{replace, take};
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::bytes::{blanks, byte};
 use super::columns::Columns;
 use super::scanner::{End, Scanner};
+use super::texts::NewTexts;
 
 /// What is asked for.
 #[derive(Clone, Copy)]
@@ -30,11 +42,14 @@ pub struct Block {
     pub rows: usize,
 }
 
-/// A scanner for one thread, whose events are appended to another's.
-pub struct Helper {
-    scanner: Scanner,
-    /// The code that the other has for each text.
-    codes: Vec<u32>,
+/// What is kept from one call to the next, for each of the threads.
+#[derive(Default)]
+pub struct Helpers {
+    scanners: Vec<Scanner>,
+    /// The codes that texts of each scanner have in the one that all is appended to.
+    codes: Vec<Vec<u32>>,
+    /// Without events, but with memory for them.
+    spare: Vec<Columns>,
 }
 
 /// How often guesses were wrong of late, and how long it is not guessed therefore.
@@ -47,7 +62,7 @@ pub struct Trust {
 const MAX_PAUSE: u32 = 64;
 /// So far behind the least place of a block its first event is looked for.
 const REACH: usize = 64 << 10;
-/// Texts beyond this are forgotten by a helper; they are the other scanner's.
+/// Texts beyond this are forgotten by a helper; they are in the scanner that all is appended to.
 const MAX_TEXT: usize = 16 << 20;
 
 /// Appends the blocks of `data` from `start` on to the columns of `scanner`, which is behind `[` or `,`.
@@ -59,17 +74,14 @@ pub fn read(scanner: &mut Scanner, data: &[u8], start: usize, limits: Limits) ->
     } else {
         Vec::new()
     };
-    let threads = limits.threads.min(starts.len() + 1);
-    if threads < 2 {
+    if starts.is_empty() {
         let done = run(scanner, data, start, limits);
         return (done.blocks, done.why);
     }
-    side_by_side(
-        scanner,
-        data,
-        &parts(start, &starts, limits.stop, threads),
-        limits,
-    )
+    let ends = starts.iter().copied().chain([limits.stop]);
+    let starts = [start].into_iter().chain(starts.iter().copied());
+    let parts = starts.zip(ends).map(|(start, end)| start..end).collect();
+    side_by_side(scanner, data, parts, limits)
 }
 
 /// What became of some blocks.
@@ -104,65 +116,212 @@ fn run(scanner: &mut Scanner, data: &[u8], start: usize, limits: Limits) -> Done
     }
 }
 
-/// Reads each part on a thread of its own, the first one on this.
+/// Reads each part on the thread that is free, this one or another.
 fn side_by_side(
     scanner: &mut Scanner,
     data: &[u8],
-    parts: &[Range<usize>],
+    parts: Vec<Range<usize>>,
     limits: Limits,
 ) -> (Vec<Block>, End) {
-    let mut helpers = std::mem::take(&mut scanner.helpers);
-    while helpers.len() < parts.len() - 1 {
-        match scanner.twin() {
-            Some(scanner) => helpers.push(Helper::new(scanner)),
-            None => break,
-        }
-    }
-    let of = |part: &Range<usize>| Limits {
-        stop: part.end,
-        ..limits
-    };
-    let (first, others) = thread::scope(|scope| {
-        let begun: Vec<_> = helpers
-            .iter_mut()
-            .zip(&parts[1..])
-            .map(|(helper, part)| {
-                let reading = move || run(&mut helper.scanner, data, part.start, of(part));
+    let threads = limits.threads.min(parts.len());
+    let Helpers {
+        mut scanners,
+        codes,
+        spare,
+    } = take(&mut scanner.helpers);
+    scanners.extend((scanners.len()..threads).filter_map(|_| scanner.twin()));
+    let work = Work::new(data, parts, limits, spare);
+    let mut chain = Chain::new(scanner, codes, scanners.len(), work.parts[0].start);
+    thread::scope(|scope| {
+        let mut others = scanners.iter_mut().take(threads).enumerate();
+        let mine = others.next();
+        let begun: Vec<_> = others
+            .map(|(number, scanner)| {
+                let work = &work;
+                let reading = move || work.read(number, scanner, || ());
                 thread::Builder::new().spawn_scoped(scope, reading)
             })
             .collect();
-        let first = run(scanner, data, parts[0].start, of(&parts[0]));
-        // A thread that did not begin, or that failed, is as one whose place was not reached.
-        let others: Vec<Option<Done>> = begun
-            .into_iter()
-            .map(|handle| handle.ok().and_then(|handle| handle.join().ok()))
-            .collect();
-        (first, others)
+        if let Some((number, scanner)) = mine {
+            work.read(number, scanner, || chain.append(&work));
+        }
+        for handle in begun.into_iter().flatten() {
+            // Of a thread that failed a part is missing, and there the chain ends.
+            let _ = handle.join();
+        }
     });
-    let Done {
-        mut blocks,
-        mut next,
-        mut why,
-    } = first;
-    let mut whole = true;
-    for ((helper, part), done) in helpers.iter_mut().zip(&parts[1..]).zip(others) {
-        whole = whole && why == End::Text && next == part.start;
-        match done {
-            Some(done) if whole && !done.blocks.is_empty() => {
-                helper.append_to(scanner);
-                blocks.extend(done.blocks);
-                next = done.next;
-                why = done.why;
-            }
-            _ => {
-                whole = false;
-                helper.forget(scanner);
-            }
+    chain.append(&work);
+    let whole = chain.appended == work.parts.len();
+    let Chain {
+        scanner,
+        codes,
+        blocks,
+        why,
+        ..
+    } = chain;
+    scanner.trust.note(whole);
+    if whole {
+        scanner.helpers = Helpers {
+            scanners,
+            codes,
+            spare: work.queue().spare.split_off(0),
+        };
+    }
+    (blocks, why)
+}
+
+/// Parts of the text, and what was read of them.
+struct Work<'a> {
+    data: &'a [u8],
+    parts: Vec<Range<usize>>,
+    limits: Limits,
+    queue: Mutex<Queue>,
+}
+
+struct Queue {
+    /// The first part that no thread has taken.
+    next: usize,
+    /// What was read of each part and is not appended yet.
+    read: Vec<Option<Read>>,
+    spare: Vec<Columns>,
+}
+
+/// One part as a thread has read it.
+struct Read {
+    done: Done,
+    columns: Columns,
+    helper: usize,
+    /// Texts that the helper met for the first time.
+    texts: NewTexts,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        data: &'a [u8],
+        parts: Vec<Range<usize>>,
+        limits: Limits,
+        spare: Vec<Columns>,
+    ) -> Work<'a> {
+        let queue = Mutex::new(Queue {
+            next: 0,
+            read: parts.iter().map(|_| None).collect(),
+            spare,
+        });
+        Work {
+            data,
+            parts,
+            limits,
+            queue,
         }
     }
-    scanner.trust.note(whole);
-    scanner.helpers = helpers;
-    (blocks, why)
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads parts until none is left; `then` is called behind each.
+    fn read(&self, helper: usize, scanner: &mut Scanner, mut then: impl FnMut()) {
+        while let Some(part) = self.take() {
+            let read = self.read_part(part, helper, scanner);
+            self.queue().read[part] = Some(read);
+            then();
+        }
+    }
+
+    fn take(&self) -> Option<usize> {
+        let mut queue = self.queue();
+        let part = queue.next;
+        queue.next = self.parts.len().min(part + 1);
+        (part < self.parts.len()).then_some(part)
+    }
+
+    fn read_part(&self, part: usize, helper: usize, scanner: &mut Scanner) -> Read {
+        let known = scanner.texts.len();
+        let Range { start, end: stop } = self.parts[part];
+        let done = run(
+            scanner,
+            self.data,
+            start,
+            Limits {
+                stop,
+                ..self.limits
+            },
+        );
+        let spare = self.queue().spare.pop();
+        let empty = spare.unwrap_or_else(|| Columns::new(scanner.widths));
+        let columns = replace(&mut scanner.columns, empty);
+        let texts = scanner.texts.behind(known);
+        if scanner.texts.arena().len() > MAX_TEXT {
+            if let Some(twin) = scanner.twin() {
+                *scanner = twin;
+            }
+        }
+        Read {
+            done,
+            columns,
+            helper,
+            texts,
+        }
+    }
+}
+
+/// Parts that are appended one behind the other.
+struct Chain<'a> {
+    scanner: &'a mut Scanner,
+    codes: Vec<Vec<u32>>,
+    /// How many there are, and the blocks in them.
+    appended: usize,
+    blocks: Vec<Block>,
+    /// Where the next one begins, if one does.
+    next: usize,
+    why: End,
+}
+
+impl<'a> Chain<'a> {
+    fn new(
+        scanner: &'a mut Scanner,
+        mut codes: Vec<Vec<u32>>,
+        helpers: usize,
+        start: usize,
+    ) -> Chain<'a> {
+        codes.resize(helpers, vec![0]); // the empty text's
+        Chain {
+            scanner,
+            codes,
+            appended: 0,
+            blocks: Vec::new(),
+            next: start,
+            why: End::Text,
+        }
+    }
+
+    /// Appends what was read by now; sees to it that nothing more is read behind a wrong guess.
+    fn append(&mut self, work: &Work) {
+        while let Some(start) = work.parts.get(self.appended).map(|part| part.start) {
+            let read = match work.queue().read[self.appended].take() {
+                Some(read) => read,
+                None => return,
+            };
+            if self.why != End::Text || self.next != start {
+                work.queue().next = work.parts.len();
+                return;
+            }
+            let spare = self.append_one(read);
+            work.queue().spare.push(spare);
+        }
+    }
+
+    /// Returns the columns, emptied.
+    fn append_one(&mut self, read: Read) -> Columns {
+        let codes = &mut self.codes[read.helper];
+        codes.truncate(read.texts.first);
+        codes.extend(read.texts.iter().map(|text| self.scanner.texts.code(text)));
+        self.appended += 1;
+        self.blocks.extend(read.done.blocks);
+        self.next = read.done.next;
+        self.why = read.done.why;
+        self.scanner.columns.append(read.columns, codes)
+    }
 }
 
 /// Where blocks behind the one at `start` probably begin.
@@ -212,51 +371,6 @@ fn event_behind(data: &[u8], from: usize, head: &[u8]) -> Option<usize> {
 fn before(data: &[u8], at: usize) -> u8 {
     let blank = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
     data[..at].iter().rev().find(blank).copied().unwrap_or(0)
-}
-
-/// The bytes from `start` to `stop` cut at some of `starts`, into as many parts of about as many blocks.
-fn parts(start: usize, starts: &[usize], stop: usize, count: usize) -> Vec<Range<usize>> {
-    let blocks = starts.len() + 1;
-    let place = |block: usize| match block {
-        0 => start,
-        _ if block == blocks => stop,
-        _ => starts[block - 1],
-    };
-    (0..count)
-        .map(|part| place(part * blocks / count)..place((part + 1) * blocks / count))
-        .collect()
-}
-
-impl Helper {
-    fn new(scanner: Scanner) -> Helper {
-        Helper {
-            scanner,
-            codes: Vec::new(),
-        }
-    }
-
-    /// Moves the events to the end of `other`. Codes are given as if it had read them itself: a text that is new to
-    /// this scanner came in the order of its first use, and every other one was moved before.
-    fn append_to(&mut self, other: &mut Scanner) {
-        let texts = &self.scanner.texts;
-        for code in self.codes.len()..texts.len() {
-            let text = texts.get(code as u32);
-            self.codes.push(other.texts.code(text));
-        }
-        let widths = self.scanner.widths;
-        let columns = std::mem::replace(&mut self.scanner.columns, Columns::new(widths));
-        self.scanner.columns = other.columns.append(columns, &self.codes);
-        if self.scanner.texts.arena().len() > MAX_TEXT {
-            self.forget(other);
-        }
-    }
-
-    /// Forgets the events, and the texts, whose order is that of events that may be read by another.
-    fn forget(&mut self, other: &Scanner) {
-        if let Some(scanner) = other.twin() {
-            *self = Helper::new(scanner);
-        }
-    }
 }
 
 impl Trust {
@@ -376,8 +490,43 @@ mod tests {
         let (blocks, why) = read(&mut many, data.as_bytes(), 0, limits(&data, 4));
         assert_eq!(why, End::Left);
         assert_eq!(blocks.iter().map(|block| block.rows).sum::<usize>(), 300);
-        assert_eq!((many.helpers.len(), many.trust.pause), (3, 0));
-        assert!(many.helpers.iter().all(|helper| helper.codes.len() > 10));
+        assert_eq!((many.helpers.scanners.len(), many.trust.pause), (4, 0));
+    }
+
+    #[test]
+    fn whichever_thread_reads_a_part_the_columns_are_the_same() {
+        let data = text((0..120).map(event));
+        let mut alone = scanner();
+        let expected = read(&mut alone, data.as_bytes(), 0, limits(&data, 1));
+        let expected_columns = all(&mut alone);
+        let starts = guesses(data.as_bytes(), 0, limits(&data, 3));
+        for turns in 0..30usize {
+            let mut many = scanner();
+            let mut helpers: Vec<Scanner> = (0..3).map(|_| many.twin().unwrap()).collect();
+            let starts = [0].into_iter().chain(starts.iter().copied());
+            let ends = starts.clone().skip(1).chain([data.len()]);
+            let parts = starts.zip(ends).map(|(start, end)| start..end).collect();
+            let work = Work::new(data.as_bytes(), parts, limits(&data, 3), Vec::new());
+            let mut chain = Chain::new(&mut many, Vec::new(), 3, 0);
+            // Taken in their order, handed in by twos in the other.
+            for first in (0..work.parts.len()).step_by(2) {
+                let two = first..work.parts.len().min(first + 2);
+                let taken: Vec<_> = two
+                    .map(|part| {
+                        let helper = (part * turns / 7 + turns) % 3;
+                        let read = work.read_part(part, helper, &mut helpers[helper]);
+                        (part, read)
+                    })
+                    .collect();
+                for (part, read) in taken.into_iter().rev() {
+                    work.queue().read[part] = Some(read);
+                    chain.append(&work);
+                }
+            }
+            assert_eq!(chain.appended, work.parts.len());
+            assert_eq!((chain.blocks, chain.why), expected, "{turns}");
+            assert_eq!(all(&mut many), expected_columns, "{turns}");
+        }
     }
 
     #[test]
@@ -393,11 +542,5 @@ mod tests {
         assert_eq!(guessed, [0, 2, 6, 14]);
         trust.note(true);
         assert!(trust.may_guess());
-    }
-
-    #[test]
-    fn parts_have_about_as_many_blocks() {
-        assert_eq!(parts(5, &[10, 20, 30], 40, 2), [5..20, 20..40]);
-        assert_eq!(parts(5, &[10, 20], 40, 3), [5..10, 10..20, 20..40]);
     }
 }

@@ -1,6 +1,6 @@
 //! Runs of events into columns.
 
-use super::blocks::{Helper, Trust};
+use super::blocks::{Helpers, Trust};
 use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
 use super::event::{Event, Form, Reader, Text};
@@ -24,8 +24,7 @@ pub struct Scanner {
     pub columns: Columns,
     pub texts: Texts,
     pub widths: Widths,
-    /// Of the other threads, while there are some.
-    pub helpers: Vec<Helper>,
+    pub helpers: Helpers,
     pub trust: Trust,
     table: Vec<u8>,
     key: Key,
@@ -54,7 +53,7 @@ impl Scanner {
             columns: Columns::new(widths),
             texts: Texts::new(key),
             widths,
-            helpers: Vec::new(),
+            helpers: Helpers::default(),
             trust: Trust::default(),
             table: table.to_vec(),
             key,

@@ -67,6 +67,19 @@ impl Texts {
         false
     }
 
+    /// The texts from the code `first` on; that of the empty text is among them where the others are.
+    pub fn behind(&self, first: usize) -> NewTexts {
+        let entries = &self.entries[first..];
+        let start = entries
+            .first()
+            .map_or(self.arena.len(), |entry| entry.start);
+        NewTexts {
+            first,
+            arena: self.arena[start..].to_vec(),
+            lens: entries.iter().map(|entry| entry.len).collect(),
+        }
+    }
+
     /// All texts, one behind the other.
     pub fn arena(&self) -> &[u8] {
         &self.arena
@@ -77,6 +90,24 @@ impl Texts {
         self.entries
             .iter()
             .map(|entry| (entry.start + entry.len as usize) as i64)
+    }
+}
+
+/// Texts from a code on, apart from those that have them.
+pub struct NewTexts {
+    pub first: usize,
+    arena: Vec<u8>,
+    lens: Vec<u32>,
+}
+
+impl NewTexts {
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.arena[..];
+        self.lens.iter().map(move |&len| {
+            let (text, others) = rest.split_at(len as usize);
+            rest = others;
+            text
+        })
     }
 }
 
