@@ -14,7 +14,7 @@ use crate::intervals::{hold, intersect, merge, union, Entries, Events, Spans};
 use crate::lanes::{assign, share};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::order::{order, rank_places, spread, Keys};
-use crate::paths::{call_tree, find as find_paths, find_kept, inherit, sum_up, Calls};
+use crate::paths::{call_tree, find as find_paths, find_kept, inherit, mark_above, sum_up, Calls};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
@@ -28,7 +28,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 6;
+pub const INTERFACE: u32 = 7;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -267,6 +267,14 @@ exported! {
         0
     }
 
+    /// Returns 0; panics where a parent is behind its row, or a row not there.
+    kinetoscope_tree_mark_above(
+        parent: read(i32; rows), rows: number, below: read(i32; count), count: number, mark: write(u8; rows),
+    ) {
+        mark_above(parent, below, mark);
+        0
+    }
+
     /// Returns 0; panics where a parent is behind its row.
     kinetoscope_tree_sum_up(parent: read(i32; rows), value: write(i64; rows), rows: number) {
         sum_up(parent, value);
@@ -484,19 +492,20 @@ exported! {
         0
     }
 
-    /// Returns how many numbers are not the least one; panics where a row is not there, and where
-    /// numbers have other widths. `told` gets the least, the greatest and the bytes of each.
+    /// Returns how many numbers are not the least one; panics where there is no room for all that
+    /// the mask keeps, and where numbers have other widths. `told` gets the least, the greatest and
+    /// the bytes of each; nothing is written where all are equal.
     kinetoscope_rows_pack(
         column: raw(*const u8),
-        size: number,
+        rows: number,
         width: number,
-        rows: read(i32; count),
-        count: number,
+        mask: read(u8; rows),
         out: raw(*mut u8),
+        count: number,
         told: write(i64; 3),
     ) {
         let others = typed!(width, |Value| {
-            pack(slice(column.cast::<Value>(), size), rows, slice_mut(out, count * width), told)
+            pack(slice(column.cast::<Value>(), rows), mask, slice_mut(out, count * width), told)
         });
         others as i64
     }

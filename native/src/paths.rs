@@ -173,6 +173,20 @@ pub fn inherit(parent: &[i32], own: &mut [i32]) {
     }
 }
 
+/// Marks some rows and all above them. A row that is marked already has those above it marked.
+pub fn mark_above(parent: &[i32], below: &[i32], mark: &mut [u8]) {
+    for &row in below {
+        let mut row = row as usize;
+        while mark[row] == 0 {
+            mark[row] = 1;
+            if parent[row] == NONE {
+                break;
+            }
+            row = before(parent[row], row);
+        }
+    }
+}
+
 /// Adds to each row what is below it.
 pub fn sum_up(parent: &[i32], value: &mut [i64]) {
     for row in (0..value.len()).rev() {
@@ -194,6 +208,20 @@ fn before(parent: i32, row: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_rows_and_those_above_them() {
+        // a ─ b, b ─ b; a ─ b, c
+        let (parent, mut mark) = ([-1, 0, 0, 2, -1, 4, 4], [0; 7]);
+        mark_above(&parent, &[3, 2, 6], &mut mark);
+        assert_eq!(mark, [1, 0, 1, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    #[should_panic]
+    fn nothing_is_above_itself() {
+        mark_above(&[0], &[0], &mut [0]);
+    }
 
     #[test]
     fn equal_paths_share_a_node() {

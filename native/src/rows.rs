@@ -40,45 +40,50 @@ pub fn take<T: Copy, R: Row>(column: &[T], rows: &[R], out: &mut [T]) {
 
 /// The bits of a number with a sign.
 pub trait Whole: Copy {
-    fn wide(self) -> i64;
+    type Signed: Copy + Ord + Into<i64>;
+    fn signed(self) -> Self::Signed;
 }
 
 impl Whole for u8 {
+    type Signed = i8;
     #[inline(always)]
-    fn wide(self) -> i64 {
-        (self as i8).into()
+    fn signed(self) -> i8 {
+        self as i8
     }
 }
 
 impl Whole for u32 {
+    type Signed = i32;
     #[inline(always)]
-    fn wide(self) -> i64 {
-        (self as i32).into()
+    fn signed(self) -> i32 {
+        self as i32
     }
 }
 
 impl Whole for u64 {
+    type Signed = i64;
     #[inline(always)]
-    fn wide(self) -> i64 {
+    fn signed(self) -> i64 {
         self as i64
     }
 }
 
-/// Rows that are looked at together: mostly they follow each other, and then need no look one by one.
+/// Rows that are looked at together: mostly a mask holds for all of them, and then needs no look at each.
 const RUN: usize = 64;
 
-/// The values of rows that follow each other; None where these do not.
-#[inline(always)]
-fn run<'a, T>(column: &'a [T], rows: &[i32]) -> Option<&'a [T]> {
-    let first = *rows.first()?;
-    let follows = |(at, row): (usize, &i32)| *row == first.wrapping_add(at as i32);
-    // Without a way out in between, which would keep the loop from being done many rows at a time.
-    let is_run = rows
-        .iter()
-        .enumerate()
-        .fold(true, |all, one| all & follows(one));
-    let first = usize::try_from(first).ok()?;
-    is_run.then(|| &column[first..first + rows.len()])
+/// A part of a column with its part of a mask; the mask is None where it holds everywhere.
+fn parts<'a, T>(
+    column: &'a [T],
+    mask: &'a [u8],
+) -> impl Iterator<Item = (&'a [T], Option<&'a [u8]>)> {
+    column
+        .chunks(RUN)
+        .zip(mask.chunks(RUN))
+        .map(|(values, marks)| {
+            // Without a way out in between, which would keep the loop from being done many rows at a time.
+            let all = marks.iter().fold(true, |all, mark| all & (*mark != 0));
+            (values, (!all).then_some(marks))
+        })
 }
 
 /// In how many bytes numbers of a range have room, with a sign or without; at most in `most`.
@@ -91,67 +96,80 @@ pub fn bytes_for(low: i64, high: i64, most: usize) -> usize {
     least.map_or(most, |bytes| most.min(bytes as usize))
 }
 
-/// The least and the greatest of `column[rows[i]]`; the greatest is below the least without rows.
-fn range<T: Whole>(column: &[T], rows: &[i32]) -> (i64, i64) {
-    let wider = |(low, high): (i64, i64), value: i64| (low.min(value), high.max(value));
-    let none = (i64::MAX, i64::MIN);
-    rows.chunks(RUN)
-        .fold(none, |ends, part| match run(column, part) {
-            Some(values) => values
-                .iter()
-                .fold(ends, |ends, value| wider(ends, value.wide())),
-            None => part
-                .iter()
-                .fold(ends, |ends, row| wider(ends, column[row.index()].wide())),
-        })
+/// The least and the greatest value where `mask` holds; None where it nowhere does.
+fn range<T: Whole>(column: &[T], mask: &[u8]) -> Option<(i64, i64)> {
+    let first = mask.iter().position(|mark| *mark != 0)?;
+    let first = column[first].signed();
+    let wider = |(low, high): (T::Signed, T::Signed), value: &T| {
+        let value = value.signed();
+        (low.min(value), high.max(value))
+    };
+    let (low, high) =
+        parts(column, mask).fold((first, first), |ends, (values, marks)| match marks {
+            None => values.iter().fold(ends, wider),
+            Some(marks) => {
+                let kept = values.iter().zip(marks).filter(|(_, mark)| **mark != 0);
+                kept.fold(ends, |ends, (value, _)| wider(ends, value))
+            }
+        });
+    Some((low.into(), high.into()))
 }
 
-/// `column[rows[i]]` at the start of `out`, each in as few bytes as all of them need; how many are
-/// not the least. `told`: the least, the greatest, and the bytes of each.
+/// The values where `mask` holds, at the start of `out`, each in as few bytes as all of them need; how
+/// many are not the least. `told`: the least, the greatest, and the bytes of each. Where all are equal
+/// nothing is written.
 ///
 /// To read the column twice is faster than to widen what was written too narrow.
-pub fn pack<T: Whole>(column: &[T], rows: &[i32], out: &mut [u8], told: &mut [i64]) -> usize {
-    let (low, high) = range(column, rows);
+pub fn pack<T: Whole>(column: &[T], mask: &[u8], out: &mut [u8], told: &mut [i64]) -> usize {
+    assert_eq!(column.len(), mask.len());
+    let (low, high) = range(column, mask).unwrap_or((0, 0));
     let bytes = bytes_for(low, high, std::mem::size_of::<T>());
     told.copy_from_slice(&[low, high, bytes as i64]);
+    if low == high {
+        return 0;
+    }
     match bytes {
-        1 => cut(column, rows, out, low as u8, |one| one as u8),
-        2 => cut(column, rows, out, (low as u16).to_le_bytes(), |one| {
+        1 => cut(column, mask, out, low as u8, |one| one as u8),
+        2 => cut(column, mask, out, (low as u16).to_le_bytes(), |one| {
             (one as u16).to_le_bytes()
         }),
-        4 => cut(column, rows, out, (low as u32).to_le_bytes(), |one| {
+        4 => cut(column, mask, out, (low as u32).to_le_bytes(), |one| {
             (one as u32).to_le_bytes()
         }),
-        _ => cut(column, rows, out, low.to_le_bytes(), i64::to_le_bytes),
+        _ => cut(column, mask, out, low.to_le_bytes(), i64::to_le_bytes),
     }
 }
 
 /// Numbers in their lowest bytes, as `few` has them; how many are not `usual`.
 fn cut<T: Whole, C: Lowest>(
     column: &[T],
-    rows: &[i32],
+    mask: &[u8],
     out: &mut [u8],
     usual: C,
     few: impl Fn(i64) -> C,
 ) -> usize {
-    let mut others = 0;
     let width = std::mem::size_of::<C>();
-    for (part, to) in rows.chunks(RUN).zip(out.chunks_mut(RUN * width)) {
+    let put = |(to, value): (&mut [u8], &T)| {
+        let one = few(value.signed().into());
+        one.write(to);
+        usize::from(one != usual)
+    };
+    let (mut others, mut rest) = (0, out);
+    for (values, marks) in parts(column, mask) {
+        let is_kept = |mark: &u8| *mark != 0;
+        let count = marks.map_or(values.len(), |marks| {
+            marks.iter().filter(|mark| is_kept(mark)).count()
+        });
+        let (to, behind) = std::mem::take(&mut rest).split_at_mut(count * width);
+        rest = behind;
         let to = to.chunks_exact_mut(width);
-        let mut put = |(to, value): (&mut [u8], i64)| {
-            let one = few(value);
-            one.write(to);
-            others += usize::from(one != usual);
-        };
-        match run(column, part) {
-            Some(values) => to
-                .zip(values.iter().map(|one| one.wide()))
-                .for_each(&mut put),
-            None => {
-                let values = part.iter().map(|row| column[row.index()].wide());
-                to.zip(values).for_each(&mut put);
+        others += match marks {
+            None => to.zip(values).map(put).sum::<usize>(),
+            Some(marks) => {
+                let kept = values.iter().zip(marks).filter(|(_, mark)| is_kept(mark));
+                to.zip(kept.map(|(value, _)| value)).map(put).sum()
             }
-        }
+        };
     }
     others
 }
@@ -383,9 +401,10 @@ mod tests {
     }
 
     /// What `pack` says, and the numbers it wrote.
-    fn packed<T: Whole>(column: &[T], rows: &[i32]) -> (usize, Vec<i64>, Vec<i64>) {
-        let (mut out, mut told) = (vec![9; rows.len() * std::mem::size_of::<T>()], [0; 3]);
-        let others = pack(column, rows, &mut out, &mut told);
+    fn packed<T: Whole>(column: &[T], mask: &[u8]) -> (usize, Vec<i64>, Vec<i64>) {
+        let kept = mask.iter().filter(|mark| **mark != 0).count();
+        let (mut out, mut told) = (vec![9; kept * std::mem::size_of::<T>()], [0; 3]);
+        let others = pack(column, mask, &mut out, &mut told);
         let bytes = told[2] as usize;
         let number = |one: &[u8]| {
             let has_sign = told[0] < 0 && one[bytes - 1] >= 0x80;
@@ -393,41 +412,42 @@ mod tests {
             full[..bytes].copy_from_slice(one);
             i64::from_le_bytes(full)
         };
-        let numbers = out[..rows.len() * bytes].chunks_exact(bytes).map(number);
+        let numbers = out[..kept * bytes].chunks_exact(bytes).map(number);
         (others, told.to_vec(), numbers.collect())
     }
 
     #[test]
-    fn packed_numbers_are_those_of_the_rows() {
+    fn packed_numbers_are_those_that_the_mask_keeps() {
         let column = [300i64, -1, 0, 7].map(|one| one as u64);
         assert_eq!(
-            packed(&column, &[3, 1, 3]),
-            (2, vec![-1, 7, 1], vec![7, -1, 7])
+            packed(&column, &[0, 1, 0, 1]),
+            (1, vec![-1, 7, 1], vec![-1, 7])
+        );
+        assert_eq!(packed(&column, &[0; 4]), (0, vec![0, 0, 1], vec![]));
+        assert_eq!(
+            packed(&[5u32, 300], &[1, 1]),
+            (1, vec![5, 300, 2], vec![5, 300])
         );
         assert_eq!(
-            packed(&column, &[]),
-            (0, vec![i64::MAX, i64::MIN, 1], vec![])
-        );
-        assert_eq!(
-            packed(&[5u32, 300], &[1, 0]),
-            (1, vec![5, 300, 2], vec![300, 5])
-        );
-        assert_eq!(
-            packed(&[200u8, 3], &[0, 1]),
+            packed(&[200u8, 3], &[1, 1]),
             (1, vec![-56, 3, 1], vec![-56, 3])
         );
+        // Nothing is written where all are equal.
+        assert_eq!(packed(&[300u32, 4], &[1, 0]).1, [300, 300, 2]);
     }
 
     #[test]
-    fn rows_that_follow_each_other_are_as_others() {
+    fn parts_of_a_mask_with_gaps_are_as_others() {
         let column: Vec<u64> = (0..500).map(|at| (at * 7919) % 1000).collect();
-        let gaps: Vec<i32> = (0..500).filter(|at| at % 100 != 50).collect();
-        for rows in [&gaps[..], &[3, 2, 1], &gaps[3..130], &[499]] {
-            let wide: Vec<i64> = rows
-                .iter()
-                .map(|&row| column[row as usize] as i64)
+        for gap in [1, 2, 63, 64, 65, 100, 501] {
+            let mask: Vec<u8> = (0..500).map(|at| u8::from(at % gap != gap / 2)).collect();
+            let kept: Vec<i64> = (0..500)
+                .filter(|&at| mask[at] != 0)
+                .map(|at| column[at] as i64)
                 .collect();
-            assert_eq!(packed(&column, rows).2, wide);
+            let (others, told, found) = packed(&column, &mask);
+            assert_eq!(found, kept);
+            assert_eq!(others, kept.iter().filter(|&&one| one != told[0]).count());
         }
     }
 
@@ -442,10 +462,11 @@ mod tests {
         ];
         let column: Vec<i64> = steps.iter().flat_map(|two| two.repeat(RUN)).collect();
         for parts in 1..=steps.len() {
-            let rows: Vec<i32> = (0..(2 * RUN * parts) as i32).collect();
+            let kept = 2 * RUN * parts;
+            let mask: Vec<u8> = (0..column.len()).map(|at| u8::from(at < kept)).collect();
             let bits: Vec<u64> = column.iter().map(|&one| one as u64).collect();
-            let (others, told, found) = packed(&bits, &rows);
-            assert_eq!(found, column[..rows.len()]);
+            let (others, told, found) = packed(&bits, &mask);
+            assert_eq!(found, column[..kept]);
             assert_eq!(told[2], [1, 2, 4, 8, 8][parts - 1]);
             assert_eq!(others, found.iter().filter(|&&one| one != told[0]).count());
         }
@@ -453,8 +474,8 @@ mod tests {
 
     #[test]
     #[should_panic]
-    fn a_run_ends_where_the_column_does() {
-        packed(&[1u8, 2], &[1, 2]);
+    fn a_mask_is_as_long_as_its_column() {
+        packed(&[1u8, 2], &[1]);
     }
 
     #[test]

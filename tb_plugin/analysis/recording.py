@@ -494,7 +494,8 @@ def says(trace: Trace, column: str) -> bool:
     sparse: Sparse | None = trace.host.args.get(column)
     if sparse is None:
         return False
-    return any(trace.strings[int(code)] not in ("", "[]") for code in distinct_values(sparse.value))
+    codes = distinct(sparse.value, len(trace.strings)).tolist()
+    return any(trace.strings[code] not in ("", "[]") for code in codes)
 
 
 def _versions(metadata: Mapping[str, Any]) -> dict[str, str]:

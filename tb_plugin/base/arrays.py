@@ -40,6 +40,17 @@ class Sparse:
     value: NDArray[Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeRows:
+    """Some rows of a table: as a mask over all of them, and by their numbers, which ascend."""
+
+    mask: NDArray[np.bool_]
+    number: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
 class ColumnTable:
     """Columns of one length. A dataclass of this kind begins with such a column."""
 

@@ -31,8 +31,7 @@ import numpy as np
 import pyarrow as pa
 from isal import isal_zlib
 
-from .arrays import I32
-from .columns import Array, arrow_column, counted, numbers, packed, read_only, texts_array
+from .columns import Array, Packed, arrow_column, counted, numbers, packed, read_only, texts_array
 from .regex import regex
 
 BATCH_ROWS = 256 * 1024
@@ -209,8 +208,8 @@ class Writer:
         self._remember({last: mapped}, places)
         return mapped
 
-    def put(self, name: str, column: Array, rows: I32 | None = None) -> Array:
-        """Packs and stores a column, or some rows of it, and lets go of it.
+    def put(self, name: str, column: Packed) -> Array:
+        """Stores a packed column, and lets go of it.
 
         Columns of one table and type share a file. What is returned stands for it: it is empty.
 
@@ -219,7 +218,7 @@ class Writer:
         """
         stem, _, last = name.rpartition(".")
         empty = {last: np.empty(0, column.dtype)}
-        self._remember(empty, {last: self._files.append_column(stem, column, rows)})
+        self._remember(empty, {last: self._files.append_packed(stem, {"": column})[""]})
         return empty[last]
 
     def append(self, stem: str, table: T) -> T:
@@ -336,22 +335,16 @@ class _Files:
     ) -> dict[str, ColumnPlace]:
         """Columns of one length, behind those of the same names and types."""
         if self._is_packed and hot:
-            return self._append_packed(stem, {name: (one, None) for name, one in columns.items()})
+            return self.append_packed(stem, {name: packed(one) for name, one in columns.items()})
         return self._append(stem, columns, hot=hot)
 
-    def append_column(self, stem: str, column: Array, rows: I32 | None) -> ColumnPlace:
-        """A column that is to be mapped, or some rows of it, packed and as a batch of its own."""
-        return self._append_packed(stem, {"": (column, rows)})[""]
-
-    def _append_packed(
-        self, stem: str, columns: Mapping[str, tuple[Array, I32 | None]]
-    ) -> dict[str, ColumnPlace]:
-        small = {name: packed(*one) for name, one in columns.items()}
+    def append_packed(self, stem: str, columns: Mapping[str, Packed]) -> dict[str, ColumnPlace]:
+        """Columns that are to be mapped, packed and as a batch of their own."""
+        small = {name: one.small for name, one in columns.items()}
         whole = {name: one.numbers for name, one in small.items() if one.value is None}
         places = self._append(stem, whole, hot=True) if whole else {}
         for name, one in small.items():
-            column, rows = columns[name]
-            kind, shape = str(column.dtype), column.shape if rows is None else rows.shape
+            kind, shape = str(columns[name].dtype), columns[name].shape
             at = places.get(name) or ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
             if one.rows is not None:
                 few = {"row": one.rows, name: one.numbers}

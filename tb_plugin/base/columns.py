@@ -10,13 +10,13 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from .arrays import I32, B, take, where
+from .arrays import B, SomeRows, Sparse, dense, take, where
 from .native import call
 
 Array = NDArray[Any]
@@ -35,9 +35,8 @@ def narrowest(values: Array) -> Array:
     return values.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Packed:
-    """The numbers of a column in fewer bytes.
+class Numbers(NamedTuple):
+    """Numbers in fewer bytes than their column has.
 
     ``value`` is what nearly all rows have, and then ``rows`` are those that have something else,
     None where no row has. Without a value, ``rows`` is None and the numbers are of all rows.
@@ -48,59 +47,93 @@ class Packed:
     value: float | None = None
 
 
-def packed(column: Array, rows: I32 | None = None) -> Packed:
-    """A column, or some rows of it, in as few bytes as its numbers allow.
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """A column in fewer bytes, and the type and the shape that it has when it is read."""
+
+    small: Numbers
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def packed(column: Array) -> Packed:
+    """A column in as few bytes as its numbers allow.
 
     Real ones keep their bytes where fewer than most of them are equal to the first.
     """
-    if rows is not None:
-        return _packed_rows(column, rows) or packed(take(column, rows))
+    return Packed(_small(column), column.dtype, column.shape)
+
+
+def packed_rows(column: Array, rows: SomeRows) -> Packed:
+    """What ``packed`` makes of some rows of a column."""
+    small = _small_rows(column, rows) or _small(take(column, rows.number))
+    return Packed(small, column.dtype, (len(rows),))
+
+
+def packed_few(column: Sparse, count: int) -> Packed:
+    """What ``packed`` makes of a column of so many rows; 0 where the sparse one has none."""
+    known = where(column.value != 0)
+    row, value = take(column.row, known), take(column.value, known)
+    if len(known) * _FEW > count:
+        return packed(dense(Sparse(row, value), count, 0).astype(value.dtype, copy=False))
+    if not len(known):
+        small = Numbers(value, value=0)
+    else:
+        small = Numbers(_narrow(value, min(int(value.min()), 0), int(value.max())), row, 0)
+    return Packed(small, value.dtype, (count,))
+
+
+def _small(column: Array) -> Numbers:
     if not column.size or column.dtype.kind not in "iuf":
-        return Packed(column)
+        return Numbers(column)
     if column.dtype.kind == "f":
         # By their bits, because NaN, which stands for what is not known, equals nothing.
         bits = column.view(f"i{column.itemsize}")
         others, usual = bits != bits.flat[0], float(column.flat[0])
-        return _without_usual(column, others, usual) or Packed(column)
+        return _without_usual(column, others, usual) or Numbers(column)
     low, high = int(column.min()), int(column.max())
     if low == high:
-        return Packed(column[:0], value=low)
-    small = next((one for one in _PACKED if _holds(np.iinfo(one), low, high)), np.int64)
-    dtype = np.dtype(small) if np.dtype(small).itemsize < column.itemsize else column.dtype
+        return Numbers(column[:0], value=low)
+    numbers = _narrow(column, low, high)
     # What is not there is 0 or −1: the least.
-    numbers = column.astype(dtype, copy=False)
-    return _without_usual(numbers, column != low, low) or Packed(numbers)
+    return _without_usual(numbers, column != low, low) or Numbers(numbers)
 
 
-def _without_usual(numbers: Array, others: B, usual: float) -> Packed | None:
-    """The few rows that have something else; None where those are more than few."""
-    count = np.count_nonzero(others)
-    if not count:
-        return Packed(numbers[:0], value=usual)
-    if numbers.ndim != 1 or count * _FEW > numbers.size:
-        return None
-    rows = where(others)
-    return Packed(take(numbers, rows), rows, usual)
-
-
-def _packed_rows(column: Array, rows: I32) -> Packed | None:
-    """The native way to what ``packed`` makes of those rows, in two passes; None: there is none."""
+def _small_rows(column: Array, rows: SomeRows) -> Numbers | None:
+    """The native way to the same of some rows, in two passes; None: there is none."""
     is_whole = column.dtype.kind == "i" and column.ndim == 1 and column.flags.c_contiguous
     if len(rows) < _MANY or not is_whole or column.itemsize not in (1, 4, 8):
         return None
     room, told = np.empty(len(rows) * column.itemsize, np.uint8), np.empty(3, np.int64)
-    to = np.ascontiguousarray(rows, np.int32), len(rows), room, told
-    others = call("kinetoscope_rows_pack", column, len(column), column.itemsize, *to)
+    given = column, len(column), column.itemsize, rows.mask
+    others = call("kinetoscope_rows_pack", *given, room, len(rows), told)
     if others is None:
         return None
     low, high, width = told.tolist()
     if low == high:
-        return Packed(column[:0], value=low)
+        return Numbers(column[:0], value=low)
     is_narrow = width < column.itemsize
     dtype = np.dtype(f"{'i' if low < 0 else 'u'}{width}") if is_narrow else column.dtype
     found = room[: len(rows) * width].view(dtype)
     few = _without_usual(found, found != low, low) if others * _FEW <= len(rows) else None
-    return few or Packed(found)
+    return few or Numbers(found)
+
+
+def _without_usual(numbers: Array, others: B, usual: float) -> Numbers | None:
+    """The few rows that have something else; None where those are more than few."""
+    count = np.count_nonzero(others)
+    if not count:
+        return Numbers(numbers[:0], value=usual)
+    if numbers.ndim != 1 or count * _FEW > numbers.size:
+        return None
+    rows = where(others)
+    return Numbers(take(numbers, rows), rows, usual)
+
+
+def _narrow(column: Array, low: int, high: int) -> Array:
+    small = next((one for one in _PACKED if _holds(np.iinfo(one), low, high)), np.int64)
+    dtype = np.dtype(small) if np.dtype(small).itemsize < column.itemsize else column.dtype
+    return column.astype(dtype, copy=False)
 
 
 def _holds(room: np.iinfo[Any], low: int, high: int) -> bool:

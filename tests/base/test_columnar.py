@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kinetoscope.base.arrays import I32, I64
+from kinetoscope.base.arrays import I32, I64, SomeRows, Sparse
 from kinetoscope.base.columnar import (
     DamagedError,
     Writer,
@@ -22,7 +22,15 @@ from kinetoscope.base.columnar import (
     sealed,
     unsealed,
 )
-from kinetoscope.base.columns import arrow_column, held_bytes, numbers, packed
+from kinetoscope.base.columns import (
+    Packed,
+    arrow_column,
+    held_bytes,
+    numbers,
+    packed,
+    packed_few,
+    packed_rows,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +185,7 @@ def kept_packed(folder: Path, column: NDArray[np.generic], *, early: bool) -> ND
     """A column stored packed in an empty folder and read again; ``early``: before its table."""
     folder.mkdir()
     with Writer(folder, is_packed=True) as writer:
-        stored = writer.put("column", column) if early else column
+        stored = writer.put("column", packed(column)) if early else column
         writer.close(Numbers(stored), "numbers")
     found: NDArray[np.generic] = load(Numbers, folder, "numbers").column
     return found
@@ -219,15 +227,37 @@ def test_rows_of_a_column_are_packed_as_if_they_were_taken_first(
         values = [one if info.min <= one <= info.max else one % 100 for one in values]
     column = np.full(9_000, values[0], dtype)
     column[:others] = np.resize(np.array(values, dtype), others)
-    rows = np.arange(len(column), dtype=np.int32)
-    rows = rows[rows % (gap + 1) != gap] if gap else rows
-    fast, plain = packed(column, rows), packed(column[rows])
-    assert fast.numbers.dtype == plain.numbers.dtype
-    assert fast.numbers.tolist() == plain.numbers.tolist()
-    assert fast.value == plain.value
-    assert (fast.rows is None) is (plain.rows is None)
-    if fast.rows is not None and plain.rows is not None:
-        assert fast.rows.tolist() == plain.rows.tolist()
+    at = np.arange(len(column), dtype=np.int32)
+    mask = at % (gap + 1) != gap if gap else np.ones(len(column), np.bool_)
+    assert_equal(packed_rows(column, SomeRows(mask, at[mask])), packed(column[mask]))
+
+
+@given(
+    st.lists(st.sampled_from(EDGES), max_size=40),
+    st.sampled_from([np.int32, np.int64]),
+    st.integers(40, 400),
+)
+def test_a_sparse_column_is_packed_as_if_its_other_rows_were_0(
+    values: list[int], dtype: type[Any], count: int
+) -> None:
+    """From no row to more than are worth a list of rows; some of those that it has are 0 too."""
+    info = np.iinfo(dtype)
+    value = np.array([abs(one) if abs(one) <= info.max else 7 for one in values], dtype)
+    row = np.arange(len(value), dtype=np.int32) * (count // 40)
+    whole = np.zeros(count, dtype)
+    whole[row] = value
+    assert_equal(packed_few(Sparse(row, value), count), packed(whole))
+
+
+def assert_equal(found: Packed, wanted: Packed) -> None:
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    (numbers, rows, value), (least, places, usual) = found.small, wanted.small
+    assert value == usual
+    assert (None if rows is None else rows.tolist()) == (
+        None if places is None else places.tolist()
+    )
+    assert numbers.dtype == least.dtype or not len(least)
+    assert numbers.tolist() == least.tolist()
 
 
 def test_a_few_real_numbers_cost_little(tmp_path: Path) -> None:
@@ -242,7 +272,7 @@ def test_a_few_real_numbers_cost_little(tmp_path: Path) -> None:
 def test_columns_of_one_type_share_a_file(tmp_path: Path) -> None:
     with Writer(tmp_path, is_packed=True) as writer:
         stored = [
-            writer.put(f"table.{name}", np.arange(ROWS) * times)
+            writer.put(f"table.{name}", packed(np.arange(ROWS) * times))
             for name, times in (("a", 1), ("b", 2), ("c", 3), ("d", 1000))
         ]
         writer.close(FourColumns(*stored), "numbers")

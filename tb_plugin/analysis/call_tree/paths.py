@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, B, put, take, where
+from ...base.arrays import I32, I64, B, distinct_values, put, take, where
 from ...base.native import call
 from ...trace.build.nest import depth_of
 
@@ -129,6 +129,40 @@ def sums_below_in_python(value: I64, parent: I32) -> I64:
         for column in columns:
             np.add.at(column, parent[inner], column[inner])
     return total
+
+
+def few_sums_below(rows: I32, value: I64, parent: I32) -> tuple[I32, I64]:
+    """What ``sums_below`` makes of columns that have something in few rows; shape (columns, rows).
+
+    Returns the rows at or above one of them, and the columns there.
+    """
+    at = rows_above(rows, parent)
+    place = np.zeros(len(parent), np.int32)
+    put(place, at, np.arange(len(at), dtype=np.int32))
+    above = take(parent, at)
+    inner = where(above >= 0)
+    above[inner] = take(place, take(above, inner))
+    own = np.zeros((len(value), len(at)), np.int64)
+    own[:, take(place, rows)] = value
+    return at, sums_below(own, above)
+
+
+def rows_above(rows: I32, parent: I32) -> I32:
+    """Some rows and all above them, ascending."""
+    mark = np.zeros(len(parent), np.bool_)
+    if call("kinetoscope_tree_mark_above", parent, len(parent), rows, len(rows), mark) is None:
+        return rows_above_in_python(rows, parent)
+    return where(mark)
+
+
+def rows_above_in_python(rows: I32, parent: I32) -> I32:
+    """The reference of ``rows_above``: one step up at a time."""
+    mark = np.zeros(len(parent), np.bool_)
+    while len(rows):
+        mark[rows] = True
+        above = distinct_values(parent[rows])
+        rows = above[(above >= 0) & ~mark[above]]
+    return where(mark)
 
 
 def call_paths(kept: B, label: I32, parent: I32) -> tuple[I32, I32, I32]:

@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, B, of_names
+from ...base.arrays import I8, I32, I64, B, is_any, of_names
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
@@ -47,6 +47,7 @@ MODULE_PREFIX = "nn.Module: "
 _RANGE = regex(
     r"^(?P<mark>\[module\]|\[pl\]\[module\])(?P<type>[^:]*)(?:: ?(?P<name>.*))?$", re.DOTALL
 )
+_BEGINNINGS = ("[module]", "[pl][module]")
 _PART = regex(r"(?:^|\.)(?P<name>[^.()]+)\((?P<type>[^()]*)\)::")
 _NUMBER = regex(r"_\d+$")
 _NODE = "autograd::engine::evaluate_function: "
@@ -101,14 +102,14 @@ def range_marks(trace: Trace) -> I8:
     host = trace.host
 
     def mark(name: str) -> int:
-        found = range_name(name) if name.startswith("[") else None
+        found = range_name(name) if name.startswith(_BEGINNINGS) else None
         return 0 if found is None else 1 + (found[0] != "[module]")
 
-    if not any(name.startswith("[") for name in trace.strings):
+    if not any(name.startswith(_BEGINNINGS) for name in trace.strings):
         return np.zeros(len(host), np.int8)
     found = of_names(trace.strings, host.name, mark, np.int8)
     # Until torch 2.0 ranges were ops.
-    return np.where((host.kind == HostKind.ANNOTATION) | (host.kind == HostKind.OP), found, 0)
+    return np.where(is_any(host.kind, (HostKind.ANNOTATION, HostKind.OP)), found, 0)
 
 
 def module_rows(trace: Trace) -> B:

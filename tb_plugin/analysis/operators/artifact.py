@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, Sparse, dense
 from ...base.columnar import Writer, load
+from ...base.columns import packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..patterns.products import counters_of
 from ..recording import NO_DEVICE, no_launch_figure, says
-from .calls import Called, Keep, find_calls, keep_rows, spread
+from .calls import KEEP_IN_MEMORY, Called, Keep, find_calls, spread
 from .flops import OddArguments
 from .model import Activities, Calls, OperatorColumns, Thread
 
@@ -94,7 +95,7 @@ MAKE = f"{__name__}:make_operators"
 _STEM = "operators"
 
 
-def operators_of(trace: Trace, keep: Keep = keep_rows) -> OperatorColumns:
+def operators_of(trace: Trace, keep: Keep = KEEP_IN_MEMORY) -> OperatorColumns:
     """The columns; those of the calls as ``keep`` hands them back (``find_calls``)."""
     kernels = np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
     of_activity = np.full(len(trace.device), MatrixUse.NO, np.int8)
@@ -178,12 +179,16 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     kept: list[str] = []
     with Writer(folder, is_packed=True) as writer:
 
-        def keep(name: str, column: NDArray[Any], rows: I32 | None) -> NDArray[Any]:
+        def done(name: str) -> str:
             kept.append(name)
-            stands = writer.put(f"calls.{name}", column, rows)
-            on_share(0.95 * len(kept) / columns)
-            return stands
+            on_share(0.95 * (len(kept) - 1) / columns)
+            return f"calls.{name}"
 
+        keep = Keep(
+            whole=lambda name, column: writer.put(done(name), packed(column)),
+            part=lambda name, column, rows: writer.put(done(name), packed_rows(column, rows)),
+            few=lambda name, column, count: writer.put(done(name), packed_few(column, count)),
+        )
         writer.close(operators_of(trace, keep), _STEM)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +17,25 @@ from ...base.arrays import (
     I32,
     I64,
     B,
+    SomeRows,
     Sparse,
     chunks,
+    dense,
+    dense_codes,
     distinct,
     is_any,
     lookup,
-    put,
+    places_of,
     take,
     where,
 )
+from ...base.columns import Array
 from ...base.group_sums import group_sums
 from ...base.native import call
 from ...base.regex import regex
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
-from ..call_tree.paths import NONE, call_paths, innermost, sums_below
+from ..call_tree.paths import NONE, call_paths, few_sums_below, innermost
 from ..modules.sources import module_rows, range_marks
 from ..overview.utilization import MatrixUse
 from ..recording import says
@@ -158,13 +161,20 @@ _ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 _STEP = regex(r"ProfilerStep#\d+")
 
 
-Add: TypeAlias = Callable[[str, NDArray[Any]], None]
-Keep: TypeAlias = Callable[[str, NDArray[Any], "I32 | None"], NDArray[Any]]
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What becomes of a column, by name, as soon as it is computed; returns what stands for it."""
+
+    whole: Callable[[str, Array], Array]
+    part: Callable[[str, Array, SomeRows], Array]  # some rows of it
+    few: Callable[[str, Sparse, int], Array]  # of so many rows, 0 where the sparse one has none
 
 
-def keep_rows(_: str, column: NDArray[Any], rows: I32 | None) -> NDArray[Any]:
-    """The rows of a column that are asked for, in memory; None: all."""
-    return column if rows is None else take(column, rows)
+KEEP_IN_MEMORY = Keep(
+    whole=lambda _, column: column,
+    part=lambda _, column, rows: take(column, rows.number),
+    few=lambda _, column, count: dense(column, count, 0).astype(column.value.dtype, copy=False),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,37 +193,38 @@ class Called:
     odd: OddArguments
 
 
-def find_calls(trace: Trace, matrix_use: I8, keep: Keep = keep_rows) -> Called:
+def find_calls(trace: Trace, matrix_use: I8, keep: Keep = KEEP_IN_MEMORY) -> Called:
     """One row per call. ``matrix_use`` says of each device activity whether it uses tensor cores.
 
     Every device activity is credited once, so the device_self_ns of all calls and the activities
-    without a call sum to all device time. ``keep`` gets the name of each column of the calls as
-    soon as it is computed, with the rows that are calls where it is one of all host rows, and says
-    what stands for it: of millions of calls, few columns should be in memory at once.
+    without a call sum to all device time. ``keep`` gets each column of the calls by name: of
+    millions of calls, few columns should be in memory at once.
     """
     host, count = trace.host, len(trace.host)
     tree = call_tree(host)
     survives = tree.survives
-    rows = where(survives)
+    rows = SomeRows(survives, where(survives))
     owed = credit(trace.device)
     owned = owed.host >= 0
-    owner = np.full(len(trace.device), _NONE, np.int32)
-    owner[owned] = tree.survivor[owed.host[owned]]
+    launching = _launching(owned, tree.survivor[owed.host[owned]], rows)
 
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, Array] = {}
 
-    def add(name: str, column: NDArray[Any]) -> None:
-        columns[name] = keep(name, column, rows)
+    def add(name: str, column: Array) -> None:
+        columns[name] = keep.part(name, column, rows)
 
     add("self_ns", tree.self_ns)
     frames = _frames_that_torch_left_out(trace)
     apart = (
-        np.empty(0, np.int64) if frames is None else take(time_of_frames(host, tree, frames), rows)
+        np.empty(0, np.int64)
+        if frames is None
+        else take(time_of_frames(host, tree, frames), rows.number)
     )
-    columns["frames_ns"] = keep("frames_ns", apart, None)
+    columns["frames_ns"] = keep.whole("frames_ns", apart)
+    for name, few in _device_time(trace, matrix_use, launching, rows, tree.parent).items():
+        columns[name] = keep.few(name, few, len(rows))
     parent = tree.parent
     del tree
-    _add_device_time(add, trace, matrix_use, owner, parent)
     kinds = _call_kinds(host.kind)
     label = take(normal_names(trace.strings, host.name), host.name)
     label <<= _KIND_BITS
@@ -227,8 +238,8 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = keep_rows) -> Called:
     add("annotation", _around(annotation, trace))
     del annotation
     shapes = spread(host.args.get("input_dims"), count)
-    flops, odd = flops_of(trace, rows, take(shapes, rows))
-    columns["flops"] = keep("flops", flops, None)
+    flops, odd = flops_of(trace, rows.number, take(shapes, rows.number))
+    columns["flops"] = keep.whole("flops", flops)
     add("shapes", shapes)
     del shapes
     add("types", spread(host.args.get("input_types"), count))
@@ -238,12 +249,9 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = keep_rows) -> Called:
     add("step", host.step.astype(np.int32, copy=False))
     add("ts", host.ts)
     add("total_ns", host.dur.astype(np.int64, copy=False))
-    columns["host"] = keep("host", rows, None)
-
-    place = np.full(count, _NONE, np.int32)
-    put(place, rows, np.arange(len(rows), dtype=np.int32))
+    columns["host"] = keep.whole("host", rows.number)
     call_of = np.full(len(trace.device), _NONE, np.int32)
-    call_of[owned] = place[owner[owned]]
+    call_of[owned] = take(launching.call, launching.of)
     paths = CallPaths(up, labels >> _KIND_BITS, (labels & (1 << _KIND_BITS) - 1).astype(np.int8))
     return Called(strings, Calls(**columns), stacks, paths, call_of, owed, odd)
 
@@ -259,21 +267,45 @@ def _frames_that_torch_left_out(trace: Trace) -> NDArray[np.bool_] | None:
     return frame
 
 
-def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent: I32) -> None:
-    """Device time that each call launched, itself and below it; ``owner`` of each activity, −1."""
-    count, known = len(trace.host), owner >= 0
-    owners = owner[known]
+@dataclass(frozen=True, slots=True, eq=False)
+class Launching:
+    """The calls that launched device activities."""
+
+    has: B  # by activity: whether a call launched it
+    of: I32  # of each activity that has one: which of these calls
+    row: I32  # of the host table, ascending
+    call: I32  # row of the calls
+
+
+def _launching(has: B, host: I32, rows: SomeRows) -> Launching:
+    row, of = dense_codes(host, len(rows.mask))
+    return Launching(has, of, row, places_of(rows.number, row))
+
+
+def _device_time(
+    trace: Trace, matrix_use: I8, launching: Launching, rows: SomeRows, parent: I32
+) -> dict[str, Sparse]:
+    """Device time that each call launched, itself and below it: of few calls, by column."""
+    count = len(launching.row)
     spans = trace.device.dur.astype(np.int64)
     matrix_spans = np.where(matrix_use == MatrixUse.YES, spans, 0)
-    launched = group_sums(owners, spans[known], count)
-    add("kernels", launched.count.astype(np.int32))
-    own_matrix = group_sums(owners, matrix_spans[known], count).total
-    for name, own in (("device", launched.total), ("tensor_core", own_matrix)):
-        add(f"{name}_self_ns", own)
-        add(f"{name}_total_ns", sums_below(own, parent) if own.any() else own)
+    launched = group_sums(launching.of, spans[launching.has], count)
+    matrix = group_sums(launching.of, matrix_spans[launching.has], count)
+    own = np.stack([launched.total, matrix.total])
+    above, total = few_sums_below(launching.row, own, parent)
+    place = places_of(rows.number, above)
+    are_calls = where(place >= 0)
+    calls = take(place, are_calls)
+    return {
+        "kernels": Sparse(launching.call, launched.count.astype(np.int32)),
+        "device_self_ns": Sparse(launching.call, own[0]),
+        "device_total_ns": Sparse(calls, take(total[0], are_calls)),
+        "tensor_core_self_ns": Sparse(launching.call, own[1]),
+        "tensor_core_total_ns": Sparse(calls, take(total[1], are_calls)),
+    }
 
 
-def _add_stacks(add: Add, trace: Trace) -> tuple[tuple[str, ...], Stacks]:
+def _add_stacks(add: Callable[[str, Array], None], trace: Trace) -> tuple[tuple[str, ...], Stacks]:
     """Add the frames around each call; returns all texts and the trie of stacks."""
     host = trace.host
     frame = is_any(host.kind, (HostKind.PYTHON, HostKind.MODULE))

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from kinetoscope.analysis.call_tree.paths import (
     call_paths,
     call_paths_in_python,
+    few_sums_below,
     innermost,
     innermost_in_python,
+    rows_above,
+    rows_above_in_python,
     sums_below,
     sums_below_in_python,
 )
@@ -43,6 +46,19 @@ def test_sums_reach_the_outermost() -> None:
     assert sums_below(value, PARENT).tolist() == [1111, 110, 100, 1000, 2, 3]
 
 
+@given(TREES, st.randoms(use_true_random=False))
+def test_sums_of_few_rows_are_those_of_whole_columns(parent: I32, random: Random) -> None:
+    rows = codes(*(row for row in range(len(parent)) if random.random() < 0.3))
+    value = np.array([[random.randint(1, 9) for _ in rows] for _ in range(2)], np.int64)
+    whole = np.zeros((2, len(parent)), np.int64)
+    whole[:, rows] = value
+    at, sums = few_sums_below(rows, value, parent)
+    wanted = np.stack([sums_below(one, parent) for one in whole])
+    assert at.tolist() == np.flatnonzero(wanted[0]).tolist()
+    assert sums.tolist() == wanted[:, at].tolist()
+    assert at.tolist() == rows_above_in_python(rows, parent).tolist()
+
+
 def test_paths() -> None:
     """main (0) > step (1) > mm (2, not kept); main > step again (3); other roots."""
     kept = np.array([1, 1, 0, 1, 0, 1], bool)
@@ -63,6 +79,8 @@ def test_the_library_agrees(parent: I32, random: Random) -> None:
     own = codes(*(random.choice((-1, 0, 5)) for _ in parent))
     value = np.array([random.randint(-(1 << 40), 1 << 40) for _ in parent], np.int64)
     assert innermost(own, parent).tolist() == innermost_in_python(own, parent).tolist()
+    rows = codes(*np.flatnonzero(own == 0))
+    assert rows_above(rows, parent).tolist() == rows_above_in_python(rows, parent).tolist()
     assert sums_below(value, parent).tolist() == sums_below_in_python(value, parent).tolist()
 
 
