@@ -196,8 +196,14 @@ def _by_rank(logs: Sequence[CollectiveLog]) -> tuple[dict[int, list[CollectiveLo
             continue
         if not is_inspector and log.damage:
             notes.append(f"{log.path} is damaged: {log.damage}. What came before was read.")
-        if log.skipped:
-            notes.append(f"{log.path}: {plural(log.skipped, 'record')} could not be understood.")
+        skipped = log.skipped
+        if is_inspector and log.damage and skipped:
+            skipped -= 1
+            notes.append(
+                f"{log.path}: {log.damage}: the file was cut, or it is still being written."
+            )
+        if skipped:
+            notes.append(f"{log.path}: {plural(skipped, 'record')} could not be understood.")
         seen[key] = log.path
         found.setdefault(rank, []).append(log)
     if any(log.writer == "NCCL Inspector" for log in logs):
@@ -365,10 +371,12 @@ def _behind(
 ) -> Stuck | None:
     """Of logs that have only what ended: who ended fewer collectives than others?"""
     most = max(one.completed for one in members)
-    missed = [one for one in members if one.completed < most]
+    # A half last line is of one more that ended.
+    at_most = {one.rank: one.completed + bool(one.log.damage) for one in members}
+    missed = [one for one in members if at_most[one.rank] < most]
     if not missed:
         return None
-    sequence = min(one.completed for one in missed) + 1
+    sequence = min(at_most[one.rank] for one in missed) + 1
     ahead = [one for one in members if sequence in one.number]
     log, row = (ahead[0].log, ahead[0].number[sequence]) if ahead else (None, 0)
     return Stuck(
@@ -376,13 +384,16 @@ def _behind(
         kind="not_completed",
         sequence=sequence,
         operation=log.operations[log.operation[row]] if log else "collective",
-        missed=tuple(sorted(one.rank for one in missed if one.completed < sequence)),
+        missed=tuple(sorted(one.rank for one in missed if at_most[one.rank] < sequence)),
         unknown=group.silent,
         waiting=(),
         elsewhere={},
         last={one.rank: _last(found[one.rank]) for one in missed},
         place="",
         is_root=True,
+        unclear=tuple(
+            sorted(one.rank for one in members if one.completed < sequence <= at_most[one.rank])
+        ),
     )
 
 

@@ -32,6 +32,7 @@ SCHEDULED, STARTED, COMPLETED = 0, 1, 2
 UNKNOWN = -1
 MOST_TEXT = 1 << 30
 """Bytes of JSON that are read of one file."""
+HALF_LINE = "Its last line is only half there, and does not count"
 _LARGEST = (1 << 62) - 1
 
 
@@ -73,7 +74,7 @@ class CollectiveLog:
         bytes: of the message; ``UNKNOWN`` where the file has none.
         bus_gbs: bus bandwidth in GB/s as the Inspector tells it; NaN otherwise.
         damage: why the rest of the file is missing; "" when it is whole.
-        skipped: records that could not be understood.
+        skipped: records that could not be understood, a half last line among them.
     """
 
     path: str
@@ -412,13 +413,15 @@ def _inspected(path: Path, data: bytes) -> tuple[CollectiveLog, ...]:
     skipped = 0
     lines = data.split(b"\n")
     is_cut = bool(lines[-1].strip())  # every line that was written whole ends with a break
+    is_half = False
     for at, line in enumerate(lines):
         if not line.strip():
             continue
         try:
             one = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError):
-            skipped += not (is_cut and at == len(lines) - 1)
+            skipped += 1
+            is_half |= is_cut and at == len(lines) - 1
             continue
         key = _communicator(one)
         if key is None or not _inspected_row(tables, key, one):
@@ -432,7 +435,7 @@ def _inspected(path: Path, data: bytes) -> tuple[CollectiveLog, ...]:
             rank=rank,
             process=process,
             groups=(LoggedGroup(id_, "", (), size, UNKNOWN, UNKNOWN),),
-            damage="",
+            damage=HALF_LINE if is_half else "",  # of which communicator, it does not tell
             skipped=skipped if first == 0 else 0,
         )
         for first, ((id_, rank, size, process), table) in enumerate(tables.items())

@@ -153,12 +153,47 @@ def test_the_inspector_tells_what_ended_and_nothing_more(tmp_path: Path) -> None
     assert any("which were entered is not available" in note for note in report.notes)
 
 
-def test_a_line_cut_by_the_end_of_the_file_costs_itself_alone(tmp_path: Path) -> None:
+HALF = "Its last line is only half there, and does not count"
+
+
+def test_a_line_cut_by_the_end_of_the_file_costs_itself_alone_and_is_named(tmp_path: Path) -> None:
     text = inspected(0, 2, 3)
     (tmp_path / "a.log").write_text(text[:-40])
     (log,) = read_log(tmp_path / "a.log")
     assert log.sequence.tolist() == [1, 2]
-    assert log.skipped == 0
+    assert (log.skipped, log.damage) == (1, HALF)
+    report = explained(tmp_path)
+    assert [note for note in report.notes if "a.log" in note] == [
+        f"{tmp_path / 'a.log'}: {HALF}: the file was cut, or it is still being written."
+    ]
+    (tmp_path / "a.log").write_text("{no JSON\n".join([*text.splitlines(keepends=True)[:2], "{"]))
+    (log,) = read_log(tmp_path / "a.log")
+    assert log.skipped == 3
+    assert [note for note in explained(tmp_path).notes if "a.log" in note] == [
+        f"{tmp_path / 'a.log'}: {HALF}: the file was cut, or it is still being written.",
+        f"{tmp_path / 'a.log'}: 2\u00a0records could not be understood.",
+    ]
+
+
+def test_a_rank_whose_last_line_is_half_there_is_not_behind_by_it(tmp_path: Path) -> None:
+    """The half line may be the collective that seems to be missing; two of them it cannot be."""
+    (tmp_path / "a.log").write_text(inspected(0, 2, 3)[:-40])
+    (tmp_path / "b.log").write_text(inspected(1, 2, 3))
+    report = explained(tmp_path)
+    assert report.stuck == ()
+    assert report.sentence.startswith("No rank waits in a collective")
+    (tmp_path / "b.log").write_text(inspected(1, 2, 5))
+    report = explained(tmp_path)
+    assert report.sentence == (
+        "Rank 0 has not ended all_reduce #4 of group 0xab; other ranks of the group have."
+    )
+    (tmp_path / "b.log").write_text(inspected(1, 3, 5))
+    (tmp_path / "c.log").write_text(inspected(2, 3, 2))
+    (tmp_path / "a.log").write_text(inspected(0, 3, 3)[:-40])
+    report = explained(tmp_path)
+    assert report.stuck[0].missed == (2,)
+    assert report.stuck[0].unclear == (0,)
+    assert "Of rank 0 only a part of the log could be read." in report.detail
 
 
 class Evil:
