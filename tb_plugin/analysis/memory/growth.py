@@ -42,11 +42,13 @@ def steps_of(columns: MemoryColumns, device: MemoryDevice) -> StepMemory:
     ts, allocated = events.ts[mine], events.allocated[mine]
     grows = np.maximum(events.bytes[mine], 0)
     before = total_before(columns, device)
-    low, high = np.searchsorted(ts, steps.start), np.searchsorted(ts, steps.end)
+    # The recording as one step has its last event in it.
+    end = steps.end if steps.marked else np.full(len(steps.end), columns.end_ns)
+    low, high = np.searchsorted(ts, steps.start), np.searchsorted(ts, end)
     held = np.concatenate([[before], allocated, [0]])  # the last one closes the last step
     peak = np.maximum.reduceat(held, np.stack([low, high + 1], axis=1).reshape(-1))[::2]
     calls = columns.allocator
-    first, last = np.searchsorted(calls.ts, steps.start), np.searchsorted(calls.ts, steps.end)
+    first, last = np.searchsorted(calls.ts, steps.start), np.searchsorted(calls.ts, end)
     return StepMemory(
         start_bytes=held[low],
         end_bytes=held[high],

@@ -97,7 +97,7 @@ def chosen_of(
 
 def _range_of_steps(facts: Facts, columns: MemoryColumns, text: str) -> tuple[int, int]:
     chosen = steps_of(facts, text)
-    if not chosen:
+    if not chosen or not columns.steps.marked:
         return 0, columns.end_ns
     start, end = columns.steps.start[list(chosen)], columns.steps.end[list(chosen)]
     return int(start.min()), max(int(end.max()), int(start.min()) + 1)

@@ -79,8 +79,13 @@ def churn_answer(
     number, spent = int(late.sum()), int(calls.dur[late].sum())
     reuse = total / peak_bytes if peak_bytes > 0 else None
     where = "per step" if marked else "in the recording"
-    sentence = f"{round(often):,} allocations {where}, {size(total)} in all"
-    sentence += f", {times(reuse)} the peak." if reuse is not None else "."
+    sentence = f"No allocation {where}"
+    if often:
+        # A mean below 1 is no 0.
+        number_of = plural(round(often), "allocation") if often >= 1 else f"{often:.2g} allocations"
+        sentence = f"{number_of} {where}, {size(total)} in all"
+        sentence += f", {times(reuse)} the peak" if reuse is not None else ""
+    sentence += "."
     if number:
         sentence += (
             f" After the first step the device was asked for memory, or given some back,"

@@ -19,6 +19,7 @@ from kinetoscope.views.view import Subject
 from tests.analysis.memory.made import HIP, MadeMemory
 from tests.analysis.memory.snapshots.test_columns import DRAWN, stored
 from tests.drawing import V100, draw, memory
+from tests.trace import drawn as events_of
 from tests.trace.io.test_memory_timeline import SUMS
 from tests.trace.io.test_memory_timeline import stored as stored_timeline
 
@@ -216,6 +217,35 @@ def test_a_larger_batch_is_told_where_activations_are_known() -> None:
     assert told(30, 30, kept, grown) is None
     assert told(80, 30, kept, ("activation", 20, "low")) is None
     assert told(80, 30, ("parameter", 29, "medium"), ("activation", 1, "high")) is None
+
+
+def held(ts: float, amount: int, total: int) -> dict[str, Any]:
+    told = {"Addr": 4096 + ts, "Device Type": 0, "Device Id": -1, "Total Allocated": total}
+    return events_of.memory(ts, amount, **told)
+
+
+def churn_of(*events: Any, steps: int = 0) -> str:
+    marks = [
+        events_of.annotation(f"ProfilerStep#{step}", step * 100.0, 100) for step in range(steps)
+    ]
+    ops = [events_of.x("aten::empty", step * 100.0, 10) for step in range(max(steps, 1))]
+    trace = events_of.drawn(ops, marks, *events)
+    subject = TraceSession(trace).subject(VIEW)
+    sentence: str = ask(subject, "steps").churn.sentence
+    return sentence.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("ts", [5, 10, 130])
+def test_an_allocation_that_ends_the_recording_counts(ts: float) -> None:
+    """Torch's last event may be an allocation whose release is not recorded."""
+    said = "1 allocation in the recording, 1.00 KiB in all, 1.00× the peak."
+    assert churn_of(held(ts, 1024, 1024)) == said
+
+
+def test_churn_is_no_zero_where_it_is_rare_and_says_where_there_is_none() -> None:
+    one = held(105, 1024, 1024)  # in one of the three steps after the first
+    assert churn_of(one, steps=4) == "0.33 allocations per step, 341 B in all, 0.33× the peak."
+    assert churn_of(held(5, -1024, 0)) == "No allocation in the recording."
 
 
 def test_a_device_is_chosen_by_its_key() -> None:

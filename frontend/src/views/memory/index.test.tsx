@@ -103,6 +103,17 @@ describe("the curve", () => {
     expect(box.getByRole("button", { name: /Parameters/ }).title).toContain("Confidence: medium");
   });
 
+  it.each([
+    [3, "3"],
+    [0.33, "0.33"],
+    [0.001, "< 0.01"],
+    [0, "0"],
+  ])("counts allocations, and never rounds some to 0: %d", async (often, figure) => {
+    await open({ churn: { ...MEMORY.churn, allocations_per_step: often } });
+    const label = await screen.findByText(/^allocations per step/);
+    expect(plain(label.nextElementSibling)).toBe(figure);
+  });
+
   it("says what it is at the instant that the pointer is on", async () => {
     await open();
     fireEvent.pointerMove(await curve(), at(50));

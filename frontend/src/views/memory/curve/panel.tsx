@@ -2,7 +2,7 @@
 import { type ReactNode, useState } from "react";
 import type { Memory, MemoryCurve, MemoryDeviceRow } from "../../../api/types.gen";
 import { plainTable } from "../../../base/text/delimited";
-import { bytes, count, DASH, MINUS, share, time, times } from "../../../base/text/format";
+import { bytes, count, DASH, MINUS, notZero, share, time, times } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
 import { Segmented } from "../../../components/controls/segmented";
 import { Select } from "../../../components/controls/select";
@@ -56,8 +56,11 @@ function growthFact({ growth }: Memory): Fact {
 function churnFact({ churn, steps }: Memory): Fact {
   const where = steps.length === 0 ? "in the recording" : "per step";
   const reuse = churn.reuse_ratio;
+  const often = churn.allocations_per_step;
+  // A mean below 1 is no 0.
+  const shown = often > 0 && often < 1 ? notZero(often, 2) : count(Math.round(often));
   const words = `allocations ${where}${reuse === null ? "" : `, ${times(reuse)} the peak in bytes`}`;
-  return [count(Math.round(churn.allocations_per_step)), words, churn.sentence];
+  return [shown, words, churn.sentence];
 }
 
 function peakFacts({ peak, curve, definitions }: Memory, device: MemoryDeviceRow): readonly Fact[] {
