@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kinetoscope.base.artifact_spec import ArtifactSpec
-from kinetoscope.base.errors import QueryError, UnavailableError
+from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
+from kinetoscope.session.recordings import CatalogRecordings
 from kinetoscope.session.session import choose
 from kinetoscope.trace.worker_names import node_of
 from kinetoscope.views.distributed import compared
@@ -28,7 +28,7 @@ from kinetoscope.views.distributed.contract import (
 )
 from kinetoscope.views.distributed.rows import _verdict, range_text
 from kinetoscope.views.distributed.view import VIEW, hang, operations, sentence
-from kinetoscope.views.view import Gathered, Recordings, RunWorker, Subject, TracePlace
+from kinetoscope.views.view import Subject, TracePlace
 from tests.conftest import TRACES, requires_traces
 from tests.trace.pickles.drawn_logs import write_dumps
 from tests.views.distributed.drawn_ranks import MOVE_US, WORK_US, write_run
@@ -250,45 +250,24 @@ def test_a_note_is_shown_once_and_counts_recordings(tmp_path: Path) -> None:
     assert len(set(rows)) == len(rows)
 
 
-@dataclass(frozen=True)
-class HalfRead:
-    """The recordings of a run, of which some are still being read."""
+def half_read(found: Subject, reading: int) -> Subject:
+    """The same while the last recordings of its run are still being read."""
+    whole = found.recordings
+    assert isinstance(whole, CatalogRecordings)
+    places = [one.place for one in whole.workers()]
+    there = places[: len(places) - reading]
 
-    whole: Recordings
-    reading: int
+    def open_read(place: TracePlace) -> Any:
+        if place not in there:
+            raise NotReadyError("It is being read.")
+        return whole.open(place)
 
-    @property
-    def own(self) -> TracePlace | None:
-        return self.whole.own
-
-    def workers(self) -> Sequence[RunWorker]:
-        return self.whole.workers()
-
-    def everything(self) -> Sequence[RunWorker]:
-        return self.whole.everything()
-
-    def subject(self, place: TracePlace) -> Subject:
-        return self.whole.subject(place)
-
-    def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
-        there = places[: len(places) - self.reading]
-        return dataclasses.replace(self.whole.gather(there, variant), waiting=places[len(there) :])
-
-    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
-        return self.whole.stored(places)
-
-    def artifact(self, place: TracePlace, spec: ArtifactSpec[Any], variant: str = "") -> Any:
-        return self.whole.artifact(place, spec, variant)
-
-
-def half_read(folder: Path, reading: int) -> Subject:
-    found = subject(folder)
-    return dataclasses.replace(found, recordings=HalfRead(found.recordings, reading))
+    return dataclasses.replace(found, recordings=dataclasses.replace(whole, open=open_read))
 
 
 def test_nothing_is_concluded_while_ranks_are_being_read(tmp_path: Path) -> None:
     """Rank 1 is slow and read first: of two ranks it would be named, of four it may not be."""
-    run = write_run(tmp_path / "run", 4, slower_us={1: 500})
+    run = subject(write_run(tmp_path / "run", 4, slower_us={1: 500}))
     found = VIEW.build(half_read(run, 2), DistributedQuery())
     assert isinstance(found, Distributed)
     assert found.headline == "2 of 4 ranks are read so far."
@@ -303,7 +282,7 @@ def test_nothing_is_concluded_while_ranks_are_being_read(tmp_path: Path) -> None
 
 
 def test_what_is_there_can_be_compared_and_still_names_nobody(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", 4, slower_us={1: 500})
+    run = subject(write_run(tmp_path / "run", 4, slower_us={1: 500}))
     found = VIEW.build(half_read(run, 1), DistributedQuery(so_far=True))
     assert isinstance(found, Distributed)
     assert found.headline == "3 of 4 ranks are read so far."
@@ -317,15 +296,12 @@ def test_what_is_there_can_be_compared_and_still_names_nobody(tmp_path: Path) ->
 def test_a_rank_that_was_read_since_the_comparison_stands_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = write_run(tmp_path / "run", 4, slower_us={1: 500})
-    recordings = subject(run).recordings
-    opened = recordings.gather([one.place for one in recordings.workers()]).opened
-
-    def gather(half: HalfRead, places: Sequence[TracePlace], _: str = "") -> Gathered:
-        there = len(places) - half.reading
-        return Gathered({one: opened[one] for one in places[:there]}, places[there:])
-
-    monkeypatch.setattr(HalfRead, "gather", gather)
+    run = subject(write_run(tmp_path / "run", 4, slower_us={1: 500}))
+    whole = run.recordings
+    assert isinstance(whole, CatalogRecordings)
+    # A comparison is of these digests, so each is opened once, as a server does.
+    kept = dataclasses.replace(whole, open=functools.cache(whole.open))
+    run = dataclasses.replace(run, recordings=kept)
     monkeypatch.setattr(compared, "_comparisons", Comparisons(clock=itertools.count().__next__))
     VIEW.build(half_read(run, 2), DistributedQuery(so_far=True))
     found = VIEW.build(half_read(run, 1), DistributedQuery(so_far=True))
