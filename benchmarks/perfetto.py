@@ -23,13 +23,14 @@ from ._scale import scale
 PERIOD_NS = 100_000_000
 ROUNDS = 3
 _READ = """
-import sys, time, resource
+import sys, time
 from kinetoscope.trace.scan.scanner import scan
 from kinetoscope.trace.read import read
 began = time.process_time(); raw = scan(sys.argv[1]); scanned = time.process_time() - began
 events = len(raw.events); del raw
 began = time.process_time(); read(sys.argv[1]); whole = time.process_time() - began
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+from benchmarks._measure import own_peak_bytes
+peak = own_peak_bytes() / 2**20
 print(events, scanned, whole, peak)
 """
 

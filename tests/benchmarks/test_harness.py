@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -13,6 +15,8 @@ from benchmarks import _corpus, _peers, _results, report
 from benchmarks._measure import Measured, run
 from benchmarks._targets import Target, itself, ratio, targets
 from benchmarks.ingest import exponent
+
+from tests.conftest import ROOT
 
 # Holds 64 MB for half a second, in a child that burns CPU time as well.
 CHILD = """
@@ -147,3 +151,13 @@ def test_the_page_in_the_docs_has_the_markers_and_what_was_kept() -> None:
     assert report.placed(page, "")
     if _results.RESULTS.exists():
         assert report.tables(report.kept()) in page, "run python -m benchmarks.report --write"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
+def test_the_peak_of_a_process_is_not_that_of_the_one_which_started_it() -> None:
+    with mmap.mmap(-1, 300 << 20) as memory:  # this process holds so much
+        memory[:] = b"x" * len(memory)
+    script = "from benchmarks._measure import own_peak_bytes; print(own_peak_bytes())"
+    command = [sys.executable, "-c", script]
+    told = subprocess.run(command, check=True, capture_output=True, cwd=ROOT).stdout
+    assert 5 << 20 < int(told) < 200 << 20
