@@ -38,7 +38,10 @@ from .rows import details, kinds_named, rows_of, sort_named, table_of, wall_of
 
 DEFINITIONS: dict[str, str] = {
     "calls": "How often it was called; a call whose only child has its name is one with it.",
-    "self_ns": "Host time of the calls without their children, runtime calls included.",
+    "self_ns": "Host time of the calls without those that lie strictly inside them, runtime calls"
+    " included. Of two that overlap and are not inside each other, the common time counts in both;"
+    " where children overlap each other it may be below 0, as in torch, and is no part of the"
+    " shares.",
     "total_ns": "Host time of the calls with their children. Nested calls of one name count twice.",
     "device_self_ns": "Time of the kernels, copies and sets that the calls launched themselves.",
     "device_total_ns": "Time of all device activity launched by the calls and by those inside.",
@@ -68,8 +71,8 @@ class Words(NamedTuple):
 def words(table: CallTable, *, has_device: bool) -> Words:
     """The operator that takes most time, in one sentence."""
     column = "device_self_ns" if has_device else "self_ns"
-    value = getattr(table, column)
-    if not len(table) or not value.sum():
+    value = np.maximum(getattr(table, column), 0)
+    if not value.any():
         return Words("No operator was recorded.", "")
     order = table.order(column, ascending=False)
     first, whole = int(order[0]), int(value.sum())
@@ -253,7 +256,8 @@ def _chart(
     value: NDArray[np.int64] = getattr(table, column)
     order = table.order(column, ascending=False)
     order = order[value[order] > 0]
-    total = int(getattr(table, whole).sum())
+    # Self time below 0 is no part: shares would come to more than the whole.
+    total = int(np.maximum(getattr(table, whole), 0).sum())
     top, rest = order[:most], order[most:]
     return answers.ShareChart(
         stem=stem,

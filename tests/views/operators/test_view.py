@@ -298,3 +298,48 @@ def test_real_traces_add_up(name: str) -> None:
     assert VIEW.tables(answer)[0].rows
     for row in answer.table.rows[:5]:
         details(subject, RowQuery(key=row.key))
+
+
+OVERLAP = """
+    op   | pppppppppppppppppp |
+    op   |  xxxxxxxxxxxxxx    |
+    op   |    yyyyyyyyyyyyyy  |
+    """
+
+
+def test_shares_sum_where_children_overlap_each_other() -> None:
+    """`p` is 18 µs, and its two children are 28 µs together: its self time is −10 µs, as torch's.
+
+    What is below 0 is no part of the whole, so that no share is above all of it.
+    """
+    subject = subject_of(draw(OVERLAP))
+    answer: Operators = build(subject, OperatorQuery(kinds="op"))
+    rows = {row.name: (row.self_ns // 1000, row.total_ns // 1000) for row in answer.table.rows}
+    assert rows == {"aten::p": (-10, 18), "aten::x": (14, 14), "aten::y": (14, 14)}
+    assert answer.table.self_ns == 18_000, "what is outermost, as for any calls"
+    (chart,) = (one for one in answer.charts if one.stem == "host_self")
+    assert chart.total_ns == 28_000 == sum(part.ns for part in chart.parts) + chart.rest_ns
+    assert sum(part.ratio for part in chart.parts) == pytest.approx(1)
+    assert "takes 50.0\u00a0% of the operators' host time" in answer.headline
+    (found,) = (one for one in tables(answer) if one.title == "Operators")
+    assert "below 0" in next(one.help for one in found.columns if one.key == "self_ns")
+
+
+def test_what_outlives_the_call_it_began_in_counts_in_both() -> None:
+    """Neither is inside the other, so 4 µs belong to both, and what begins then to the later."""
+    answer: Operators = build(
+        subject_of(
+            draw(
+                """
+                op   | aaaaaaaa     |
+                op   |     bbbbbbbb |
+                op   |      cc      |
+                """
+            )
+        ),
+        OperatorQuery(kinds="op"),
+    )
+    own = {row.name: row.self_ns // 1000 for row in answer.table.rows}
+    assert own == {"aten::a": 8, "aten::b": 6, "aten::c": 2}
+    assert answer.table.self_ns == 16_000
+    assert "counts in both" in answer.definitions["self_ns"]
