@@ -1,4 +1,4 @@
-/** A name of code as text: what matters bright, the rest dim, all of it on hover. */
+/** Names as text, all of it on hover: of code, what matters bright; of machines, the end. */
 import { harmless, nameParts } from "../../base/text/shown_name";
 
 const TITLE_MAX = 1500;
@@ -17,5 +17,15 @@ export function CodeName({ name }: { name: string }) {
       )}
       {after === "" ? null : <span className="dim">{after}</span>}
     </bdi>
+  );
+}
+
+/** A name of a node or a worker: these differ at their ends, so where there is little room the start goes. */
+export function EndName({ name }: { name: string }) {
+  const shown = harmless(name);
+  return (
+    <span className="end-name" title={shown}>
+      <bdi dir="ltr">{shown}</bdi>
+    </span>
   );
 }

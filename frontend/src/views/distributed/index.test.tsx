@@ -404,6 +404,45 @@ it("sets nodes and stages side by side, and names the node that is late", async 
   expect(plain(stages.getByRole("row", { name: /rank 1/ }).textContent)).toContain("75");
 });
 
+const STUCK = {
+  group: "world",
+  operation: "all_reduce",
+  sequence: 3,
+  problem: "not ended by all",
+  missed: "rank 0",
+  waiting: "",
+  no_log: "",
+  place: "",
+};
+
+it("shows of a hang what its logs tell, and no empty columns", async () => {
+  server.answer("view/distributed", answerOf(3, 3, { logs: true }));
+  const hang = (rows: readonly object[]) =>
+    server.answer("view/distributed/hang", {
+      sentence: "Rank 0 has not ended all_reduce #3 of world.",
+      detail: "",
+      notes: ["a.log: its last line is only half there."],
+      rows,
+      ranks: 3,
+    });
+  hang([STUCK]);
+  const { unmount } = openPage("#view=distributed");
+  const headsOf = async () =>
+    (await panel("Logs of a hang")).getAllByRole("columnheader").map((one) => one.textContent);
+  await screen.findByText(/only half there/);
+  expect(await headsOf()).toEqual(["Collective", "Problem", "Missed"]);
+  unmount();
+  hang([
+    STUCK,
+    { ...STUCK, sequence: 4, missed: "", no_log: "ranks 1 and 2", place: "train.py:4" },
+  ]);
+  openPage("#view=distributed");
+  await screen.findByText("ranks 1 and 2");
+  expect(await headsOf()).toEqual(["Collective", "Problem", "Missed", "No log", "Issued at"]);
+  const row = (await panel("Logs of a hang")).getByRole("row", { name: /#4/ });
+  expect(within(row).getAllByText("–")).toHaveLength(1);
+});
+
 it("says from whom a rank inherited its lateness, and what it receives", async () => {
   const ranks = [rankOf(0, { inherited_ns: 50_000, inherited_from: 1, received_bytes: 4096 })];
   server.answer("view/distributed", answerOf(3, 3, { ranks: [...ranks, rankOf(1), rankOf(2)] }));

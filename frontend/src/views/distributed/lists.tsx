@@ -16,6 +16,7 @@ import { type Column, DataTable, numberColumn } from "../../components/data_tabl
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
+import { EndName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
 import { useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
@@ -127,7 +128,7 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
             {DASH}
           </span>
         ) : (
-          harmless(node)
+          <EndName name={node} />
         ),
     },
     ...(some(({ process }) => process !== "")
@@ -144,12 +145,12 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
     {
       key: "worker",
       head: "Worker",
-      width: 90,
+      width: some(({ problem }) => problem !== "") ? 150 : 90,
       grow: 2,
       sort: ({ worker }) => worker,
       cell: ({ worker, problem }) => (
-        <span title={problem === "" ? harmless(worker) : problem}>
-          {harmless(worker)}
+        <span className="parted" title={problem}>
+          <EndName name={worker} />
           {problem === "" ? null : <span className="warn-text"> {problem}</span>}
         </span>
       ),

@@ -7,9 +7,21 @@ import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Paragraph, Prose } from "../../components/text/prose";
 import { useAsked, usePart } from "../../state/parts";
+import { none } from "./lists";
 
 const nameOf = ({ group, operation, sequence }: HangRow) =>
   `${harmless(operation)} #${sequence} of ${harmless(group, 60)}`;
+
+const COLUMNS = [
+  ["missed", "Missed"],
+  ["waiting", "Waiting"],
+  ["no_log", "No log"],
+  ["place", "Issued at"],
+] as const;
+
+/** Those that some log tells: the Inspector's say of nobody that it waits. */
+const columnsOf = (rows: readonly HangRow[]) =>
+  COLUMNS.filter(([key]) => rows.some((row) => row[key] !== ""));
 
 /** Logs of a hang beside the traces: who never entered which collective. */
 export function Hang() {
@@ -33,9 +45,9 @@ export function Hang() {
                     <tr>
                       <th>Collective</th>
                       <th>Problem</th>
-                      <th>Missed</th>
-                      <th>Waiting</th>
-                      <th>Issued at</th>
+                      {columnsOf(rows).map(([key, head]) => (
+                        <th key={key}>{head}</th>
+                      ))}
                     </tr>
                   </thead>
                   <tbody>
@@ -43,9 +55,11 @@ export function Hang() {
                       <tr key={nameOf(row)}>
                         <th scope="row">{nameOf(row)}</th>
                         <td>{row.problem}</td>
-                        <td>{row.missed}</td>
-                        <td>{row.waiting}</td>
-                        <td className="mono">{harmless(row.place)}</td>
+                        {columnsOf(rows).map(([key]) => (
+                          <td key={key} className={key === "place" ? "mono" : ""}>
+                            {row[key] === "" ? none : harmless(row[key])}
+                          </td>
+                        ))}
                       </tr>
                     ))}
                   </tbody>

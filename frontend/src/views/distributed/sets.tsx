@@ -7,6 +7,7 @@ import { CopyTable } from "../../components/controls/copy_table";
 import { useSorted } from "../../components/data_table/rows";
 import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
 import { Panel } from "../../components/states/panel";
+import { EndName } from "../../components/text/code_name";
 import { none } from "./lists";
 
 interface Shown {
@@ -39,8 +40,8 @@ export function Nodes({ answer, isOld }: Shown) {
       sort: ({ name }) => name,
       ...help("node"),
       cell: ({ name, is_late }) => (
-        <span>
-          {harmless(name, 60)}
+        <span className="parted">
+          <EndName name={name} />
           {is_late ? <span className="warn-text"> late</span> : null}
         </span>
       ),
