@@ -203,7 +203,7 @@ fn merge_backward(rows: &mut [i32], right: &[i32], mut left: usize, keys: Keys) 
 }
 
 /// The places of some rows of the file, ascending: `place` has one of each row of the file, below
-/// `8 * seen.len()`, negative where it has none, and no two are equal. `rank` becomes for each of `rows` its
+/// `64 * seen.len()`, negative where it has none, and no two are equal. `rank` becomes for each of `rows` its
 /// index among the sorted places, negative without a place. Returns how many places there are,
 /// and whether they were in order and all there, so that the rank of each is its own index.
 pub fn rank_places(

@@ -19,7 +19,7 @@ impl Nodes {
         }
     }
 
-    /// The node of a key, which becomes `new` where the key is.
+    /// The node of a key; a key that is not there yet gets the node `new`.
     fn get_or(&mut self, key: u64, new: i32) -> i32 {
         if self.used * 2 >= self.slots.len() {
             self.grow();
@@ -77,7 +77,7 @@ pub fn find(
     count
 }
 
-/// What stands for nothing, and for no parent.
+/// No parent, and no value.
 const NONE: i32 = -1;
 
 /// The paths of the rows that are kept, as a trie by the order of their first rows, and for each row
