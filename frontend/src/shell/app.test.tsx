@@ -175,6 +175,22 @@ describe("a trace that is not there yet, or never", () => {
     await heading(/waits for the DataLoader/);
   });
 
+  it.each(["reading", "refused"] as const)(
+    "turns no text around while a file is %s",
+    async (state) => {
+      const TURN = "\u202e";
+      const span = spanOf("1", state, { file: `${TURN}odd.json` });
+      const worker = { name: `${TURN}odd`, rank: null, spans: [span], node: "", process: null };
+      server.answer("catalog", catalogOf([{ ...resnet, workers: [worker] }]));
+      server.answer("trace", { status: 202, body: { reading: spanOf("1", "reading").progress } });
+      const { container } = openPage();
+      await heading(state === "reading" ? /Reading �odd/ : /is not a trace/);
+      const page = container.querySelector("main");
+      expect(page?.textContent).toContain("�odd.json");
+      expect(page?.innerHTML).not.toContain(TURN);
+    },
+  );
+
   it("asks at once how it went with a file that is read when it is opened", async () => {
     const queued = spanOf("1", "queued", { progress: null });
     const later = (span: typeof queued) =>

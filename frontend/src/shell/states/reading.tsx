@@ -1,6 +1,7 @@
 /** The chosen trace is being read: how far, how long, and what can be opened meanwhile. */
 import type { Catalog, ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../../api/types.gen";
 import { bytes, count, roughly } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { FirstFew } from "../../components/states/first_few";
 import { PlaceState } from "../../components/states/place_state";
 import { ReadBar } from "../../components/states/read_progress";
@@ -40,12 +41,13 @@ const sizes = (progress: ReadProgress | null) =>
 
 function FileProgress({ span }: { span: SpanInfo }) {
   const { progress } = span;
+  const file = harmless(span.file);
   return (
     <li className="file-progress">
-      <code className="clip" title={span.file}>
-        {span.file.split("/").at(-1)}
+      <code className="clip" title={file}>
+        {harmless(span.file.split("/").at(-1) ?? "")}
       </code>
-      <ReadBar progress={progress} label={span.file} />
+      <ReadBar progress={progress} label={file} />
       <span className="ink2 clip">{progress?.phase || STATE_WORDS[span.state]}</span>
       <span className="num dim clip medium-only" title={sizes(progress)}>
         {amounts(progress)}
@@ -67,7 +69,7 @@ function WorkerChips({ run }: { run: RunInfo }) {
             return (
               <span key={worker.name} className={isReady ? "chip" : "chip hollow"}>
                 {isReady ? <CheckIcon /> : null}
-                {worker.name}
+                {harmless(worker.name)}
                 <span className="unseen">{isReady ? " ready" : " not ready"}</span>
               </span>
             );
@@ -90,12 +92,12 @@ function title(choice: Choice, pending: readonly ReadingSpan[]): string {
   }
   const { workers } = choice.run;
   if (workers.length === 1 || pending.length === 1) {
-    return `Reading ${choice.worker.name}`;
+    return `Reading ${harmless(choice.worker.name)}`;
   }
   const left = new Set(pending.map(({ worker }) => worker.name)).size;
   return left > 1
     ? `Reading ${left} of ${workers.length} workers`
-    : `Reading ${choice.worker.name}`;
+    : `Reading ${harmless(choice.worker.name)}`;
 }
 
 /** What the reader can expect; the server's own words where it has some. */

@@ -2,6 +2,7 @@
 
 import { Problem, toProblem } from "../../api/problem";
 import type { SpanInfo } from "../../api/types.gen";
+import { harmless } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
 import { PlaceState } from "../../components/states/place_state";
@@ -51,7 +52,7 @@ export function StateRefused({ choice }: { choice: Choice }) {
       }
     >
       <p>
-        <code>{span.file}</code>
+        <code>{harmless(span.file)}</code>
       </p>
       <Paragraph text={problem.message} />
       <Paragraph text={problem.hint} />
