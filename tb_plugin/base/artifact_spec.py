@@ -24,9 +24,10 @@ class ArtifactSpec(Generic[T_co]):
 
     name: str  # "timeline": a folder beside the columns; changes when the format does: "timeline-2"
     make: str  # "module:function"
-    open: Callable[[Path], T_co]  # maps the folder into memory
+    open: Callable[[Path], T_co]  # maps the folder into memory, or reads it
     variants: tuple[str, ...] = ("",)
     kept: int = 8  # how many stay open, those of the last traces; more where they are small
+    is_mapped: bool = True  # False: its files are read whole, so that to close it frees no pages
 
 
 def load_callable(name: str) -> Callable[..., Any]:

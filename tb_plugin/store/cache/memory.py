@@ -143,7 +143,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 USE_SECONDS = 60.0
-MAPPED_BYTES = 448 << 20  # of files and their columns in memory: beyond, all are opened anew
+MAPPED_BYTES = 448 << 20  # of files and their columns in memory: beyond, these are opened anew
 LOOK_SECONDS = 0.2
 _MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
 _STATM = Path("/proc/self/statm")
@@ -153,7 +153,8 @@ _ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that ha
 @dataclass(slots=True)
 class _Open:
     content: Any
-    entry: Path | None  # the folder of its trace, None where it has none
+    entry: Path | None  # the folder of its trace in our own cache, None where it has none
+    is_mapped: bool  # pages of its files may be in memory, and it can be opened again
     noted: float = 0.0  # when the entry was last said to be in use
 
 
@@ -199,7 +200,7 @@ class ArtifactCache:
 
             if mapped_bytes() + held_bytes() > MAPPED_BYTES:
                 for kept in tuple(self._kept.values()):
-                    kept.let_go(lambda one: one.entry is not None)
+                    kept.let_go(lambda one: one.is_mapped)
 
     def make_here(
         self, digest: str, trace: Trace, spec: ArtifactSpec[T], variant: str, why: str
@@ -217,7 +218,7 @@ class ArtifactCache:
             found = kept.get(key)
             content: T = found.content if found else made_here(trace, spec, variant)
             if found is None:
-                kept.put(key, _Open(content, None))
+                kept.put(key, _Open(content, None, is_mapped=False))
         return content
 
     def _open(self, digest: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:
@@ -234,7 +235,8 @@ class ArtifactCache:
             try:
                 if _is_shared(root):
                     folders = self._brought_here(folders, digest, version)
-                return _Open(spec.open(folders[-1]), folders[-1].parent.parent if is_own else None)
+                entry_of = folders[-1].parent.parent if is_own else None
+                return _Open(spec.open(folders[-1]), entry_of, spec.is_mapped)
             except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
                 log.warning("dropped the damaged %s: %s", folders[-1], error)
                 for folder in folders if is_own else ():

@@ -13,6 +13,7 @@ from kinetoscope.base import columns
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError
 from kinetoscope.store.cache import disk, memory
 from kinetoscope.store.cache.disk import COLUMNS, Cache, entry
+from kinetoscope.store.cache.memory import ArtifactCache
 from kinetoscope.store.catalog import BeingRead, CatalogService
 from kinetoscope.store.contract import ReadProgress
 from kinetoscope.store.ingest import resources
@@ -84,6 +85,43 @@ def test_what_has_many_pages_in_memory_is_opened_anew(
     monkeypatch.setattr(columns, "held_bytes", lambda: 2)  # of widened columns
     assert ask(service) == 3
     assert folder.exists()
+
+
+def test_what_is_not_mapped_stays_open(
+    logdir: Path, serve: Serve, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, whole = served(logdir, serve), replace(ROWS, is_mapped=False)
+    assert ask(service, spec=whole) == 3
+    folder = folder_of(service, cache)
+    shutil.rmtree(folder)
+    monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES + 1)
+    assert ask(service, spec=whole) == 3
+    assert not folder.exists()  # it was not made again
+
+
+def test_what_lies_beside_the_traces_is_opened_anew_too(
+    logdir: Path, serve: Serve, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = served(logdir, serve)
+    assert ask(service) == 3
+    digest = service.locate(None, None, None).digest
+    beside = Cache((), 0, beside=[cache.roots[0]])
+    opened: list[Path] = []
+
+    def open_(folder: Path) -> int:
+        opened.append(folder)
+        return ROWS.open(folder)
+
+    spec = replace(ROWS, open=open_)
+    artifacts = ArtifactCache(beside)
+    monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
+    for size, times in ((memory.MAPPED_BYTES, 1), (memory.MAPPED_BYTES + 1, 2)):
+        monkeypatch.setattr(memory, "mapped_bytes", lambda size=size: size)
+        monkeypatch.setattr(columns, "held_bytes", lambda: 0)
+        for _ in range(times):
+            assert artifacts.get(digest, spec, "rows") == 3
+    assert len(opened) == 3
 
 
 def test_progress_is_told_while_it_is_made(logdir: Path, serve: Serve) -> None:

@@ -504,5 +504,6 @@ DIGEST: ArtifactSpec[RankDigest] = ArtifactSpec(
     "kinetoscope.analysis.distributed.rank.digest:make_digest",
     open_digest,
     kept=4096,  # a run has many, and all of them are compared
+    is_mapped=False,
 )
 """The digest as an artifact of a trace."""
