@@ -22,14 +22,17 @@ changes the middle of a file and sets its time back deceives them, and nobody el
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import importlib.util
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -51,6 +54,7 @@ ENDS = 64 << 10
 _CODE = (".py", ".so", ".pyd", ".dll", ".dylib", ".toml", ".json")
 REST_SECONDS = 5.0  # coarse clocks of file systems tick every 2 s at most
 NOTE_DAYS = 30.0
+NOTE_BYTES = 64 << 10  # more than any note has
 
 
 def digest(path: str, identity: FileVersion, version: str, root: Path | None = None) -> str:
@@ -87,7 +91,7 @@ def _content(path: str, root: Path | None) -> bytes:
     place = root / NOTES / f"{name}.json" if root and resources.has_local_clock(path) else None
     if place is not None:
         with contextlib.suppress(OSError, ValueError):
-            note = msgspec.json.decode(place.read_bytes(), type=HashedFile)
+            note = msgspec.json.decode(read_regular(place, NOTE_BYTES), type=HashedFile)
             if note.marks == _marks(before):
                 return bytes.fromhex(note.content)
     told = _told_beside(path, before)
@@ -101,6 +105,32 @@ def _content(path: str, root: Path | None) -> bytes:
     if place is not None and _marks(after) == _marks(before) and _rests(after):
         _write(place, HashedFile(_marks(after), content.hexdigest()))
     return content.digest()
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file of a cache, opened to be read: others may have put a pipe or a device in its place.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The content of such a file.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or has more bytes than ``most``.
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return file.read(most)
 
 
 def folder_beside(path: str) -> Path | None:
@@ -131,7 +161,8 @@ def _told_beside(path: str, status: os.stat_result) -> bytes | None:
     if folder is None:
         return None
     try:
-        note = msgspec.json.decode(_place_beside(path, folder).read_bytes(), type=HashedFile)
+        text = read_regular(_place_beside(path, folder), NOTE_BYTES)
+        note = msgspec.json.decode(text, type=HashedFile)
         fits = note.marks == _copied_marks(path, status)
         return bytes.fromhex(note.content) if fits else None
     except (OSError, ValueError):

@@ -17,8 +17,6 @@ When all entries together exceed the limit, the least recently used ones are rem
 The seal of an artifact has the size of each file, and a checksum of its first and last 64 KiB:
 opening a gigabyte must not read it. After a change of the code that made an artifact, which the
 seal names too, it is made anew.
-
-``open_cache`` tells the folder and its limit, and what is used when the folder cannot be.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ log = logging.getLogger(__name__)
 
 SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
 ARTIFACTS, SEAL = "artifacts", "seal.json"
-ENDS = 64 << 10
+ENDS, MOST_SUMMARY_BYTES, MOST_SEAL_BYTES = 64 << 10, 1 << 30, 16 << 20
 TRACE = "index"
 HOT: Mapping[str, frozenset[str]] = {
     "host": frozenset(
@@ -103,14 +101,16 @@ class Cache:
         for root in (*self.roots, *self.beside):
             file = entry(root, digest) / SUMMARY
             try:
-                stored = msgspec.json.decode(file.read_bytes(), type=StoredSummary)
+                text = content_key.read_regular(file, MOST_SUMMARY_BYTES)
+                stored = msgspec.json.decode(text, type=StoredSummary)
                 if isal_zlib.crc32(stored.summary) != stored.crc32:
                     raise ValueError("it does not have the content that was written")
             except FileNotFoundError:
                 continue
             except (OSError, ValueError) as error:
-                log.warning("dropped the damaged answer %s: %s", file, error)
-                self.drop(digest)
+                log.warning("the damaged answer %s is not used: %s", file, error)
+                if root in self.roots:
+                    self.drop(digest)
                 continue
             if root in self.roots:
                 used(file.parent)
@@ -457,7 +457,7 @@ def is_whole(folder: Path, version: str) -> bool:
     from ...base.columnar import unsealed
 
     try:
-        told = unsealed((folder / SEAL).read_text(encoding="ascii"))
+        told = unsealed(content_key.read_regular(folder / SEAL, MOST_SEAL_BYTES).decode("ascii"))
         if told["version"] != version:
             return False
         return all(_ends(folder / name) == ends for name, ends in told["files"].items())
@@ -482,7 +482,7 @@ def publish_artifact(folder: Path, root: Path, digest: str, version: str) -> Non
 
 def _ends(file: Path) -> list[int]:
     """Size, and the checksum of the ends."""
-    with file.open("rb") as stream:
+    with content_key.open_regular(file) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         crc = isal_zlib.crc32(stream.read(ENDS))

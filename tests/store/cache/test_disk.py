@@ -9,20 +9,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kinetoscope.base.units import parse_size
+from kinetoscope.store.cache import content_key
 from kinetoscope.store.cache import disk as location
 from kinetoscope.store.cache.disk import (
     COLUMNS,
     SUMMARY,
     Cache,
+    artifact_folder,
     encode_summary,
     entry,
+    is_whole,
     publish_columns,
     publish_summary,
+    seal,
 )
 from tests.conftest import ROOT
 from tests.store.fakes import made_trace, same, summarize
@@ -76,6 +81,44 @@ def test_damaged_columns_are_dropped(cache: Cache) -> None:
     os.truncate(file, file.stat().st_size - 1)
     assert cache.load_trace("d", "p") is None
     assert not cache.has_columns("d")
+
+
+def test_damage_beside_the_traces_is_no_damage_of_our_own(cache: Cache, tmp_path: Path) -> None:
+    keep(cache, "d")
+    (entry(cache.roots[0], "d") / SUMMARY).unlink()
+    far = tmp_path / ".kinetoscope"
+    entry(far, "d").mkdir(parents=True)
+    (entry(far, "d") / SUMMARY).write_text("{")
+    assert replace(cache, beside=[far]).load_summary("d") is None
+    assert cache.has_columns("d")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    """Whoever may write to a logdir may put one there; else this would wait for ever."""
+    summary = entry(tmp_path, "d") / SUMMARY
+    made = artifact_folder(tmp_path, "d", "rows", "")
+    made.mkdir(parents=True)
+    (made / "rows").write_text("3")
+    seal(made, "v")
+    assert is_whole(made, "v")
+    (made / "rows").unlink()
+    for pipe in (summary, made / "rows"):
+        os.mkfifo(pipe)
+    assert not is_whole(made, "v")
+    (made / "seal.json").unlink()
+    os.mkfifo(made / "seal.json")
+    assert not is_whole(made, "v")
+    assert Cache((), 0, beside=[tmp_path]).load_summary("d") is None
+    with pytest.raises(OSError, match="no regular file"):
+        content_key.read_regular(summary, 10)
+
+
+def test_a_file_that_is_larger_than_any_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "note").write_bytes(b"x" * 11)
+    assert content_key.read_regular(tmp_path / "note", 11) == b"x" * 11
+    with pytest.raises(OSError, match="too large"):
+        content_key.read_regular(tmp_path / "note", 10)
 
 
 def test_files_of_others_do_no_harm(cache: Cache) -> None:
