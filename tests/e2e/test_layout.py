@@ -167,16 +167,21 @@ VIEWS = {
     "view=memory": ".treemap-box",
     "view=memory&memory.tab=operators": "main .dt-row",
     "view=health": ".note-item, .counts",
+    "view=distributed": ".ranks-panel .dt-row",
+    "view=diff&diff.base=train_ddp_cpu": "main .dt-row",
 }
 # A recording of the processor alone: a view that is not available, and the rest of the states.
+OF_SEVERAL = ("view=distributed", "view=diff&diff.base=train_ddp_cpu")
 OF_SAMPLES = ("view=overview", "view=kernels", "view=timeline&timeline.select=40")
 CROWDED = f"run={RUN}&worker={WORKER}"
 
 
 CASES = [
-    *((CROWDED, view) for view in VIEWS),
+    *((CROWDED, view) for view in VIEWS if view not in OF_SEVERAL),
     *(("run=train_ddp_cpu", view) for view in OF_SAMPLES),
     ("run=train_cpu", "view=memory"),
+    ("run=train_ddp_cpu", "view=distributed"),
+    ("run=train_cpu", "view=diff&diff.base=train_ddp_cpu"),
 ]
 
 

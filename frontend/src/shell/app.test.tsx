@@ -25,6 +25,22 @@ describe("opening the page", () => {
     expect(window.location.hash).toBe("#run=resnet50&worker=worker0&span=1");
   });
 
+  it("keeps the end of a worker's name, and all of a short one of a run", async () => {
+    const name = "node-0123456789.cluster.example_rank3";
+    const run = "pretraining_of_a_mixture_of_experts";
+    const short = runOf("ranks", { workers: { [name]: ["ready"] } });
+    server = fakeServer(catalogOf([short, runOf(run, { workers: { worker0: ["ready"] } })]));
+    const { unmount } = openPage(`#run=ranks&worker=${name}`);
+    const worker = await screen.findByRole("button", { name: new RegExp(`^Worker ${name}`) });
+    expect(worker.querySelector(".end-name > bdi[dir=ltr]")?.textContent).toBe(name);
+    expect(worker.className).not.toContain("short");
+    expect(screen.getByRole("button", { name: "Run ranks" }).className).toContain("short");
+    unmount();
+    openPage(`#run=${run}`);
+    const long = await screen.findByRole("button", { name: `Run ${run}` });
+    expect(long.className).not.toContain("short");
+  });
+
   it("opens a deep link just so, and asks for just that", async () => {
     openPage("#view=overview&run=ranks&worker=rank0&span=1&steps=7-8&device=0");
     await heading(/waits for the DataLoader/);

@@ -26,6 +26,8 @@ import {
 import { placeNotes, placeTitle, rankNote, stateNote } from "./states/words";
 
 const SEARCH_FROM = 9;
+/** A name of so many letters is shown whole: long ones have room to give. */
+const SHORT = 10;
 
 interface Item {
   readonly key: string;
@@ -46,6 +48,8 @@ interface PickerProps {
   /** What the value stands for, in full; without it the value itself. */
   readonly about?: string;
   readonly note?: string;
+  /** Where there is little room, the start of the value goes: names of workers differ at their ends. */
+  readonly keepsEnd?: boolean;
   readonly items: readonly Item[];
   readonly selected: string;
 }
@@ -64,16 +68,24 @@ function itemContent({ name, notes, state, about = "", title = "" }: Item): Reac
   );
 }
 
-function Picker({ label, value, about = value, note = "", items, selected }: PickerProps) {
+function Picker({
+  label,
+  value,
+  about = value,
+  note = "",
+  keepsEnd = false,
+  items,
+  selected,
+}: PickerProps) {
   const address = useAddress();
   return (
     <Popover
-      className="pick"
+      className={value.length <= SHORT ? "pick short" : "pick"}
       button={
         <>
           <span className="label wide-seen">{label} </span>
-          <b className="clip" title={harmless(about)}>
-            {value}
+          <b className={keepsEnd ? "end-name" : "clip"} title={harmless(about)}>
+            {keepsEnd ? <bdi dir="ltr">{value}</bdi> : value}
           </b>
           {note === "" ? null : <span className="dim wide-only"> {note}</span>}
           <Chevron />
@@ -153,6 +165,7 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
     <Picker
       label="Worker"
       value={choice.worker.name}
+      keepsEnd={true}
       about={placeTitle(choice.worker)}
       note={rankNote(choice.worker)}
       items={workers.map((worker) => {
