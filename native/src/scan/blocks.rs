@@ -21,6 +21,7 @@ use std::thread;
 
 use super::bytes::{blanks, byte};
 use super::columns::Columns;
+use super::pieces::Pieces;
 use super::scanner::{End, Scanner};
 use super::texts::NewTexts;
 
@@ -62,26 +63,35 @@ pub struct Trust {
 const MAX_PAUSE: u32 = 64;
 /// So far behind the least place of a block its first event is looked for.
 const REACH: usize = 64 << 10;
+/// So far before an event the comma is looked for.
+const BACK: usize = 1 << 10;
+/// So much text behind a block is looked at first; few events go on further.
+const BEHIND: usize = 32 << 10;
 /// Texts beyond this are forgotten by a helper; they are in the scanner that all is appended to.
 const MAX_TEXT: usize = 16 << 20;
 
-/// Appends the blocks of `data` from `start` on to the columns of `scanner`, which is behind `[` or `,`.
+/// Appends the blocks of `text` from `start` on to the columns of `scanner`, which is behind `[` or `,`.
 ///
 /// Returns them, and why they ended.
-pub fn read(scanner: &mut Scanner, data: &[u8], start: usize, limits: Limits) -> (Vec<Block>, End) {
+pub fn read(
+    scanner: &mut Scanner,
+    text: &Pieces,
+    start: usize,
+    limits: Limits,
+) -> (Vec<Block>, End) {
     let starts = if limits.threads > 1 && scanner.trust.may_guess() {
-        guesses(data, blanks(data, start), limits)
+        guesses(text, text.blanks(start), limits)
     } else {
         Vec::new()
     };
     if starts.is_empty() {
-        let done = run(scanner, data, start, limits);
+        let done = run(scanner, text, start, limits);
         return (done.blocks, done.why);
     }
     let ends = starts.iter().copied().chain([limits.stop]);
     let starts = [start].into_iter().chain(starts.iter().copied());
     let parts = starts.zip(ends).map(|(start, end)| start..end).collect();
-    side_by_side(scanner, data, parts, limits)
+    side_by_side(scanner, text, parts, limits)
 }
 
 /// What became of some blocks.
@@ -93,33 +103,59 @@ struct Done {
 }
 
 /// Blocks one after the other.
-fn run(scanner: &mut Scanner, data: &[u8], start: usize, limits: Limits) -> Done {
+fn run(scanner: &mut Scanner, text: &Pieces, start: usize, limits: Limits) -> Done {
+    let mut joined = take(&mut scanner.joined);
     let mut blocks = Vec::new();
     let mut at = start;
-    loop {
+    let why = loop {
         let before = scanner.columns.rows();
-        let stop = at.saturating_add(limits.block_bytes);
-        let (behind, why) = scanner.run(data, at, stop, limits.max_bytes);
+        let (behind, next, why) = block(scanner, text, at, limits, &mut joined);
         let rows = scanner.columns.rows() - before;
         if rows > 0 {
             let bytes = at..behind;
             blocks.push(Block { bytes, rows });
-            at = blanks(data, behind);
-            if byte(data, at) == b',' {
-                at = blanks(data, at + 1);
-            }
+            at = next;
         }
         if rows == 0 || why == End::Left || at >= limits.stop {
-            let next = at;
-            return Done { blocks, next, why };
+            break why;
         }
+    };
+    scanner.joined = joined;
+    let next = at;
+    Done { blocks, next, why }
+}
+
+/// The events of one block: the place behind the last one, where the next one begins, and why they ended.
+fn block(
+    scanner: &mut Scanner,
+    text: &Pieces,
+    start: usize,
+    limits: Limits,
+    joined: &mut Vec<u8>,
+) -> (usize, usize, End) {
+    let stop = start.saturating_add(limits.block_bytes);
+    let (mut behind, mut next) = (start, start);
+    let mut more = BEHIND;
+    loop {
+        let end = text.len().min(stop.saturating_add(more));
+        let view = text.view(next..end, joined);
+        let (taken, why) = scanner.run(view, 0, stop - next, limits.max_bytes);
+        if taken > 0 {
+            behind = next + taken;
+            next = text.behind_comma(behind);
+        }
+        // What ends with the view may go on behind it.
+        if why == End::Left || next >= stop || end == text.len() {
+            return (behind, next, why);
+        }
+        more *= 4;
     }
 }
 
 /// Reads each part on the thread that is free, this one or another.
 fn side_by_side(
     scanner: &mut Scanner,
-    data: &[u8],
+    text: &Pieces,
     parts: Vec<Range<usize>>,
     limits: Limits,
 ) -> (Vec<Block>, End) {
@@ -130,7 +166,7 @@ fn side_by_side(
         spare,
     } = take(&mut scanner.helpers);
     scanners.extend((scanners.len()..threads).filter_map(|_| scanner.twin()));
-    let work = Work::new(data, parts, limits, spare);
+    let work = Work::new(text, parts, limits, spare);
     let mut chain = Chain::new(scanner, codes, scanners.len(), work.parts[0].start);
     thread::scope(|scope| {
         let mut others = scanners.iter_mut().take(threads).enumerate();
@@ -172,7 +208,7 @@ fn side_by_side(
 
 /// Parts of the text, and what was read of them.
 struct Work<'a> {
-    data: &'a [u8],
+    text: &'a Pieces<'a>,
     parts: Vec<Range<usize>>,
     limits: Limits,
     queue: Mutex<Queue>,
@@ -197,7 +233,7 @@ struct Read {
 
 impl<'a> Work<'a> {
     fn new(
-        data: &'a [u8],
+        text: &'a Pieces<'a>,
         parts: Vec<Range<usize>>,
         limits: Limits,
         spare: Vec<Columns>,
@@ -208,7 +244,7 @@ impl<'a> Work<'a> {
             spare,
         });
         Work {
-            data,
+            text,
             parts,
             limits,
             queue,
@@ -238,15 +274,11 @@ impl<'a> Work<'a> {
     fn read_part(&self, part: usize, helper: usize, scanner: &mut Scanner) -> Read {
         let known = scanner.texts.len();
         let Range { start, end: stop } = self.parts[part];
-        let done = run(
-            scanner,
-            self.data,
-            start,
-            Limits {
-                stop,
-                ..self.limits
-            },
-        );
+        let limits = Limits {
+            stop,
+            ..self.limits
+        };
+        let done = run(scanner, self.text, start, limits);
         let spare = self.queue().spare.pop();
         let empty = spare.unwrap_or_else(|| Columns::new(scanner.widths));
         let columns = replace(&mut scanner.columns, empty);
@@ -325,14 +357,20 @@ impl<'a> Chain<'a> {
 }
 
 /// Where blocks behind the one at `start` probably begin.
-fn guesses(data: &[u8], start: usize, limits: Limits) -> Vec<usize> {
+fn guesses(text: &Pieces, start: usize, limits: Limits) -> Vec<usize> {
+    let mut joined = Vec::new();
     let mut found = Vec::new();
-    let head = match head(data, start) {
-        Some(head) => head,
+    let head = match head(text.view(start..start.saturating_add(BACK), &mut joined)) {
+        Some(head) => head.to_vec(),
         None => return found,
     };
     let mut at = start;
-    while let Some(next) = event_behind(data, at.saturating_add(limits.block_bytes), head) {
+    while let Some(next) = event_behind(
+        text,
+        at.saturating_add(limits.block_bytes),
+        &head,
+        &mut joined,
+    ) {
         if next >= limits.stop {
             break;
         }
@@ -342,29 +380,29 @@ fn guesses(data: &[u8], start: usize, limits: Limits) -> Vec<usize> {
     found
 }
 
-/// How the event at `at` begins: its bracket and first key.
-fn head(data: &[u8], at: usize) -> Option<&[u8]> {
-    let key = blanks(data, at + 1);
-    if byte(data, at) != b'{' || byte(data, key) != b'"' {
+/// How the event begins: its bracket and first key.
+fn head(event: &[u8]) -> Option<&[u8]> {
+    let key = blanks(event, 1);
+    if byte(event, 0) != b'{' || byte(event, key) != b'"' {
         return None;
     }
-    let rest = &data[key + 1..data.len().min(key + 64)];
+    let rest = &event[key + 1..event.len().min(key + 64)];
     let len = rest.iter().position(|&byte| byte == b'"')?;
-    Some(&data[at..key + 1 + len + 1])
+    Some(&event[..key + 1 + len + 1])
 }
 
 /// The first place from `from` on where an event seems to begin.
-fn event_behind(data: &[u8], from: usize, head: &[u8]) -> Option<usize> {
-    let end = data.len().min(from.saturating_add(REACH));
-    let mut at = from;
-    while at < end {
-        at += data[at..end].iter().position(|&byte| byte == b'{')?;
-        if data[at..].starts_with(head) && before(data, at) == b',' {
-            return Some(at);
+fn event_behind(text: &Pieces, from: usize, head: &[u8], joined: &mut Vec<u8>) -> Option<usize> {
+    let first = from.min(text.len()).saturating_sub(BACK);
+    let view = text.view(first..from.saturating_add(REACH), joined);
+    let mut at = from - first;
+    loop {
+        at += view.get(at..)?.iter().position(|&byte| byte == b'{')?;
+        if view[at..].starts_with(head) && before(view, at) == b',' {
+            return Some(first + at);
         }
         at += 1;
     }
-    None
 }
 
 /// The last byte before `at` that is no white space.
@@ -429,6 +467,11 @@ mod tests {
         }
     }
 
+    /// In pieces of so many bytes.
+    fn pieces(data: &str, bytes: usize) -> Pieces<'_> {
+        Pieces::new(data.as_bytes().chunks(bytes).collect())
+    }
+
     /// The columns and texts of a scanner.
     fn all(scanner: &mut Scanner) -> Vec<String> {
         let texts = (0..scanner.texts.len() as u32)
@@ -460,17 +503,17 @@ mod tests {
                 _ => event(number),
             }));
             let mut alone = scanner();
-            let expected = read(&mut alone, data.as_bytes(), 0, limits(&data, 1));
+            let expected = read(&mut alone, &pieces(&data, data.len()), 0, limits(&data, 1));
             assert_eq!(expected.1, End::Left, "the bracket is for the reference");
             let expected_columns = all(&mut alone);
-            for threads in 2..9 {
+            for threads in 1..9 {
+                let text = pieces(&data, 37 * threads * threads);
                 let mut many = scanner();
                 let mut found = Vec::new();
                 let mut at = 0;
                 // What was guessed wrongly is read by the next call.
                 let why = loop {
-                    let (blocks, why) =
-                        read(&mut many, data.as_bytes(), at, limits(&data, threads));
+                    let (blocks, why) = read(&mut many, &text, at, limits(&data, threads));
                     found.extend(blocks);
                     if why == End::Left {
                         break why;
@@ -487,7 +530,7 @@ mod tests {
     fn right_guesses_leave_nothing_to_be_read_twice() {
         let data = text((0..300).map(event));
         let mut many = scanner();
-        let (blocks, why) = read(&mut many, data.as_bytes(), 0, limits(&data, 4));
+        let (blocks, why) = read(&mut many, &pieces(&data, 1000), 0, limits(&data, 4));
         assert_eq!(why, End::Left);
         assert_eq!(blocks.iter().map(|block| block.rows).sum::<usize>(), 300);
         assert_eq!((many.helpers.scanners.len(), many.trust.pause), (4, 0));
@@ -497,16 +540,17 @@ mod tests {
     fn whichever_thread_reads_a_part_the_columns_are_the_same() {
         let data = text((0..120).map(event));
         let mut alone = scanner();
-        let expected = read(&mut alone, data.as_bytes(), 0, limits(&data, 1));
+        let expected = read(&mut alone, &pieces(&data, data.len()), 0, limits(&data, 1));
         let expected_columns = all(&mut alone);
-        let starts = guesses(data.as_bytes(), 0, limits(&data, 3));
+        let starts = guesses(&pieces(&data, 99), 0, limits(&data, 3));
         for turns in 0..30usize {
             let mut many = scanner();
             let mut helpers: Vec<Scanner> = (0..3).map(|_| many.twin().unwrap()).collect();
             let starts = [0].into_iter().chain(starts.iter().copied());
             let ends = starts.clone().skip(1).chain([data.len()]);
             let parts = starts.zip(ends).map(|(start, end)| start..end).collect();
-            let work = Work::new(data.as_bytes(), parts, limits(&data, 3), Vec::new());
+            let text = pieces(&data, 99);
+            let work = Work::new(&text, parts, limits(&data, 3), Vec::new());
             let mut chain = Chain::new(&mut many, Vec::new(), 3, 0);
             // Taken in their order, handed in by twos in the other.
             for first in (0..work.parts.len()).step_by(2) {

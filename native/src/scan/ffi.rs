@@ -10,6 +10,7 @@ use super::blocks::{read, Block, Limits};
 use super::bytes::Key;
 use super::columns::{Column, Extent};
 use super::keys::{Kind, Widths};
+use super::pieces::Pieces;
 use super::scanner::{End, Scanner};
 use crate::ffi::{exported, guarded, slice, slice_mut};
 
@@ -54,15 +55,16 @@ pub unsafe extern "C" fn kinetoscope_scan_free(scanner: *mut Scanner) {
 }
 
 exported! {
-    /// Takes the events of `data` from `start` on in blocks of `block_bytes`, none of which begins from `stop` on, with up to
+    /// Takes the events of a text in `count` pieces from `start` on in blocks of `block_bytes`, none of which begins from `stop` on, with up to
     /// `threads` threads; `blocks` gets of each where it begins, where its last event ends and how many rows it has,
-    /// and `count` how many there are; there is room for `most`.
+    /// and `found` how many there are; there is room for `most`.
     ///
     /// Returns 1 if the reference must read the next member, 0 if the text ends.
     kinetoscope_scan_run(
         scanner: raw(*mut Scanner),
-        data: read(u8; len),
-        len: number,
+        pieces: read(*const u8; count),
+        lens: read(i64; count),
+        count: number,
         start: number,
         stop: number,
         block_bytes: number,
@@ -70,16 +72,19 @@ exported! {
         threads: number,
         blocks: write(i64; 3 * most),
         most: number,
-        count: write(i64; 1),
+        found: write(i64; 1),
     ) {
         let limits = Limits { block_bytes, max_bytes, stop, threads };
-        let (found, why) = read(&mut *scanner, data, start, limits);
-        for (to, block) in blocks.chunks_exact_mut(3).zip(&found) {
+        let text = Pieces::new(
+            pieces.iter().zip(lens).map(|(&data, &len)| slice(data, len as usize)).collect(),
+        );
+        let (taken, why) = read(&mut *scanner, &text, start, limits);
+        for (to, block) in blocks.chunks_exact_mut(3).zip(&taken) {
             let Block { bytes, rows } = block;
             to.copy_from_slice(&[bytes.start as i64, bytes.end as i64, *rows as i64]);
         }
-        assert!(found.len() <= most);
-        count[0] = found.len() as i64;
+        assert!(taken.len() <= most);
+        found[0] = taken.len() as i64;
         i64::from(why == End::Left)
     }
 

@@ -7,7 +7,7 @@
 //!
 //! `bytes` white space and strings, `number` numbers and times, `nested` values within values,
 //! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read,
-//! `blocks` the way through the text, on several threads.
+//! `pieces` the text in memory, `blocks` the way through it, on several threads.
 
 pub mod blocks;
 pub mod bytes;
@@ -17,6 +17,7 @@ pub mod ffi;
 pub mod keys;
 pub mod nested;
 pub mod number;
+pub mod pieces;
 pub mod scanner;
 pub mod shapes;
 pub mod texts;

@@ -26,6 +26,8 @@ pub struct Scanner {
     pub widths: Widths,
     pub helpers: Helpers,
     pub trust: Trust,
+    /// Memory for text of several pieces.
+    pub joined: Vec<u8>,
     table: Vec<u8>,
     key: Key,
     meanings: Meanings,
@@ -55,6 +57,7 @@ impl Scanner {
             widths,
             helpers: Helpers::default(),
             trust: Trust::default(),
+            joined: Vec::new(),
             table: table.to_vec(),
             key,
             meanings: Meanings::new(key),

@@ -12,6 +12,7 @@ import enum
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -252,6 +253,7 @@ class TextWindow:
     """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text.
 
     Nothing that a reader decides may depend on how much is in memory: it asks for what it needs.
+    Pieces behind ``data`` may be in memory, too: ``fill`` puts as many to it as are asked for.
     """
 
     def __init__(
@@ -262,10 +264,12 @@ class TextWindow:
         self._block_bytes = block_bytes
         self._watch = watch
         self._no_comment_end = 0  # Up to this place of the text no comment ends.
+        self._behind: deque[bytes] = deque()
+        self._behind_bytes = 0
         self.data = b""
         self.pos = 0
         self.offset = 0
-        self.eof = False
+        self.all_read = False
 
     @property
     def place(self) -> int:
@@ -274,26 +278,55 @@ class TextWindow:
 
     @property
     def left(self) -> int:
-        """Bytes in memory from ``pos``."""
+        """Bytes of ``data`` from ``pos``."""
         return len(self.data) - self.pos
+
+    @property
+    def eof(self) -> bool:
+        """Whether the text ends with ``data``."""
+        return self.all_read and not self._behind
 
     def fill(self, want: int) -> None:
         """Makes ``left >= want``, unless the text ends before. Drops what is used."""
         if self.eof or self.left >= want:
             return
+        self.hold(want)
         pieces = [self.data[self.pos :]]
         have = len(pieces[0])
-        while have < want:
-            piece = self._text.read(max(want, READ_BLOCKS * self._block_bytes) - have)
-            if not piece:
-                self.eof = True
-                break
-            pieces.append(piece)
-            have += len(piece)
+        while have < want and self._behind:
+            pieces.append(self._behind.popleft())
+            have += len(pieces[-1])
+        self._behind_bytes -= have - len(pieces[0])
         self.offset += self.pos
         self.pos = 0
         self.data = b"".join(pieces)
-        self._watch()
+
+    def hold(self, want: int) -> list[bytes]:
+        """The text in memory: ``data`` and the pieces behind it.
+
+        From ``pos`` there are ``want`` bytes, unless the text ends before.
+        """
+        have = self.left + self._behind_bytes
+        if have < want and not self.all_read:
+            while have < want:
+                piece = self._text.read(max(want, READ_BLOCKS * self._block_bytes) - have)
+                if not piece:
+                    self.all_read = True
+                    break
+                self._behind.append(piece)
+                self._behind_bytes += len(piece)
+                have += len(piece)
+            self._watch()
+        return [self.data, *self._behind]
+
+    def move(self, pos: int) -> None:
+        """Moves to an index of the text in memory; drops pieces before it."""
+        self.pos = pos
+        while self._behind and self.left <= 0:
+            self.offset += len(self.data)
+            self.pos -= len(self.data)
+            self.data = self._behind.popleft()
+            self._behind_bytes -= len(self.data)
 
     def grow(self) -> bool:
         """Reads more behind what is there; False at the end of the text."""

@@ -106,7 +106,6 @@ class EventReader:
 
     def _read(self, window: TextWindow) -> bool:
         while True:
-            window.fill(self._limits.run_bytes)
             self._tick()
             if self._sink.rows > self._limits.events:
                 self._faults.add("too_many_events", f"{self._sink.rows} were read", window.place)
@@ -408,6 +407,7 @@ class BlockRuns:
         return few
 
     def _take(self, window: TextWindow) -> bool:
+        window.fill(self._limits.run_bytes)
         cut = _last_cut(window, window.pos + self._span)
         try:
             if cut < 0:

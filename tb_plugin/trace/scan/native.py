@@ -50,7 +50,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "new": (ctypes.c_char_p, _INT, _INT, _INT, _INT),
     "free": (_POINTER,),
     "run": (
-        *(_POINTER, ctypes.c_char_p, _INT, _INT, _INT, _INT, _INT, _INT),
+        *(_POINTER, _POINTER, _POINTER, _INT, _INT, _INT, _INT, _INT, _INT),
         *(_POINTER, _INT, _POINTER),
     ),
     "code": (_POINTER, ctypes.c_char_p, _INT),
@@ -125,21 +125,25 @@ class NativeColumns:
         """The number of events."""
         return self._rows
 
-    def run(self, window: TextWindow, stop: int, limits: ScanLimits) -> tuple[int, bool]:
+    def run(
+        self, pieces: Sequence[bytes], window: TextWindow, stop: int, limits: ScanLimits
+    ) -> tuple[int, bool]:
         """Takes the events at the window's position in blocks, none of which begins from ``stop``.
 
-        The index behind the last event taken, and whether the next one is for the reference.
+        ``pieces`` is the text in memory. The index in it behind the last event taken, and whether
+        the next one is for the reference.
         """
-        data, start = window.data, window.pos
+        start, count = window.pos, len(pieces)
         most = max(1, -(-(stop - start) // limits.block_bytes))
         blocks = np.empty((most, 3), np.int64)
-        count = _INT()
+        found = _INT()
         why = self.call(
-            "run", data, len(data), start, stop, limits.block_bytes, limits.event_bytes,
-            limits.threads_now, blocks.ctypes.data, most, ctypes.byref(count),
+            "run", (ctypes.c_char_p * count)(*pieces), (_INT * count)(*map(len, pieces)), count,
+            start, stop, limits.block_bytes, limits.event_bytes,
+            limits.threads_now, blocks.ctypes.data, most, ctypes.byref(found),
         )  # fmt: skip
         behind = start
-        for begin, behind, rows in blocks[: count.value].tolist():
+        for begin, behind, rows in blocks[: found.value].tolist():
             self._blocks.add(window.offset + begin, behind - begin, self._rows)
             self._rows += rows
         return behind, bool(why)
@@ -323,15 +327,16 @@ class NativeRuns:
         # A block that may go on behind the text in memory waits until there is more of it, so that
         # blocks are the same however much of it is there.
         behind = self._limits.block_bytes + self._limits.block_end_bytes - 1
-        stop = len(window.data) - (0 if window.eof else behind)
+        pieces = window.hold(self._limits.run_bytes)
+        stop = sum(map(len, pieces)) - (0 if window.all_read else behind)
         if before + (stop - window.pos) // _LEAST_BYTES > self._limits.events:
             stop = 0  # Near the limit it is looked at behind each block.
         stop = max(stop, window.pos + 1)
-        behind, self._left = self._columns.run(window, stop, self._limits)
+        behind, self._left = self._columns.run(pieces, window, stop, self._limits)
         if behind == window.pos:
             self._left = False
             return False
-        window.pos = behind
+        window.move(behind)
         self._taken += self._columns.rows - before
         self._few = 1
         return True

@@ -142,10 +142,14 @@ def test_scan_uses_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     run = NativeColumns.run
 
     def counted(
-        self: NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
+        self: NativeColumns,
+        pieces: Sequence[bytes],
+        window: TextWindow,
+        stop: int,
+        limits: ScanLimits,
     ) -> tuple[int, bool]:
         runs.append(window.pos)
-        return run(self, window, stop, limits)
+        return run(self, pieces, window, stop, limits)
 
     monkeypatch.setattr(NativeColumns, "run", counted)
     assert len(scan(document(*EVENTS)).events) == len(EVENTS)
@@ -157,11 +161,15 @@ def test_a_bug_in_the_library_costs_time_and_nothing_else(monkeypatch: pytest.Mo
     run = NativeColumns.run
 
     def failing(
-        self: NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
+        self: NativeColumns,
+        pieces: Sequence[bytes],
+        window: TextWindow,
+        stop: int,
+        limits: ScanLimits,
     ) -> tuple[int, bool]:
         if self.rows:
             raise NativePanic
-        return run(self, window, stop, limits)
+        return run(self, pieces, window, stop, limits)
 
     text = document(*EVENTS)
     expected = everything(by_python(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,14 @@ def test_blocks_do_not_depend_on_how_much_text_is_in_memory(
     run = scanning.NativeColumns.run
 
     def noted(
-        columns: scanning.NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
+        columns: scanning.NativeColumns,
+        pieces: Sequence[bytes],
+        window: TextWindow,
+        stop: int,
+        limits: ScanLimits,
     ) -> tuple[int, bool]:
-        ends.setdefault(limits.threads, set()).add(window.offset + len(window.data))
-        return run(columns, window, stop, limits)
+        ends.setdefault(limits.threads, set()).add(window.offset + sum(map(len, pieces)))
+        return run(columns, pieces, window, stop, limits)
 
     monkeypatch.setattr(scanning.NativeColumns, "run", noted)
     text = document(*map(event, range(1500)))
@@ -77,10 +82,14 @@ def test_of_a_compressed_file_some_blocks_for_each_thread_are_in_memory(
     run = scanning.NativeColumns.run
 
     def noted(
-        columns: scanning.NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
+        columns: scanning.NativeColumns,
+        pieces: Sequence[bytes],
+        window: TextWindow,
+        stop: int,
+        limits: ScanLimits,
     ) -> tuple[int, bool]:
         sizes.append(stop - window.pos)
-        return run(columns, window, stop, limits)
+        return run(columns, pieces, window, stop, limits)
 
     monkeypatch.setattr(scanning.NativeColumns, "run", noted)
     limits = ScanLimits(block_bytes=BLOCK, threads=3)
