@@ -19,8 +19,8 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::bytes::{blanks, byte};
 use super::columns::Columns;
+use super::guesses::guesses;
 use super::pieces::Pieces;
 use super::scanner::{End, Scanner};
 use super::texts::NewTexts;
@@ -53,18 +53,6 @@ pub struct Helpers {
     spare: Vec<Columns>,
 }
 
-/// How often guesses were wrong of late, and how long it is not guessed therefore.
-#[derive(Default)]
-pub struct Trust {
-    pause: u32,
-    left: u32,
-}
-
-const MAX_PAUSE: u32 = 64;
-/// So far behind the least place of a block its first event is looked for.
-const REACH: usize = 64 << 10;
-/// So far before an event the comma is looked for.
-const BACK: usize = 1 << 10;
 /// So much text behind a block is looked at first; few events go on further.
 const BEHIND: usize = 32 << 10;
 /// Texts beyond this are forgotten by a helper; they are in the scanner that all is appended to.
@@ -80,7 +68,7 @@ pub fn read(
     limits: Limits,
 ) -> (Vec<Block>, End) {
     let starts = if limits.threads > 1 && scanner.trust.may_guess() {
-        guesses(text, text.blanks(start), limits)
+        guesses(text, text.blanks(start), limits.block_bytes, limits.stop)
     } else {
         Vec::new()
     };
@@ -356,78 +344,6 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Where blocks behind the one at `start` probably begin.
-fn guesses(text: &Pieces, start: usize, limits: Limits) -> Vec<usize> {
-    let mut joined = Vec::new();
-    let mut found = Vec::new();
-    let head = match head(text.view(start..start.saturating_add(BACK), &mut joined)) {
-        Some(head) => head.to_vec(),
-        None => return found,
-    };
-    let mut at = start;
-    while let Some(next) = event_behind(
-        text,
-        at.saturating_add(limits.block_bytes),
-        &head,
-        &mut joined,
-    ) {
-        if next >= limits.stop {
-            break;
-        }
-        found.push(next);
-        at = next;
-    }
-    found
-}
-
-/// How the event begins: its bracket and first key.
-fn head(event: &[u8]) -> Option<&[u8]> {
-    let key = blanks(event, 1);
-    if byte(event, 0) != b'{' || byte(event, key) != b'"' {
-        return None;
-    }
-    let rest = &event[key + 1..event.len().min(key + 64)];
-    let len = rest.iter().position(|&byte| byte == b'"')?;
-    Some(&event[..key + 1 + len + 1])
-}
-
-/// The first place from `from` on where an event seems to begin.
-fn event_behind(text: &Pieces, from: usize, head: &[u8], joined: &mut Vec<u8>) -> Option<usize> {
-    let first = from.min(text.len()).saturating_sub(BACK);
-    let view = text.view(first..from.saturating_add(REACH), joined);
-    let mut at = from - first;
-    loop {
-        at += view.get(at..)?.iter().position(|&byte| byte == b'{')?;
-        if view[at..].starts_with(head) && before(view, at) == b',' {
-            return Some(first + at);
-        }
-        at += 1;
-    }
-}
-
-/// The last byte before `at` that is no white space.
-fn before(data: &[u8], at: usize) -> u8 {
-    let blank = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-    data[..at].iter().rev().find(blank).copied().unwrap_or(0)
-}
-
-impl Trust {
-    fn may_guess(&mut self) -> bool {
-        let may = self.left == 0;
-        self.left = self.left.saturating_sub(1);
-        may
-    }
-
-    fn note(&mut self, right: bool) {
-        self.pause = if right {
-            0
-        } else {
-            MAX_PAUSE.min(2 * self.pause + 1)
-        };
-        self.left = self.pause;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::bytes::Key;
@@ -542,7 +458,7 @@ mod tests {
         let mut alone = scanner();
         let expected = read(&mut alone, &pieces(&data, data.len()), 0, limits(&data, 1));
         let expected_columns = all(&mut alone);
-        let starts = guesses(&pieces(&data, 99), 0, limits(&data, 3));
+        let starts = guesses(&pieces(&data, 99), 0, 200, data.len());
         for turns in 0..30usize {
             let mut many = scanner();
             let mut helpers: Vec<Scanner> = (0..3).map(|_| many.twin().unwrap()).collect();
@@ -574,17 +490,23 @@ mod tests {
     }
 
     #[test]
-    fn who_guesses_wrongly_pauses() {
-        let mut trust = Trust::default();
-        let mut guessed = Vec::new();
-        for call in 0..20 {
-            if trust.may_guess() {
-                guessed.push(call);
-                trust.note(false);
+    fn an_event_may_end_far_behind_its_block() {
+        let long = |size: usize| format!(r#"{{"ph": "i", "name": "{}"}}"#, "x".repeat(size));
+        for size in [1, BEHIND - 40, BEHIND, BEHIND + 1, 5 * BEHIND] {
+            let data = text([event(1), long(size), event(2), event(3)].into_iter());
+            for (max_bytes, rows) in [(10 * BEHIND, 4), (3 * BEHIND, 1)] {
+                let limits = Limits {
+                    max_bytes,
+                    ..limits(&data, 1)
+                };
+                let rows = if size > max_bytes { rows } else { 4 };
+                for bytes in [data.len(), 5000] {
+                    let mut alone = scanner();
+                    let (blocks, why) = read(&mut alone, &pieces(&data, bytes), 0, limits);
+                    assert_eq!(blocks.iter().map(|block| block.rows).sum::<usize>(), rows);
+                    assert_eq!(why, End::Left);
+                }
             }
         }
-        assert_eq!(guessed, [0, 2, 6, 14]);
-        trust.note(true);
-        assert!(trust.may_guess());
     }
 }

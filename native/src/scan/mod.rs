@@ -7,13 +7,14 @@
 //!
 //! `bytes` white space and strings, `number` numbers and times, `nested` values within values,
 //! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read,
-//! `pieces` the text in memory, `blocks` the way through it, on several threads.
+//! `pieces` the text in memory, `blocks` the way through it, on several threads, `guesses` where these begin.
 
 pub mod blocks;
 pub mod bytes;
 pub mod columns;
 pub mod event;
 pub mod ffi;
+pub mod guesses;
 pub mod keys;
 pub mod nested;
 pub mod number;

@@ -1,9 +1,10 @@
 //! Runs of events into columns.
 
-use super::blocks::{Helpers, Trust};
+use super::blocks::Helpers;
 use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
 use super::event::{Event, Form, Reader, Text};
+use super::guesses::Trust;
 use super::keys::{Keys, Widths, MAX_COLUMNS};
 use super::nested::compact;
 use super::shapes::Shapes;

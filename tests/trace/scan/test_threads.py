@@ -48,6 +48,24 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "BLOCK_BYTES", 1500)
 
 
+@pytest.mark.parametrize("piece_bytes", [1, 2, 37, 400, 5000])
+def test_it_does_not_matter_where_pieces_of_the_text_end(
+    piece_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inside events, between them and the commas, inside metadata."""
+    middle = ["", "null", event(7, "x" * 900), '{"ph": "X", "name": "a "b" c"}', " \n /* note */ {}"]
+    text = document(*(event(n) if n % 9 else middle[n // 9 % 5] for n in range(150)))
+    for data in (text, text.replace(b", ", b" ,\n\n "), text[:-400]):
+        whole = verdict(by_library, data, ScanLimits(block_bytes=BLOCK, threads=1))
+        with monkeypatch.context() as patch:
+            patch.setattr(ahead, "PIECE_BYTES", piece_bytes)
+            for threads in (1, 3):
+                limits = ScanLimits(block_bytes=BLOCK, threads=threads)
+                found = verdict(by_library, data, limits)
+                assert differences(whole, found) == []
+                assert blocks_differ(whole, found) == []
+
+
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("block_bytes", [40, 77, 400, 1000, 3000])
 def test_blocks_do_not_depend_on_how_much_text_is_in_memory(
