@@ -53,7 +53,13 @@ def test_it_does_not_matter_where_pieces_of_the_text_end(
     piece_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inside events, between them and the commas, inside metadata."""
-    middle = ["", "null", event(7, "x" * 900), '{"ph": "X", "name": "a "b" c"}', " \n /* note */ {}"]
+    middle = [
+        "",
+        "null",
+        event(7, "x" * 900),
+        '{"ph": "X", "name": "a "b" c"}',
+        " \n /* note */ {}",
+    ]
     text = document(*(event(n) if n % 9 else middle[n // 9 % 5] for n in range(150)))
     for data in (text, text.replace(b", ", b" ,\n\n "), text[:-400]):
         whole = verdict(by_library, data, ScanLimits(block_bytes=BLOCK, threads=1))
