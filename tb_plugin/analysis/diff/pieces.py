@@ -14,6 +14,7 @@ PyTorch's former TensorBoard plugin, whose tree keeps every step by itself.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -311,10 +312,14 @@ def _marks(name: str) -> bool:
 
 def _owners(count: int, anchors: Sequence[tuple[int, int, int, int]]) -> list[int]:
     """The innermost anchor of each segment; −1: none."""
-    owner = np.full(count, _NONE)
-    for at, (_, _, first, last) in enumerate(anchors):  # outer ones come first
-        owner[first:last] = at
-    return [int(one) for one in owner]
+    begins = {first: at for at, (_, _, first, _) in enumerate(anchors)}
+    owner, now = [], _NONE
+    for segment in range(count):
+        while now >= 0 and anchors[now][3] <= segment:
+            now = anchors[now][1]
+        now = begins.get(segment, now)
+        owner.append(now)
+    return owner
 
 
 def matched(base: Sequence[Node], other: Sequence[Node]) -> list[tuple[list[Node], list[Node]]]:
@@ -322,14 +327,18 @@ def matched(base: Sequence[Node], other: Sequence[Node]) -> list[tuple[list[Node
 
     Without a match there is nothing to align, and the answer is empty.
     """
+    places: dict[tuple[str, str], list[int]] = {}
+    for at, node in enumerate(other):
+        if isinstance(node, Anchor):
+            places.setdefault(_key(node), []).append(at)
     found: list[tuple[list[Node], list[Node]]] = []
     last_base = last_other = 0
     for at, node in enumerate(base):
-        if not isinstance(node, Anchor):
+        known = places.get(_key(node), []) if isinstance(node, Anchor) else []
+        next_ = bisect_left(known, last_other)
+        if next_ == len(known):
             continue
-        place = next((i for i in range(last_other, len(other)) if _is_same(node, other[i])), _NONE)
-        if place < 0:
-            continue
+        place = known[next_]
         found.append((list(base[last_base:at]), list(other[last_other:place])))
         found.append(([node], [other[place]]))
         last_base, last_other = at + 1, place + 1
@@ -339,13 +348,15 @@ def matched(base: Sequence[Node], other: Sequence[Node]) -> list[tuple[list[Node
     return [(left, right) for left, right in found if left or right]
 
 
+def _key(anchor: Anchor) -> tuple[str, str]:
+    """What anchors are matched by."""
+    return anchor.kind, plain_anchor(anchor.name)
+
+
 def _is_same(left: Node, right: Node) -> bool:
-    return (
-        isinstance(left, Anchor)
-        and isinstance(right, Anchor)
-        and left.kind == right.kind
-        and plain_anchor(left.name) == plain_anchor(right.name)
-    )
+    if not isinstance(left, Anchor) or not isinstance(right, Anchor):
+        return False
+    return _key(left) == _key(right)
 
 
 def plain_anchor(name: str) -> str:
