@@ -12,7 +12,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -127,55 +126,116 @@ def _half_of_the_machine() -> int:
 # --- steps side by side ---------------------------------------------------------------------------
 
 
-class _Others:
-    """The threads that run steps beside those which called."""
+class _Lent:
+    """How many threads run beside those which called; all calls together share what may be used."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._busy = 0
+        self._count = 0
 
-    @contextmanager
-    def borrowed(self, wanted: int) -> Iterator[int]:
+    def take(self, wanted: int) -> int:
         """As many as are free of those that may be used, at most ``wanted``."""
-        most = thread_count() - 1 if wanted else 0
+        most = thread_count() - 1 if wanted > 0 else 0
         with self._lock:
-            count = max(0, min(wanted, most - self._busy))
-            self._busy += count
-        try:
-            yield count
-        finally:
-            with self._lock:
-                self._busy -= count
+            count = max(0, min(wanted, most - self._count))
+            self._count += count
+        return count
+
+    def give_back(self, count: int) -> None:
+        """These have ended."""
+        with self._lock:
+            self._count -= count
 
 
-_others = _Others()
+_lent = _Lent()
+_here = threading.local()
 
 
 class _Steps:
-    """Steps that are taken one after the other by whoever is free."""
+    """The steps of one call. Only what was done of them is changed without the crew's lock."""
 
     def __init__(self, steps: Sequence[Callable[[], Any]]) -> None:
-        self._steps = steps
-        self._lock = threading.Lock()
-        self._next = 0
+        self.steps = steps
+        self.begun = self.running = 0
         self.results: list[Any] = [None] * len(steps)
         self.errors: dict[int, BaseException] = {}
 
-    def run(self) -> None:
-        """Runs steps until none is left; behind one that failed, none begins."""
-        while (at := self._taken()) >= 0:
-            try:
-                self.results[at] = self._steps[at]()
-            except BaseException as error:  # noqa: BLE001  raised again where all were called
-                self.errors[at] = error
+    def take(self) -> int:
+        """The next step; −1 where none is left. Behind one that failed, none begins."""
+        at = self.begun
+        if self.errors or at >= len(self.steps):
+            return -1
+        self.begun += 1
+        self.running += 1
+        return at
 
-    def _taken(self) -> int:
-        with self._lock:
-            at = self._next
-            if self.errors or at >= len(self._steps):
-                return -1
-            self._next += 1
-            return at
+
+class _Crew:
+    """The threads of a call and of all calls in its steps: what is called last is done first."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._calls: list[_Steps] = []
+        self._threads: list[threading.Thread] = []
+        self._waiting = 0
+        self._ended = False
+
+    def run(self, call: _Steps) -> None:
+        """Take steps of the call until none is left, and wait for those that others took."""
+        with self._changed:
+            self._calls.append(call)
+            self._changed.notify_all()
+            self._hire(len(call.steps) - 1 - self._waiting)
+        while (at := self._taken(call)) >= 0:
+            self._do(call, at)
+        with self._changed:
+            self._calls.remove(call)
+            self._changed.wait_for(lambda: not call.running)
+
+    def end(self) -> None:
+        """End the threads."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        _lent.give_back(len(self._threads))
+
+    def _hire(self, wanted: int) -> None:
+        count = _lent.take(wanted)
+        threads = [threading.Thread(target=self._help, daemon=True) for _ in range(count)]
+        begun = [thread for thread in threads if _starts(thread)]
+        self._threads += begun
+        _lent.give_back(count - len(begun))
+
+    def _help(self) -> None:
+        _here.crew = self
+        while (found := self._next()) is not None:
+            self._do(*found)
+
+    def _next(self) -> tuple[_Steps, int] | None:
+        with self._changed:
+            while not self._ended:
+                for call in reversed(self._calls):
+                    if (at := call.take()) >= 0:
+                        return call, at
+                self._waiting += 1
+                self._changed.wait()
+                self._waiting -= 1
+        return None
+
+    def _taken(self, call: _Steps) -> int:
+        with self._changed:
+            return call.take()
+
+    def _do(self, call: _Steps, at: int) -> None:
+        try:
+            call.results[at] = call.steps[at]()
+        except BaseException as error:  # noqa: BLE001  raised again where all were called
+            call.errors[at] = error
+        with self._changed:
+            call.running -= 1
+            self._changed.notify_all()
 
 
 def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
@@ -186,22 +246,26 @@ def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
 
     The interpreter runs Python one thread at a time; what runs beside it are numpy's loops over
     many values and the native library. So it pays for steps over millions of rows. All calls
-    together use no more than ``thread_count`` threads, however deep one step calls another: what
-    finds no thread free runs where it was called.
+    together use no more than ``thread_count`` threads, however deep one step calls another: a
+    thread that has nothing left to do takes steps of what another one calls by then.
 
     Steps may not change what another one reads. Raises what the first of the steps that failed
     raised, when all that had begun are done.
     """
-    todo = _Steps(steps)
-    with _others.borrowed(len(steps) - 1) as count:
-        threads = [threading.Thread(target=todo.run, daemon=True) for _ in range(count)]
-        begun = [thread for thread in threads if _starts(thread)]
-        todo.run()
-        for thread in begun:
-            thread.join()
-    if todo.errors:
-        raise todo.errors[min(todo.errors)]
-    return todo.results
+    call = _Steps(steps)
+    crew: _Crew | None = getattr(_here, "crew", None)
+    if crew is not None:
+        crew.run(call)
+    else:
+        crew = _here.crew = _Crew()
+        try:
+            crew.run(call)
+        finally:
+            _here.crew = None
+            crew.end()
+    if call.errors:
+        raise call.errors[min(call.errors)]
+    return call.results
 
 
 def each(answer: Callable[[T], Any], values: Sequence[T]) -> list[Any]:

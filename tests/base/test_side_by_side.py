@@ -66,6 +66,18 @@ def test_all_threads_work_at_once(threads: int) -> None:
     assert each(lambda _: meeting.wait(60) >= 0, range(threads)) == [True] * threads
 
 
+def test_a_thread_without_work_takes_steps_that_another_calls_later(threads: int) -> None:
+    """The second step is done before the first one calls its own, which wait for each other."""
+    is_done = threading.Event()
+
+    def long() -> list[bool]:
+        assert threads == 1 or is_done.wait(60)
+        meeting = threading.Barrier(min(threads, 2))
+        return each(lambda _: meeting.wait(60) >= 0, range(meeting.parties))
+
+    assert side_by_side(long, is_done.set) == [[True] * min(threads, 2), None]
+
+
 def test_the_first_failure_is_raised_and_no_step_begins_behind_it() -> None:
     done = []
 

@@ -26,11 +26,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I16, I32, I64, Sparse
+from ...base.arrays import I8, I16, I32, I64, Sparse, distinct_values
+from ...base.machine import each, thread_count
 from ...base.native import call
 
 Flags = NDArray[np.bool_]
@@ -38,6 +40,7 @@ Flags = NDArray[np.bool_]
 EXACT_NS = 5
 ROUNDED_NS = 1000
 TWO_CLOCKS_NS = 1000
+LEAST_ROWS = 100_000  # of which it pays to nest threads side by side
 MAX_DEPTH = np.iinfo(np.int16).max
 # So many rounds mean thousands of nested levels: then a plain loop over the rows is faster.
 _PATIENCE = 1000
@@ -67,11 +70,40 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
     depth, self_ns = np.empty(rows, np.int16), np.empty(rows, np.int64)
     # Room for the worst that costs nothing where nothing is written.
     row, over = np.empty(rows, np.int32), np.empty(rows, np.int64)
-    read = (ts, dur, first, clock, rows, tolerance_ns, TWO_CLOCKS_NS)
-    count = call("kinetoscope_nest", *read, outer, parent, depth, self_ns, row, over)
-    if count is None:
+
+    def nested(part: slice) -> slice | None:
+        """The overruns of some threads."""
+        read = (ts[part], dur[part], first[part], clock[part], part.stop - part.start)
+        limits = (tolerance_ns, TWO_CLOCKS_NS)
+        write = (outer[part], parent[part], depth[part], self_ns[part], row[part], over[part])
+        count = call("kinetoscope_nest", *read, *limits, *write)
+        if count is None:
+            return None
+        found = slice(part.start, part.start + count)
+        if part.start:
+            row[found] += np.int32(part.start)
+            for column in (outer[part], parent[part]):
+                np.add(column, np.int32(part.start), out=column, where=column >= 0)
+        return found
+
+    done = each(nested, _parts(first))
+    if None in done:
         return nest_in_python(ts, dur, first, clock, tolerance_ns)
-    return Nesting(outer, parent, depth, self_ns, Sparse(row[:count].copy(), over[:count].copy()))
+    overrun = Sparse(*(np.concatenate([column[part] for part in done]) for column in (row, over)))
+    return Nesting(outer, parent, depth, self_ns, overrun)
+
+
+def _parts(first: Flags) -> list[slice]:
+    """About equal parts of the rows, of whole threads each: as many as threads may be used."""
+    rows, count = len(first), thread_count()
+    if rows < LEAST_ROWS or count < 2:
+        return [slice(0, rows)]
+    begins = np.append(np.flatnonzero(first), rows)
+    wanted = np.arange(1, count) * rows // count
+    nearest = np.searchsorted(begins[:-1] + np.diff(begins) // 2, wanted)
+    return [
+        slice(*bounds) for bounds in pairwise(distinct_values(begins[[0, *nearest, -1]]).tolist())
+    ]
 
 
 def outer_rows(ts: I64, end: I64, first: Flags) -> I32:

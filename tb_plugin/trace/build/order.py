@@ -197,12 +197,11 @@ def _split_group(
         for table, (low, high) in enumerate(pairwise(bounds))
         if low < high
     }
-    result: dict[str, dict[int, Sparse]] = {}
-    for name in names:
+
+    def parts(name: str) -> dict[int, Sparse]:
         values = columns.pop(name).value
         wanted = [table for table in present if name not in skip[table]]
         values = ranks.spread(values) if wanted else values[:0]
-        result[name] = {
-            table: Sparse(present[table][1], values[present[table][0]]) for table in wanted
-        }
-    return result
+        return {table: Sparse(present[table][1], values[present[table][0]]) for table in wanted}
+
+    return dict(zip(names, each(parts, names), strict=True))

@@ -220,6 +220,37 @@ def test_both_agree_on_hostile_data(seed: int) -> None:
 
 
 @needs_native
+@given(seed=st.integers(0, 2**32 - 1), threads=st.integers(2, 12))
+def test_threads_nested_side_by_side_are_nested_as_all_at_once(seed: int, threads: int) -> None:
+    columns = hostile(np.random.default_rng(seed))
+    whole = nest(*columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "LEAST_ROWS", 1)
+        patch.setattr(nesting, "thread_count", lambda: threads)
+        assert_same(nest(*columns), whole)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "threads", "expected"),
+    [
+        ([4, 4], 2, [4, 4]),
+        ([5, 2, 1], 2, [5, 3]),
+        ([2, 1, 5], 2, [3, 5]),
+        ([8], 3, [8]),
+        ([1, 1, 1, 1], 3, [1, 1, 2]),
+        ([1, 1], 9, [1, 1]),
+    ],
+)
+def test_parts_hold_whole_threads(
+    sizes: list[int], threads: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nesting, "LEAST_ROWS", 1)
+    monkeypatch.setattr(nesting, "thread_count", lambda: threads)
+    first = np.concatenate([np.arange(size) == 0 for size in sizes])
+    assert [part.stop - part.start for part in nesting._parts(first)] == expected
+
+
+@needs_native
 @requires_traces
 def test_both_agree_on_every_real_trace() -> None:
     nested = 0
