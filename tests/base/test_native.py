@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from pathlib import Path
@@ -52,6 +53,24 @@ def test_the_library_has_every_function_that_python_names() -> None:
     }
     assert "kinetoscope_lanes" in named
     assert [name for name in named if not hasattr(native().library, name)] == []
+
+
+SIGNATURES = {module.INTERFACE: "3e9e1244"}
+"""The key of all signatures under this number. A library that was built before a signature changed
+crashes the program when it is called: raise the number on both sides, then write the new key here."""
+
+
+def test_a_changed_signature_has_another_number() -> None:
+    sources = sorted((ROOT / "native" / "src").rglob("*.rs"))
+    texts = [re.sub(r"//.*", "", path.read_text(encoding="utf-8")) for path in sources]
+    found = [
+        re.sub(r"[\s,]+", " ", f"{name}({parameters})")
+        for text in texts
+        for name, parameters in re.findall(r"\b(kinetoscope_\w+)\(([^{]*?)\)\s*(?:->[^{]*)?\{", text)
+    ]
+    assert len(found) > 40
+    key = hashlib.blake2b("\n".join(sorted(found)).encode(), digest_size=4).hexdigest()
+    assert {module.INTERFACE: key} == SIGNATURES
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
