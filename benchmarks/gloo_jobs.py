@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from kinetoscope.analysis.distributed.clocks import fit_clocks
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
@@ -200,7 +201,7 @@ def clocks_inside(digests: Sequence[RankDigest], seed: int) -> tuple[int, int]:
         true = np.rint(size * rng.choice((-1, 1), len(digests))).astype(np.int64)
         true[0] = 0
         moved = [
-            replace(one, base_ns=one.base_ns + int(off), host_name=f"machine{at}")
+            structs.replace(one, base_ns=one.base_ns + int(off), host_name=f"machine{at}")
             for at, (one, off) in enumerate(zip(digests, true, strict=True))
         ]
         found = fit_clocks(moved, match(moved)[1])

@@ -10,11 +10,11 @@ by less than 2 % is "none".
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -276,7 +276,7 @@ class _Shape:
         half = self.halves()[0 if rank in self.halves()[0] else 1]
         table = base.families
         fields = {name: np.tile(getattr(table, name), plan.steps)
-                  for name in DigestFamilies.__match_args__}  # fmt: skip
+                  for name in DigestFamilies.__struct_fields__}  # fmt: skip
         fields["step"] = np.repeat(np.arange(plan.steps), len(table)).astype(np.int32)
         for name in ("total_ns", "p50_ns", "p95_ns"):
             scale = families[0] * (families[1] if name == "total_ns" else 1)
@@ -287,7 +287,7 @@ class _Shape:
         fields["count"] = np.rint(fields["count"] * families[1]).astype(np.int64)
         calls: dict[str, Any] = {
             name: np.concatenate([getattr(base.calls, name)] * plan.steps)
-            for name in type(base.calls).__match_args__
+            for name in type(base.calls).__struct_fields__
         }
         calls["step"] = np.repeat(np.arange(plan.steps), len(base.calls)).astype(np.int32)
         calls["group"] = self.of_half.astype(np.int32)
@@ -299,11 +299,11 @@ class _Shape:
         shown[ends] = release[self.call[ends]]
         steps = {name: np.zeros((plan.steps, *getattr(base.steps, name).shape[1:]),
                                 getattr(base.steps, name).dtype)
-                 for name in DigestSteps.__match_args__}  # fmt: skip
+                 for name in DigestSteps.__struct_fields__}  # fmt: skip
         steps["number"] = np.arange(plan.steps, dtype=np.int64)
         steps["start_ns"], steps["end_ns"] = times[self.begins], times[self.ends]
         steps["idle_ns"] = steps["end_ns"] - steps["start_ns"]
-        return dataclasses.replace(
+        return msgspec.structs.replace(
             base,
             rank=rank,
             host_name=f"node{rank // ranks_of_a_node(plan.ranks)}",

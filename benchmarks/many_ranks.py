@@ -15,7 +15,6 @@ CPU time counts, of one process that answers; its memory is the peak of its resi
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import json
 import subprocess
@@ -290,8 +289,8 @@ def answers(folder: Path) -> dict[str, float]:
     assert isinstance(whole, CatalogRecordings)
     found = whole.gather([one.place for one in whole.workers()])
     kept = {place: _Opened(digest) for place, digest in found.opened.items()}
-    recordings = dataclasses.replace(whole, open=kept.__getitem__)
-    subject = dataclasses.replace(subject, recordings=recordings)
+    recordings = msgspec.structs.replace(whole, open=kept.__getitem__)
+    subject = msgspec.structs.replace(subject, recordings=recordings)
     took = []
     text = b""
     for _ in range(4):

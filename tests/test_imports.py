@@ -166,7 +166,7 @@ folder = Path(sys.argv[2])
 write_trace(trace, folder)
 again = read_trace(folder, "p", mapped=True)
 for table in (again.host, again.device):
-    [getattr(table, name) for name in table.__dataclass_fields__]
+    [getattr(table, name) for name in table.__struct_fields__]
     list(table.args.items())
 """
     (tmp_path / "columns").mkdir()

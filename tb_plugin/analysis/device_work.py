@@ -6,10 +6,10 @@ is computed twice. Columns have shape (rows of the device,) and are in order by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from ..base.arrays import I8, I32, I64, Mask, take, where
 from ..base.intervals import Intervals, merge, union_where
@@ -21,8 +21,7 @@ def used_devices(trace: Trace) -> tuple[DeviceWork, ...]:
     return tuple(DeviceWork(trace, row) for row, one in enumerate(trace.devices) if one.used)
 
 
-@dataclass(frozen=True)
-class DeviceWork:
+class DeviceWork(Struct, frozen=True, dict=True):
     """The activity of one device (row of ``Trace.devices``)."""
 
     trace: Trace

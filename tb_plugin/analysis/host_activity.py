@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ..base import arrays
@@ -126,8 +126,7 @@ _ROWS = 1 << 16
 _LONG_CALL_NS = 50_000  # no call that only enqueues a copy takes so long
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hosts:
+class Hosts(Struct, frozen=True, eq=False):
     """The host events of a trace with their roles; masks have shape (host rows,)."""
 
     trace: Trace

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -49,16 +48,14 @@ class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
 _Rules = tuple[FamilyRule, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """A family of kernels, and the rule that decided it."""
 
     name: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Families:
+class Families(Struct, frozen=True):
     """Compiled rules, in the order in which they are tried."""
 
     rules: tuple[tuple[re.Pattern[str], bool, Family], ...]  # the bool: searches lower case

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ..base.arrays import I64, ColumnTable, is_among, median
@@ -58,8 +58,7 @@ WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming 
 WARM_UP_STEPS = 3  # … told from this many steps on
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Windows(ColumnTable):
+class Windows(ColumnTable, frozen=True, eq=False):
     """The windows of all steps in order; ``start[i] ≤ end[i] ≤ start[i + 1]``; shape (steps,)."""
 
     host_start: I64
@@ -229,8 +228,7 @@ _HINT = 'Use "", "all", a step like "3", a range like "2-5", or several: "1,4-6"
 Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges, Communication, LaunchSums)
 
 
-@dataclass(frozen=True)
-class HeldSum:
+class HeldSum(Struct, frozen=True):
     """Idle time of a device under the events of one name, over the chosen steps."""
 
     name: str
@@ -242,8 +240,7 @@ class HeldSum:
     place: Place | None  # of the longest
 
 
-@dataclass(frozen=True)
-class GapSeen:
+class GapSeen(Struct, frozen=True):
     """One of the longest idle stretches, with its texts."""
 
     step: int  # index
@@ -254,8 +251,7 @@ class GapSeen:
     following: str  # name of the work that ended it
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True, dict=True):
     """The chosen steps of a trace, and the chosen device (row of ``Facts.devices``)."""
 
     facts: Facts

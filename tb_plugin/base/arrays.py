@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from .native import call
@@ -28,9 +28,10 @@ U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 F64 = NDArray[np.float64]
 
+S = TypeVar("S", bound=Struct)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sparse:
+
+class Sparse(Struct, frozen=True, eq=False):
     """A column with values in some rows only: ``row`` ascending without repeats, one value each.
 
     Columns of the same rows may share ``row``; it is never written to.
@@ -40,8 +41,7 @@ class Sparse:
     value: NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SomeRows:
+class SomeRows(Struct, frozen=True, eq=False):
     """Some rows of a table: as a mask over all of them, and by their numbers, which ascend."""
 
     mask: NDArray[np.bool_]
@@ -51,14 +51,21 @@ class SomeRows:
         return len(self.number)
 
 
-class ColumnTable:
-    """Columns of one length. A dataclass of this kind begins with such a column."""
-
-    __slots__ = ()
+class ColumnTable(Struct, frozen=True, eq=False):
+    """Columns of one length. A Struct of this kind begins with such a column."""
 
     def __len__(self) -> int:
-        first: Sized = getattr(self, type(self).__match_args__[0])  # type: ignore[attr-defined]
+        first: Sized = getattr(self, self.__struct_fields__[0])
         return len(first)
+
+
+def with_fields(table: S, **fields: Any) -> S:  # noqa: ANN401  as replace
+    """The table with some fields replaced. Columns that are still on disk are read.
+
+    ``msgspec.structs.replace`` takes tables whose fields are all there.
+    """
+    names = (name for name in table.__struct_fields__ if name not in fields)
+    return type(table)(**{name: getattr(table, name) for name in names}, **fields)
 
 
 _MANY = 1 << 12  # rows for which a call is worth it

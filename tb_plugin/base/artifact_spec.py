@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactSpec(Generic[T_co]):
+class ArtifactSpec(Struct, Generic[T_co], frozen=True):
     """Columns that a view needs beside the summary: made once per trace, stored beside its columns.
 
     It is made when it is first asked for, in a reading process, by the function that ``make``

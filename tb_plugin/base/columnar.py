@@ -1,4 +1,4 @@
-"""Frozen dataclasses of arrays as folders of Arrow files, and back.
+"""Frozen Structs of arrays as folders of Arrow files, and back.
 
 ``<stem>.json``               everything that is no column, and where each column is
 ``<table>.hot.arrow``         columns to be mapped: uncompressed, one batch for all their rows
@@ -7,14 +7,13 @@
 ``<field>.texts.arrow``       texts, where they are many
 
 Which fields are columns, texts, tables or collections of tables follows from the annotations of the
-dataclass: a new column needs no change here. Columns of one length share a file, and so do the
+Struct: a new column needs no change here. Columns of one length share a file, and so do the
 tables of a collection, each in batches of its own. The files are plain Arrow and open in any tool
 that reads it. All arrays that are read back are read-only.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import re
@@ -30,6 +29,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from isal import isal_zlib
+from msgspec import Struct
 
 from .columns import Array, Packed, arrow_column, counted, numbers, packed, read_only, texts_array
 from .regex import regex
@@ -59,7 +59,7 @@ class ColumnPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TableIndex(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one dataclass is stored, by field."""
+    """How one Struct is stored, by field."""
 
     columns: dict[str, ColumnPlace] = {}
     texts: dict[str, str] = {}  # files
@@ -114,15 +114,14 @@ def unsealed(text: str) -> Any:  # noqa: ANN401  any JSON
     return json.loads(match[2])
 
 
-# --- which fields a dataclass has -----------------------------------------------------------------
+# --- which fields a Struct has --------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     name: str
     form: Literal["column", "texts", "table", "collection", "list", "scalar"]
     hint: Any
-    item: Any = None  # the dataclass of a table, or of each table of a collection
+    item: Any = None  # the Struct of a table, or of each table of a collection
     key: Any = None  # of a collection: type of its keys, None where it is a tuple
 
 
@@ -133,7 +132,7 @@ def _fields(kind: type[Any]) -> tuple[_Field, ...]:
 @functools.cache
 def _annotated(kind: type[Any]) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(kind)
-    return tuple(_field(one.name, hints[one.name]) for one in dataclasses.fields(kind))
+    return tuple(_field(name, hints[name]) for name in kind.__struct_fields__)
 
 
 def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401, PLR0911  an annotation; one a form
@@ -158,8 +157,10 @@ def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401, PLR0911  an annotat
 
 
 def _has_columns(kind: Any) -> bool:  # noqa: ANN401  an annotation
-    return dataclasses.is_dataclass(kind) and any(
-        field.form not in ("scalar", "texts") for field in _fields(typing.cast("type[Any]", kind))
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, msgspec.Struct)
+        and any(field.form not in ("scalar", "texts") for field in _fields(kind))
     )
 
 
@@ -167,7 +168,7 @@ def _has_columns(kind: Any) -> bool:  # noqa: ANN401  an annotation
 
 
 class Writer:
-    """Stores one dataclass in an empty folder; large columns of it as soon as they are there.
+    """Stores one Struct in an empty folder; large columns of it as soon as they are there.
 
     ``hot`` has the columns of each table that are to be mapped; None: all are, and texts are not
     compressed. ``is_packed``: numbers in as few bytes as they need, for columns that are read whole
@@ -196,7 +197,7 @@ class Writer:
     def keep(self, name: str, column: Array) -> Array:
         """Stores a column that is to be mapped, in a file of its own; the mapped column.
 
-        Where the dataclass has it, it is not stored again.
+        Where the Struct has it, it is not stored again.
 
         Raises:
             OSError: no room, or no permission.
@@ -238,7 +239,7 @@ class Writer:
         places = _append_columns(self._files, stem, columns, lambda _: True)
         empty = {name: np.empty(0, column.dtype) for name, column in columns.items()}
         self._remember(empty, places)
-        return dataclasses.replace(table, **empty)  # type: ignore[type-var]
+        return msgspec.structs.replace(table, **empty)  # type: ignore[type-var]
 
     def close(self, table: object, stem: str, *, checked: bool = False) -> None:
         """Stores the rest, and what is where; ``checked`` when the files are opened.
@@ -465,10 +466,11 @@ def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: 
             raise DamagedError(f"{kind.__name__} has no {name}")
     if not cold:
         return kind(**values)
-    result = object.__new__(_stored(kind))  # type: ignore[arg-type]  # classes are hashable
-    object.__setattr__(result, "_columns", StoredColumns(cold, source))
-    for name, value in values.items():
-        object.__setattr__(result, name, value)
+    stored = _stored(kind)  # type: ignore[arg-type]  # classes are hashable
+    result = stored(**values, **dict.fromkeys(cold))
+    result.__dict__["_columns"] = StoredColumns(cold, source)
+    for name in cold:  # a field without a value is looked for in ``__getattr__``
+        getattr(kind, name).__delete__(result)
     return result
 
 
@@ -483,17 +485,25 @@ def _collection(field: _Field, tables: Iterable[tuple[str, Any]]) -> Any:  # noq
 
 
 @functools.cache
-def _stored(kind: type[Any]) -> type[Any]:
+def _stored(kind: type[Any]) -> Callable[..., Any]:
     """The same kind of table, whose columns are read when they are asked for."""
 
     def missing(self: Any, name: str) -> Any:  # noqa: ANN401  as __getattr__ is
         if name.startswith("_") or name not in self._columns.places:
             raise AttributeError(f"{kind.__name__} has no {name}")
         column = self._columns.read(name)
-        object.__setattr__(self, name, column)
+        msgspec.structs.force_setattr(self, name, column)
         return getattr(self, name)
 
-    return type(kind.__name__, (kind,), {"__slots__": ("_columns",), "__getattr__": missing})
+    return msgspec.defstruct(
+        kind.__name__,
+        [],
+        bases=(kind,),
+        module=kind.__module__,
+        namespace={"__getattr__": missing},
+        frozen=True,
+        dict=True,  # for what reads them
+    )
 
 
 class StoredColumns:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from .arrays import B, SomeRows, Sparse, dense, take, where
@@ -47,8 +47,7 @@ class Numbers(NamedTuple):
     value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Packed:
+class Packed(Struct, frozen=True, eq=False):
     """A column in fewer bytes, and the type and the shape that it has when it is read."""
 
     small: Numbers

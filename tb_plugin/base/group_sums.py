@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from .arrays import F64, I32, I64
@@ -15,8 +14,7 @@ _BITS = 26
 _LOW = (1 << _BITS) - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupSums:
+class GroupSums(Struct, frozen=True, eq=False):
     """One entry per group."""
 
     total: I64
@@ -72,8 +70,7 @@ def first_largest(code: NDArray[np.integer], value: I64, groups: int) -> I64:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupRanks:
+class GroupRanks(Struct, frozen=True, eq=False):
     """One entry per group; of groups without values 0.
 
     Quantiles are by nearest rank: the least value that at least such a share does not exceed.

@@ -6,16 +6,13 @@ returns normal sets; lengths of normal sets may be added without counting an ins
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .arrays import I64, ColumnTable, Mask, chunks
 from .native import call
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Intervals(ColumnTable):
+class Intervals(ColumnTable, frozen=True, eq=False):
     """A normal set: ``start[i] < end[i] < start[i + 1]``."""
 
     start: I64

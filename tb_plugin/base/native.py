@@ -10,11 +10,11 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
 from numpy.typing import NDArray
 
 INTERFACE = 8  # of native/src/ffi.rs
@@ -29,8 +29,7 @@ log = logging.getLogger(__name__)
 AGAIN = "Install Rust's cargo, then kinetoscope again"
 
 
-@dataclass(frozen=True, slots=True)
-class Native:
+class Native(Struct, frozen=True):
     """``library`` is None where ``reason`` says why, and ``remedy`` what to do about it."""
 
     library: ctypes.CDLL | None

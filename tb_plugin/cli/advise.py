@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
 import msgspec
+from msgspec import Struct
 
 from ..analysis.overview.advice import (
     MOST_BYTES,
@@ -36,8 +36,7 @@ from .render import progress_bar, width_of, wrapped
 FORMATS = ("table", "markdown", "json")
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """What the options ask for."""
 
     format: str

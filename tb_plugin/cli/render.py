@@ -19,10 +19,10 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, TypeGuard
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
 from ..base import units
@@ -41,8 +41,7 @@ Cell: TypeAlias = str | int | float | None
 NOT_KNOWN = "–"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A unit, in base units of the column."""
 
     name: str
@@ -59,8 +58,7 @@ SCALES = {"_ns": TIMES, "_bytes": SIZES, "_bytes_per_s": RATES, "flops": FLOPS}
 _UNIT_IN_LABEL = regex(r"\s*\((?:ns|bytes)\)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A column as text for a terminal."""
 
     column: Column
@@ -154,8 +152,7 @@ FEW_ROWS = 20
 ALL_COLUMNS = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class TableLayout:
+class TableLayout(Struct, frozen=True):
     """Options for drawing tables."""
 
     width: int | None = None  # cells of a line; None = as long as needed, nothing is shortened

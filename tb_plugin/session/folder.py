@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError
@@ -27,8 +28,7 @@ NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
 """A named file is read as it is now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """The traces below a folder as they were when it was looked at."""
 
     catalog: Catalog

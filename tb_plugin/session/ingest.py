@@ -17,9 +17,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import KinetoscopeError, TraceFormatError
@@ -38,8 +40,7 @@ TRIES = 3
 IngestState = Literal["read", "found", "refused", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class IngestTask:
+class IngestTask(Struct, frozen=True):
     """One file, and what is to be stored of it.
 
     Attributes:
@@ -56,8 +57,7 @@ class IngestTask:
     artifacts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IngestOutcome:
+class IngestOutcome(Struct, frozen=True):
     """What became of a file: read now, found in the cache, refused as no trace, or failed."""
 
     path: str
@@ -156,8 +156,7 @@ def _is_there(root: Path, key: str, making: Making) -> bool:
     return all(disk.is_whole(folder, making.version) for folder in folders)
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Struct):
     """Tasks that wait, and what became of the others.
 
     Those that were in flight when a process died go one by one.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
@@ -21,8 +22,7 @@ class _Session(Protocol):
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogRecordings:
+class CatalogRecordings(Struct, frozen=True):
     """The traces of a catalog, of the server's logdirs or of a folder that a command was given."""
 
     own: TracePlace | None

@@ -15,12 +15,12 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec, load_callable
@@ -58,8 +58,7 @@ if TYPE_CHECKING:  # an answer that was kept is there at once: what it does not 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Names of run, worker and span; None for the default."""
 
     run: str | None = None
@@ -72,8 +71,10 @@ class Wanted:
         return self.run is None and self.worker is None and self.span is None
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenTrace:
+ANY = Wanted()
+
+
+class ChosenTrace(Struct, frozen=True):
     """The chosen trace file, and the number of others."""
 
     path: str
@@ -120,7 +121,7 @@ def opened(
     return FileSession(fetched(origin, on_progress), on_progress, beside, origin.shown)
 
 
-def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
+def choose(path: str, wanted: Wanted = ANY) -> ChosenTrace:
     """The trace of a path and names.
 
     Raises:

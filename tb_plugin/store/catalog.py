@@ -27,10 +27,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
@@ -79,8 +80,7 @@ RESCAN_SECONDS = 10.0
 FAR_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One trace of the catalog; ``digest`` is the key of its content, ``path`` its file."""
 
     run: str

@@ -7,7 +7,8 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..base.errors import NotFoundError
 from .catalog_state import Attempt, Record
@@ -29,16 +30,14 @@ _LAZY = "Older than the ones read in advance: it is read when it is opened."
 _ORDER = ("failed", "refused", "waiting", "reading", "ready", "queued")
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """A catalog, and the file of each (run, worker, span) in it."""
 
     catalog: Catalog
     index: Mapping[tuple[str, str, str], Key]
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStatus:
+class PoolStatus(Struct, frozen=True):
     """The state of the pool while a catalog is made."""
 
     running: Collection[Key]

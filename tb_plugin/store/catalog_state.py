@@ -9,9 +9,11 @@ from the poller, from the pool and from requests. Nothing here touches a file, a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..trace.worker_names import process_behind
 from .contract import ErrorInfo, State, StepFigures
@@ -63,8 +65,7 @@ class Attempt(Enum):
     LOCKED = "locked"  # cannot be opened; tried again at every look
 
 
-@dataclass(frozen=True, slots=True)
-class MakingState:
+class MakingState(Struct, frozen=True):
     """State of an artifact that is not stored yet."""
 
     is_queued: bool = False
@@ -74,8 +75,7 @@ class MakingState:
     missing: str = ""  # why it is in no folder
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResult(Struct, frozen=True):
     """The result of reading a file."""
 
     digest: str
@@ -94,8 +94,7 @@ class ReadResult:
     artifacts: Mapping[tuple[str, str], MakingState] = field(default_factory=dict)  # name, variant
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One file: its state on disk, its attempts, its last good result."""
 
     key: Key
@@ -196,8 +195,7 @@ def newest_first(record: Record) -> tuple[int, Key]:
 # --- events, beside those of the pool -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """Judgement of an undecided file."""
 
     attempt: Attempt
@@ -208,61 +206,53 @@ class Judged:
     as_is: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A look came by these files, at ``now`` on the monotonic clock."""
 
     files: Sequence[tuple[Key, FoundFile]]
     now: float
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """A look at all logdirs has ended."""
 
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """Undecided files were judged: the newest traces may be read in advance."""
 
     judged: Mapping[Key, Judged]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A request for a trace, or for its columns."""
 
     key: Key
     columns: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
+class Retried(Struct, frozen=True):
     """A request to read failed or refused files again."""
 
     keys: Sequence[Key]
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnsLost:
+class ColumnsLost(Struct, frozen=True):
     """The stored summary or columns of a file are gone or damaged."""
 
     key: Key
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnsRead:
+class ColumnsRead(Struct, frozen=True):
     """The stored columns of a file are there and whole."""
 
     key: Key
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactAsked:
+class ArtifactAsked(Struct, frozen=True):
     """A request for an artifact that is not stored."""
 
     key: Key
@@ -272,8 +262,7 @@ class ArtifactAsked:
     variants: tuple[str, ...]  # all that must be there; the last one is wanted
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactFound:
+class ArtifactFound(Struct, frozen=True):
     """An artifact is stored: earlier failures no longer count."""
 
     key: Key
@@ -289,8 +278,7 @@ Transition: TypeAlias = "tuple[CatalogState, Sequence[PoolCommand]]"
 # --- all files ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogState:
+class CatalogState(Struct, frozen=True):
     """The records of all files. A changed state costs a copy of the table, not of its records."""
 
     records: Mapping[Key, Record] = field(default_factory=dict)

@@ -13,11 +13,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ..base.arrays import I64
 from ..base.errors import NotFoundError
@@ -71,8 +71,7 @@ def members_of(data: bytes) -> list[bytes]:
 BLOCKS_KEPT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Struct, frozen=True):
     """A block, and the texts of its events where it is strict JSON."""
 
     data: bytes

@@ -5,10 +5,10 @@ Apart from their readers, because every trace has a place for them and few have 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ..base.arrays import I8, I64
@@ -21,8 +21,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class FrameStacks:
+class FrameStacks(Struct, frozen=True):
     """Python and C++ frames, each once, and call stacks as lists of them.
 
     Attributes:
@@ -46,8 +45,7 @@ class FrameStacks:
         return tuple((self.name[n], self.filename[n], int(self.line[n])) for n in numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatorEvents:
+class AllocatorEvents(Struct, frozen=True):
     """What the allocator did, in the order of the file: by device, then by time.
 
     Attributes:
@@ -82,8 +80,7 @@ class AllocatorEvents:
         return np.isin(self.action, codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
+class Segments(Struct, frozen=True):
     """What was reserved from the device when the snapshot was taken; one row a segment.
 
     Attributes:
@@ -105,8 +102,7 @@ class Segments:
     first_block: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentBlocks:
+class SegmentBlocks(Struct, frozen=True):
     """The pieces of the segments, in order of address.
 
     Attributes:
@@ -130,8 +126,7 @@ class SegmentBlocks:
         return np.isin(self.state, codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """One end of a range that the profiler wrote beside the allocator's events: a step."""
 
     name: str
@@ -140,8 +135,7 @@ class Mark:
     time_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A memory snapshot.
 
     Attributes:
@@ -168,8 +162,7 @@ class Snapshot:
         return len(self.events.size) + len(self.blocks.size)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryTimeline:
+class MemoryTimeline(Struct, frozen=True, eq=False):
     """Changes of the bytes of each category, in order of time; shape (n,).
 
     ``base`` are the bytes of each category before the first of them.

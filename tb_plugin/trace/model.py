@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -81,8 +80,7 @@ class Link(IntEnum):
     UNLINKED = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventTable(ColumnTable):
+class EventTable(ColumnTable, frozen=True, eq=False):
     """The columns of all duration events."""
 
     ts: I64
@@ -95,8 +93,7 @@ class EventTable(ColumnTable):
         return self.ts + self.dur
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostTable(EventTable):
+class HostTable(EventTable, frozen=True, eq=False):
     """Duration events of host threads, sorted by (thread, ts, −dur); shape (n,)."""
 
     kind: I8  # HostKind
@@ -112,8 +109,7 @@ class HostTable(EventTable):
     args: Mapping[str, Sparse]  # + "overrun" (ns it outlives what is open), "finished" (0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceTable(EventTable):
+class DeviceTable(EventTable, frozen=True, eq=False):
     """Kernels, copies, memsets, sorted by (stream, ts); shape (n,)."""
 
     kind: I8  # DeviceKind
@@ -134,8 +130,7 @@ class DeviceTable(EventTable):
         return slice(low, high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RangeTable(EventTable):
+class RangeTable(EventTable, frozen=True, eq=False):
     """Plain ranges: device annotations, syncs, spans of the recorder, profiler ranges."""
 
     device: I32  # row of Trace.devices, −1 on the host
@@ -144,8 +139,7 @@ class RangeTable(EventTable):
     args: Mapping[str, Sparse]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryTable(ColumnTable):
+class MemoryTable(ColumnTable, frozen=True, eq=False):
     """Allocator events in time order."""
 
     ts: I64
@@ -159,8 +153,7 @@ class MemoryTable(ColumnTable):
     raw: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CounterTable(ColumnTable):
+class CounterTable(ColumnTable, frozen=True, eq=False):
     """Counter samples; ``values`` is the JSON text of the sample."""
 
     ts: I64
@@ -170,16 +163,14 @@ class CounterTable(ColumnTable):
     raw: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowTable(ColumnTable):
+class FlowTable(ColumnTable, frozen=True, eq=False):
     """Forward→backward flows whose two ends were both found."""
 
     source: I32  # row of HostTable
     target: I32  # row of HostTable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphEdgeTable(ColumnTable):
+class GraphEdgeTable(ColumnTable, frozen=True, eq=False):
     """What waits for what inside replayed graphs, where the recorder was asked to write it.
 
     A node is a row of DeviceTable, or behind those, one of ``Trace.syncs``: a call of the host or
@@ -193,8 +184,7 @@ class GraphEdgeTable(ColumnTable):
 NO_EDGES = GraphEdgeTable(np.empty(0, np.int32), np.empty(0, np.int32))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CollectiveTable(ColumnTable):
+class CollectiveTable(ColumnTable, frozen=True, eq=False):
     """Collective calls seen by this rank, in host order (record_param_comms, nccl:*, gloo:*)."""
 
     host: I32  # row of HostTable
@@ -203,8 +193,7 @@ class CollectiveTable(ColumnTable):
     device_rows: tuple[I32, ...]  # rows of DeviceTable, one array per collective
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadTable(ColumnTable):
+class ThreadTable(ColumnTable, frozen=True, eq=False):
     """Host threads: all that have host events or allocator events."""
 
     pid: I32  # codes
@@ -212,8 +201,7 @@ class ThreadTable(ColumnTable):
     name: I32  # code; of "" where unnamed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StreamTable(ColumnTable):
+class StreamTable(ColumnTable, frozen=True, eq=False):
     """Streams of the devices, by device and number."""
 
     device: I32  # row of Trace.devices
@@ -221,8 +209,7 @@ class StreamTable(ColumnTable):
     name: I32  # code of the label
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepTable(ColumnTable):
+class StepTable(ColumnTable, frozen=True, eq=False):
     """Steps in time order, host side as recorded.
 
     ``source`` says where they come from: "profiler_step", "annotation" (a regular family of
@@ -238,8 +225,7 @@ class StepTable(ColumnTable):
     family: str
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One accelerator of the file: declared in deviceProperties, used by an event, or both."""
 
     key: str  # pid text of its events, "" when declared only
@@ -253,8 +239,7 @@ class Device:
     used: bool  # has device activity in this trace
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """How the file was made, by its own account; None for unknown."""
 
     torch_era: str  # era of the format, "A" … "H", "Ascend", "unknown"
@@ -336,8 +321,7 @@ class HealthRecord(Struct, frozen=True):
         return tuple(note for note in self.notes if note.severity in COSTLY)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class Trace(Struct, frozen=True, eq=False):
     """All data of one trace file, linked."""
 
     path: str

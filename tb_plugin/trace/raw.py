@@ -25,10 +25,10 @@ other, column by column and fault by fault:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ..base.arrays import ColumnTable, Sparse, seen
@@ -133,8 +133,7 @@ NAMING = frozenset(
 ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawEvents(ColumnTable):
+class RawEvents(ColumnTable, frozen=True, eq=False):
     """Dense columns, one entry per event, in file order."""
 
     phase: NDArray[np.uint8]  # ord of "ph"; 0 when missing
@@ -146,8 +145,7 @@ class RawEvents(ColumnTable):
     dur: NDArray[np.int64]  # ns; NO_DUR
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
+class Blocks(Struct, frozen=True, eq=False):
     """Where rows are in the inflated text: block b holds rows [first_row[b], first_row[b + 1]).
 
     So ``first_row`` has one entry more than there are blocks. Where to cut is the scanner's own
@@ -162,8 +160,7 @@ class Blocks:
     metadata: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeekIndex(ColumnTable):
+class SeekIndex(ColumnTable, frozen=True, eq=False):
     """Points for random access to a gzip file (``io.gzip``), some MB of text apart; often none.
 
     At point p the text from ``text[p]`` on is inflated from bit ``bit[p]`` of the file, by who
@@ -180,8 +177,7 @@ _NONE = np.empty(0, np.int64)
 NO_POINTS = SeekIndex(_NONE, _NONE, _NONE, np.empty(0, np.uint8))
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """One kind of thing the reader tolerated: how often, and the first example in the text."""
 
     kind: str  # a key of KINDS, for example "truncated"
@@ -190,8 +186,7 @@ class Fault:
     offset: int = -1  # of the first example in the inflated text; -1 = not a place
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTrace:
+class RawTrace(Struct, frozen=True, eq=False):
     """A scanned file as columns."""
 
     events: RawEvents
@@ -206,8 +201,7 @@ class RawTrace:
     seek: SeekIndex = NO_POINTS
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Progress of a read: stored bytes, and events."""
 
     phase: str  # "reading" | "linking" | "summarizing" | "caching"

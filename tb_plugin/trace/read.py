@@ -7,11 +7,11 @@ file are freed as soon as they are in tables: at no moment are they in memory tw
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
 from ..base.machine import side_by_side

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
@@ -25,8 +24,7 @@ class TracePlace(NamedTuple):
     span: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunWorker:
+class RunWorker(Struct, frozen=True):
     """One worker of a run, with its trace of one span; ``problem`` says why there is none."""
 
     place: TracePlace
@@ -34,8 +32,7 @@ class RunWorker:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The artifacts of several traces, as far as they are there."""
 
     opened: Mapping[TracePlace, Any]  # what ``ArtifactSpec.open`` returned
@@ -80,8 +77,7 @@ class Recordings(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The trace behind a request, for a view with an artifact or with parts."""
 
     facts: Facts
@@ -92,8 +88,7 @@ class Subject:
     recordings: Recordings
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A further address of a view: ``api/view/<stem>/<part>``.
 
     ``build`` answers with a Struct (JSON), with bytes (a binary frame), or with an iterator of
@@ -118,8 +113,7 @@ def reads_no_others(query: Any) -> bool:  # noqa: ANN401, ARG001  # the form of 
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """One view: a tab of the page, a ``kinetoscope show`` command, a route.
 
     ``build`` maps the facts of a trace (of a view with an artifact: the Subject) and a query to the

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
@@ -101,8 +100,7 @@ def _steps(facts: Facts) -> tuple[StepInfo, ...]:
 Host = Literal["tensorboard", "standalone"]
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Struct, frozen=True):
     """Shared dependencies of the routes."""
 
     catalog: Traces

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from http import HTTPStatus
@@ -149,8 +148,7 @@ DOWNLOAD_TYPES = {".gz": "application/gzip", ".csv": "text/csv; charset=utf-8"}
 """End of a file's name → its type; ``FRAME_TYPE`` for others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """A file made while it is sent."""
 
     name: str

@@ -7,9 +7,9 @@ import logging
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from ..base.errors import KinetoscopeError
@@ -32,8 +32,7 @@ class AddressError(KinetoscopeError):
     kind = "address"
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True):
     """The address to listen on. ``port`` None: the first free one from 6007 on; 0: any free one."""
 
     host: str = LOOPBACK

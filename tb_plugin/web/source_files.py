@@ -13,7 +13,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -124,8 +123,7 @@ def may_show() -> bool:
     return os.environ.get(SHOW) == "1"
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """Lines of a file of this machine; ``first`` is the number of the first, 1-based."""
 
     path: str

@@ -1,10 +1,9 @@
-"""Dataclasses of arrays as Arrow files, and back."""
+"""Structs of arrays as Arrow files, and back."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64, SomeRows, Sparse
@@ -33,15 +34,13 @@ from kinetoscope.base.columns import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     number: int
     ts: I64
     first: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class Whole(Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     grid: NDArray[np.uint16] | NDArray[np.uint32]
     parts: Mapping[int, Part]
@@ -174,8 +173,7 @@ ROWS = 20_000
 EDGES = (0, 1, -1, 127, 128, 255, 256, -129, 2**15, 2**16, -(2**31) - 1, 2**32, 2**63 - 1, -(2**63))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
+class Numbers(Struct, frozen=True, eq=False):
     """A table of one column."""
 
     column: NDArray[np.generic]
@@ -281,8 +279,7 @@ def test_columns_of_one_type_share_a_file(tmp_path: Path) -> None:
     assert [int(getattr(found, name)[7]) for name in "abcd"] == [7, 14, 21, 7000]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FourColumns:
+class FourColumns(Struct, frozen=True, eq=False):
     """A table of four columns."""
 
     a: NDArray[np.int64]

@@ -66,7 +66,7 @@ def test_both_rank_alike(pairs: list[tuple[int, int]]) -> None:
     code, value = columns(pairs)
     count = np.bincount(code, minlength=8)
     fast, plain = group_ranks(code, value, count), group_ranks_in_python(code, value, count)
-    for column in GroupRanks.__slots__:
+    for column in GroupRanks.__struct_fields__:
         assert getattr(fast, column).tolist() == getattr(plain, column).tolist()
 
 
@@ -103,7 +103,7 @@ def test_many_nodes_are_found_alike() -> None:
     parent = np.maximum(np.arange(size) - random.integers(1, 40, size), -1).astype(np.int32)
     name = random.integers(0, 50, size).astype(np.int32)
     fast, plain = find_paths(parent, name), find_paths_in_python(parent, name)
-    for column in SlicePaths.__slots__:
+    for column in SlicePaths.__struct_fields__:
         assert np.array_equal(getattr(fast, column), getattr(plain, column))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.cli import show as show_module
 from kinetoscope.cli.show import COMMON

@@ -73,7 +73,7 @@ def blocks_differ(first: RawTrace | str, second: RawTrace | str) -> list[str]:
 def arrays(raw: RawTrace) -> dict[str, np.ndarray[Any, Any]]:
     """Every column by a name."""
     events = raw.events
-    named = {name: getattr(events, name) for name in events.__slots__}
+    named = {name: getattr(events, name) for name in events.__struct_fields__}
     for table in (raw.ints, raw.floats, raw.texts):
         for name, sparse in table.items():
             named[f"{name} row"], named[name] = sparse.row, sparse.value

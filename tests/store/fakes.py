@@ -8,7 +8,6 @@ write_trace(path, events=3, wait=str(go))       is being read until there is suc
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import gzip
 import json
 import os
@@ -162,8 +161,8 @@ def made_trace(
         "recording": made_recording(rank),
         "health": HealthRecord(10, 20, rows, rows, {"flow": 2}, 0, 0, notes),
     }
-    for field in dataclasses.fields(Trace):
-        if field.name not in values and field.default is dataclasses.MISSING:
+    for field in msgspec.structs.fields(Trace):
+        if field.name not in values and field.required:
             values[field.name] = _made_table(hints[field.name], rows, random)
     return Trace(**values)
 
@@ -210,10 +209,10 @@ def same(a: object, b: object) -> bool:
     """Whether two values are equal to the last bit, arrays and NaN included."""
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    if dataclasses.is_dataclass(a) and not isinstance(a, type):
+    if isinstance(a, msgspec.Struct):
         # Stored tables are of a kind of their own.
         return isinstance(a, type(b)) and all(
-            same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a)
+            same(getattr(a, name), getattr(b, name)) for name in a.__struct_fields__
         )
     if isinstance(a, typing.Mapping):
         return (

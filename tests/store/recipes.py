@@ -9,7 +9,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from kinetoscope.base.artifact_spec import ArtifactSpec
@@ -45,8 +44,7 @@ def open_(folder: Path) -> int:
     return int((folder / FILE).read_text())
 
 
-@dataclass(frozen=True)
-class Rows(ArtifactSpec[int]):
+class Rows(ArtifactSpec[int], frozen=True):
     """How it is made and opened."""
 
     name: str = "rows"

@@ -6,11 +6,11 @@ import gzip
 import os
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.store.cache.disk import Cache, entry

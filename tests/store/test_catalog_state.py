@@ -6,11 +6,11 @@ The file of all tables is ``a.json`` of the first logdir; a row shows what of it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.store import catalog_state
 from kinetoscope.store.cache.disk import StoredSummary
@@ -99,8 +99,8 @@ def summary(digest: str = "d", note: str = "") -> Answered[FakeFacts]:
 def changes(before: Any, after: Any) -> dict[str, Any]:
     """The fields that differ, of an answer as ``answer.<field>``."""
     found: dict[str, Any] = {}
-    for field in fields(after):
-        old, new = getattr(before, field.name), getattr(after, field.name)
+    for field in after.__struct_fields__:
+        old, new = getattr(before, field), getattr(after, field)
         if old == new:
             continue
         if isinstance(old, ReadResult) and isinstance(new, ReadResult):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
 from kinetoscope.base.artifact_spec import ArtifactSpec

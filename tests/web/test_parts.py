@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug.test import Client, create_environ, run_wsgi_app
 

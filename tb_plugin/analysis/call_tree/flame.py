@@ -7,12 +7,12 @@ timeline with the time inside it. What happens to the tree then is the same for 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B, ColumnTable
@@ -26,8 +26,7 @@ _KINDS = 16
 Rows = NDArray[np.integer]
 
 
-@dataclass(frozen=True, eq=False)
-class FlameTree(ColumnTable):
+class FlameTree(ColumnTable, frozen=True, eq=False, dict=True):
     """One entry per box; parents before children."""
 
     parent: I32  # row, −1 of a root
@@ -247,8 +246,7 @@ def folded(tree: FlameTree) -> Iterator[str]:
             yield f"{paths[row]} {own}\n"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallersAndCallees:
+class CallersAndCallees(Struct, frozen=True, eq=False):
     """Two trees that have the boxes of a name as their roots."""
 
     value: int

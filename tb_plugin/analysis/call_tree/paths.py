@@ -8,10 +8,10 @@ a parent comes before its children, and −1 is no parent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B, distinct_values, put, take, where
@@ -21,8 +21,7 @@ from ...trace.build.nest import depth_of
 _TABLE_CELLS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SlicePaths:
+class SlicePaths(Struct, frozen=True, eq=False):
     """``node`` by host slice; the others by node."""
 
     node: I32

@@ -8,7 +8,6 @@ figures of groups do not sum to those of the device.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,7 @@ SM_ACTIVE_PERCENT = 80.0
 """A group is bound by memory when DRAM is this busy while the multiprocessors are."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupWork(ColumnTable):
+class GroupWork(ColumnTable, frozen=True, eq=False):
     """When each group works on one device: its union, by group and time; shape (pieces,)."""
 
     group: I64
@@ -52,8 +50,7 @@ def union_by_group(group: NDArray[np.integer], start: I64, end: I64) -> GroupWor
     return GroupWork(of[head], start[head], reach[last] - of[head] * span + low)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupFigure(ColumnTable):
+class GroupFigure(ColumnTable, frozen=True, eq=False):
     """One kind of counter by group; NaN where samples cover too little; shape (groups,)."""
 
     mean: F64

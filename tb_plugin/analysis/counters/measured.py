@@ -7,10 +7,10 @@ is read. ``measured`` adds them up over chosen steps; a ``CounterSum`` has the f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I64
 from ...base.intervals import EMPTY, Intervals, complement, merge, overlaps, subtract
@@ -89,8 +89,7 @@ def _cut(time: Intervals, frame: Intervals) -> tuple[Intervals, I64]:
     return Intervals(start, end), window.astype(np.int64)
 
 
-@dataclass(frozen=True)
-class CounterSum:
+class CounterSum(Struct, frozen=True, dict=True):
     """One counter over the chosen steps of a device."""
 
     facts: CounterFacts

@@ -25,10 +25,10 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I64, ColumnTable, distinct_values
@@ -104,8 +104,7 @@ def unit_of(name: str) -> tuple[str, float]:
     return next(((unit, by) for end, unit, by in _UNITS if end.search(name)), ("", 1.0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps(ColumnTable):
+class Steps(ColumnTable, frozen=True, eq=False):
     """A sampled series: ``value`` holds in [start, end); they are in order and do not overlap."""
 
     start: I64
@@ -118,8 +117,7 @@ class Steps(ColumnTable):
         return Intervals(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
+class Series(Struct, frozen=True, eq=False):
     """One counter of one device (row of ``Trace.devices``)."""
 
     device: int

@@ -11,11 +11,11 @@ change of the step, to the nanosecond.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..facts import Breakdown, HostPartition, Partition, StepFacts
 from ..steps import Selection
@@ -41,8 +41,7 @@ DEVICE_WORK = ("compute_ns", "kernel_ns")
 HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstrumented_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class BridgePart:
+class BridgePart(Struct, frozen=True):
     """One part of both steps. Integers in ns; ``is_real``: None where it cannot be told."""
 
     key: str  # field of Partition, HostPartition or Breakdown
@@ -56,8 +55,7 @@ class BridgePart:
         return self.other_ns - self.base_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Bridge:
+class Bridge(Struct, frozen=True):
     """Two steps in the same parts; each side's parts sum to its step."""
 
     division: Division

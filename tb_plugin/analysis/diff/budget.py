@@ -7,7 +7,6 @@ is worse names the operators behind it, by how much, the line that calls them an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
@@ -57,8 +56,7 @@ def known_keys(field: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for one in PARTS.values() for key in one)) * (field == "parts")
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetCase:
+class BudgetCase(Struct, frozen=True):
     """One line of the budget, checked. ``evidence``: further lines, the heaviest first."""
 
     name: str
@@ -67,8 +65,7 @@ class BudgetCase:
     evidence: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Checked:
+class Checked(Struct, frozen=True, eq=False):
     """The two sides, their comparison, and what changed by operator and by kernel."""
 
     base: Side

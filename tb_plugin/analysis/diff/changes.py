@@ -7,10 +7,11 @@ of now, each longer or shorter: ΔT = Δn · mean of base + n of other · Δ mea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import F64, I64
 from .matching import Pairing, Relation, paired
@@ -29,8 +30,7 @@ MOST_OF_A_NAME = 0.2  # of all time, where operators are asked about the machine
 FEWEST_SIGNATURES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """One side of a row, of one metric, per step."""
 
     calls: float
@@ -42,8 +42,7 @@ class Figures:
         return self.ns / self.calls if self.calls else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ItemChange:
+class ItemChange(Struct, frozen=True):
     """One pairing with its figures per step."""
 
     name: str  # of the base; of the other where it was added
@@ -213,8 +212,7 @@ def _status(  # noqa: PLR0911  # one line a verdict
 # --- clocks ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """How much longer equal work takes, all together: other ÷ base, and of how many kinds.
 
     ``apart`` is the share of the host's work whose ratio is more than 10 % from 1, either way.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32
@@ -30,8 +30,7 @@ HEAVIEST = 10
 MOSTLY_OTHER = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """One thing that the recordings do not have in common."""
 
     what: str  # "device", "clock", "torch", …
@@ -43,8 +42,7 @@ class Mismatch:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class StepCount:
+class StepCount(Struct, frozen=True):
     """A number per step. ``is_exact``: it repeats in every chosen step of both sides."""
 
     key: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ..call_tree.flame import FlameTree
 from ..operators.flame import KERNEL, flame_tree
@@ -16,8 +16,7 @@ KINDS = frozenset({CallKind.OP, CallKind.ANNOTATION, CallKind.MODULE, CallKind.P
 MOST = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class PairBox:
+class PairBox(Struct, frozen=True):
     """One box: place of the box around it (−1 of a root), and its weight per step on both sides."""
 
     parent: int
@@ -27,8 +26,7 @@ class PairBox:
     other: float
 
 
-@dataclass(frozen=True, slots=True)
-class PairFlame:
+class PairFlame(Struct, frozen=True):
     """The boxes of both, parents first, and the sums of the outermost ones."""
 
     boxes: tuple[PairBox, ...]

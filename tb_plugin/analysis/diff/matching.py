@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.regex import regex
 from .sides import Items
@@ -32,8 +32,7 @@ _TEMPLATE_NUMBER = regex(r"(?<=[<, ])(?:\(\w+\))?\d+[uUlL]*(?=[,>])")
 _NCCL_PROTOCOL = regex(r"(ncclDevKernel_\w+?|ncclKernel_\w+?)_(?:LL128|LL|SIMPLE)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(Struct, frozen=True):
     """Keys of two sides that belong together; −1 in none of both. Rows are in no order."""
 
     base: tuple[int, ...]

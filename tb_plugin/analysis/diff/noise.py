@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, B, median
@@ -63,8 +64,7 @@ _LEAST_FREEDOM = 2.0  # of a trend: three steps at least are worth something
 _SEED = 20_200_401
 
 
-@dataclass(frozen=True, slots=True)
-class TimeVerdict:
+class TimeVerdict(Struct, frozen=True):
     """What the step times of two sides say. Times are of the median step, in ns."""
 
     outcome: Outcome
@@ -150,8 +150,7 @@ def _spread(side: Sequence[F64]) -> float:
     return sigma_of(one) / middle if middle else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(Struct, frozen=True):
     """Limits of a verdict, of the base."""
 
     budget: float

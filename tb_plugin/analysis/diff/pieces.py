@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I32, I64, B, of_names
 from ...base.group_sums import summed
@@ -41,8 +41,7 @@ _ANCHORS = (
 _LOADER = regex(r"(enumerate\(Data(?:Loader|Pipe)\)#)_\w+?Iter\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """One range of an anchor, and what is directly in it, in order."""
 
     name: str
@@ -59,8 +58,7 @@ class Anchor:
         return self.device_ns or self.host_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """Operators directly inside a range, between two anchors."""
 
     segment: int
@@ -74,8 +72,7 @@ Groups: TypeAlias = Sequence[Sequence[Node]]
 """What is in each step, or in each call of a piece."""
 
 
-@dataclass(frozen=True, slots=True)
-class PieceSide:
+class PieceSide(Struct, frozen=True):
     """The nodes of one side of a piece."""
 
     nodes: tuple[Node, ...]
@@ -107,8 +104,7 @@ class PieceSide:
         return frozenset(found)
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedPiece:
+class AlignedPiece(Struct, frozen=True):
     """One piece of both recordings."""
 
     name: str
@@ -130,8 +126,7 @@ def _inside(node: Node) -> tuple[Node, ...]:
     return node.inside if isinstance(node, Anchor) else ()
 
 
-@dataclass(frozen=True, eq=False)
-class MainThread:
+class MainThread(Struct, frozen=True, eq=False, dict=True):
     """The anchors of the main thread of one side."""
 
     side: Side
@@ -413,8 +408,7 @@ def shown(name: str) -> str:
     return re.sub(r"^Optimizer\.(step|zero_grad)#(.*?)(?:\.(?:step|zero_grad))?$", r"\2.\1", name)
 
 
-@dataclass(frozen=True, slots=True)
-class StepPhase:
+class StepPhase(Struct, frozen=True):
     """A range in a step where two timelines can begin together; ns from the start of the trace."""
 
     name: str

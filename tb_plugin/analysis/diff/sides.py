@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
@@ -35,8 +35,7 @@ METRICS = ("self_ns", "total_ns", "device_self_ns", "device_total_ns")
 _STEP = regex(r"ProfilerStep#\d+")
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
+class Side(Struct, frozen=True, eq=False, dict=True):
     """Chosen steps of one recording; ``repeats`` are step times of others of the same kind."""
 
     selection: Selection
@@ -75,8 +74,7 @@ class Side:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Items:
+class Items(Struct, frozen=True, eq=False, dict=True):
     """Rows under keys. ``names`` and ``details`` by key, the columns by row."""
 
     names: tuple[str, ...]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.units import count, duration, flops, listing, plural, share, size, times
 from ..recording import STEPS_OF_ANY_RECORDER, is_of_other_recorder
@@ -74,8 +75,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
 """Field of a division → what it is in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairVerdict:
+class PairVerdict(Struct, frozen=True):
     """Two recordings side by side: the bridge, the verdict, and what limits it."""
 
     outcome: Outcome

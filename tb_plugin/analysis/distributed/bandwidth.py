@@ -8,11 +8,11 @@ the last arrival to the first release where several ranks are there, so it holds
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
@@ -53,8 +53,7 @@ def message_bytes(kind: str, in_bytes: int, out_bytes: int, ranks: int) -> int |
     return size if size > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class SlowLink:
+class SlowLink(Struct, frozen=True):
     """A group, or a sender and its receiver, far below the bus bandwidth of others of its size."""
 
     group: int
@@ -68,8 +67,7 @@ class SlowLink:
     extra_ns: int  # beyond the usual transfer, per step
 
 
-@dataclass(frozen=True, slots=True)
-class Imbalance:
+class Imbalance(Struct, frozen=True):
     """Unequal parts of an all_to_all: bytes that the ranks of a group receive."""
 
     group: int
@@ -81,8 +79,7 @@ class Imbalance:
     expert_ns: int  # time of these collectives and per step
 
 
-@dataclass(frozen=True, slots=True)
-class SmallMessages:
+class SmallMessages(Struct, frozen=True):
     """Collectives below 256 KiB, means over the ranks."""
 
     share: float  # of the time of all collectives
@@ -90,8 +87,7 @@ class SmallMessages:
     exposed_ns: int  # per step: nothing computed meanwhile
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bandwidth:
+class Bandwidth(Struct, frozen=True, eq=False):
     """One entry per collective of the run (I,); NaN and −1 where it is not available."""
 
     bytes: I64
@@ -159,7 +155,7 @@ def bandwidth(
     )
     placed = np.array(node if len(node) else [-1] * len(digests), np.int64)
     cells = [one for one in _links(digests, groups, matches, result, placed) if len(one[1]) > 1]
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         result, slow_links=_slow_of(cells, result, steps), links_compared=bool(cells)
     )
 

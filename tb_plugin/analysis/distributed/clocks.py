@@ -14,9 +14,9 @@ compares instants of different ranks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import F64, I64
 from ...base.units import duration, plural
@@ -33,8 +33,7 @@ HOST_TOLERANCE_NS = 2_000_000
 DEVICE_TOLERANCE_NS = 20_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clocks:
+class Clocks(Struct, frozen=True, eq=False):
     """Clocks of the ranks; corrected time = time + base − first base − offset."""
 
     offset_ns: I64  # per digest; 0 where nothing is applied

@@ -8,11 +8,11 @@ fast data moved. Pure; O(calls). What cannot be computed is said in ``notes``, i
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I64
 from ...base.units import listing
@@ -41,8 +41,7 @@ from .waiting import Waiting, wait
 MOST_SAID = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One recording of the run."""
 
     label: str
@@ -52,16 +51,14 @@ class Member:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetNote:
+class SetNote(Struct, frozen=True):
     """Something to know about the set of recordings."""
 
     kind: str  # "missing_ranks", "duplicate_ranks", "step_sets", "no_communication", "unmatched" …
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Replay:
+class Replay(Struct, frozen=True, eq=False):
     """The replay of a run, or why there is none."""
 
     refused: str  # "" where questions are answered
@@ -70,8 +67,7 @@ class Replay:
     own: OwnTime | None  # None: own times are not available
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(Struct, frozen=True, eq=False):
     """Everything that a set of digests says; R digests, S steps, I collectives."""
 
     members: tuple[Member, ...]
@@ -217,7 +213,7 @@ def _members(
                 " order.",
             )
         )
-    used = [dataclasses.replace(digests[at], rank=ranks[at]) for at in order]
+    used = [msgspec.structs.replace(digests[at], rank=ranks[at]) for at in order]
     return members, used, notes
 
 
@@ -244,7 +240,7 @@ def align_steps(digests: Sequence[RankDigest]) -> tuple[I64, list[RankDigest]]:
     if left_out.all():
         return numbers, placed
     return numbers, [
-        dataclasses.replace(one, steps=dataclasses.replace(one.steps, excluded=left_out))
+        msgspec.structs.replace(one, steps=msgspec.structs.replace(one.steps, excluded=left_out))
         for one in placed
     ]
 
@@ -254,7 +250,7 @@ def _at_rows(digest: RankDigest, numbers: I64, row: I64) -> RankDigest:
     if len(row) == len(numbers) and (row == np.arange(len(row))).all():
         return digest
     columns = {}
-    for name in DigestSteps.__match_args__:
+    for name in DigestSteps.__struct_fields__:
         values = getattr(digest.steps, name)
         wide = np.zeros((len(numbers), *values.shape[1:]), values.dtype)
         wide[row] = values
@@ -264,14 +260,14 @@ def _at_rows(digest: RankDigest, numbers: I64, row: I64) -> RankDigest:
     columns["number"] = numbers
     columns["excluded"][absent] = 1
     moved = {
-        name: dataclasses.replace(
+        name: msgspec.structs.replace(
             table,
             step=np.where(table.step >= 0, row[np.maximum(table.step, 0)], -1).astype(np.int32),
         )
         for name in ("sums", "families", "calls", "junctions")
         if len(table := getattr(digest, name))
     }
-    return dataclasses.replace(digest, steps=DigestSteps(**columns), **moved)
+    return msgspec.structs.replace(digest, steps=DigestSteps(**columns), **moved)
 
 
 def _set_notes(digests: Sequence[RankDigest], world: int, missing: Sequence[int]) -> list[SetNote]:

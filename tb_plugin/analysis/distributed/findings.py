@@ -11,9 +11,8 @@ Each has its preconditions: where they do not hold the rule is *unchecked*, with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ...base.units import duration, share, size, times
 from ..overview.findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
@@ -41,8 +40,7 @@ _ACTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunFindings:
+class RunFindings(Struct, frozen=True):
     """The findings of a run, and the rules that could not be checked."""
 
     found: tuple[Finding, ...]
@@ -114,8 +112,7 @@ _UNCHECKED = {
 """What each rule on groups needs, said where a run does not have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     """The words of a finding about a group."""
 
     title: str

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.regex import regex
 from ...base.units import listing, plural
@@ -36,8 +36,7 @@ SIZED = frozenset(("all_reduce", "broadcast", "reduce", "all_reduce_coalesced", 
 """Operations whose sizes must agree on all ranks; of the others they may differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(Struct, frozen=True):
     """One rank in one group.
 
     Attributes:
@@ -57,8 +56,7 @@ class Entered:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogGroup:
+class LogGroup(Struct, frozen=True):
     """A process group over all logs.
 
     Attributes:
@@ -79,8 +77,7 @@ class LogGroup:
         return tuple(sorted(set(self.ranks) - {one.rank for one in self.members}))
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Struct, frozen=True):
     """A collective that did not end.
 
     Attributes:
@@ -111,8 +108,7 @@ class Stuck:
     unclear: tuple[int, ...] = ()  # whose log is not whole, so nobody knows whether they entered it
 
 
-@dataclass(frozen=True, slots=True)
-class HangReport:
+class HangReport(Struct, frozen=True):
     """What the logs say of a hang.
 
     Attributes:

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.alignment import align
@@ -32,8 +33,7 @@ LEAST_COMMON = 0.8
 Token = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class RunGroup:
+class RunGroup(Struct, frozen=True):
     """A process group of the run."""
 
     ranks: tuple[int, ...]  # global, ascending; those seen to take part where the file names none
@@ -45,8 +45,7 @@ class RunGroup:
     low_confidence: str  # why its calls may belong to another group, "" where they do not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class Matches(Struct, frozen=True, eq=False):
     """Collectives of the run; I collectives, K entries, R digests.
 
     Of many ranks few are in a collective, so only those that take part have an *entry*: one of a

@@ -17,8 +17,9 @@ The release is the one junction that other ranks decide; every other one is deci
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, ColumnTable
 
@@ -56,8 +57,7 @@ class WorkPart(IntEnum):
     QUEUE = 6  # behind other collectives: work of this rank's communication, and its worker threads
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
+class DeviceInfo(Struct, frozen=True):
     """A device that a rank declared or used."""
 
     index: int
@@ -67,8 +67,7 @@ class DeviceInfo:
     used: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RankGroup:
+class RankGroup(Struct, frozen=True):
     """A process group as one rank saw it. Its identity is ``ranks``, never its name."""
 
     name: str
@@ -79,8 +78,7 @@ class RankGroup:
     backend: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DigestSteps(ColumnTable):
+class DigestSteps(ColumnTable, frozen=True, eq=False):
     """The steps, in time order; the parts of the first device sum to ``end_ns − start_ns``."""
 
     number: I64
@@ -99,8 +97,7 @@ class DigestSteps(ColumnTable):
     idle_causes: I64  # (n, causes): idle time by ``IDLE_CAUSES``; zeros without a device
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DigestSums(ColumnTable):
+class DigestSums(ColumnTable, frozen=True, eq=False):
     """Collectives of one step, group and operation; ``quantiles`` has shape (n, 9)."""
 
     step: I32
@@ -115,8 +112,7 @@ class DigestSums(ColumnTable):
     quantiles: I64  # of own work before arrival, with this rank's shortest transfers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DigestFamilies(ColumnTable):
+class DigestFamilies(ColumnTable, frozen=True, eq=False):
     """The signatures of kernels (or names of ops) that take most time in a step."""
 
     step: I32
@@ -128,8 +124,7 @@ class DigestFamilies(ColumnTable):
     p95_ns: I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DigestCalls(ColumnTable):
+class DigestCalls(ColumnTable, frozen=True, eq=False):
     """Collectives of the rank in the order of issue."""
 
     step: I32  # row of steps, −1
@@ -154,8 +149,7 @@ class DigestCalls(ColumnTable):
     splits: I32  # first row of ``RankDigest.split_bytes``, −1; one a rank of the group
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Junctions(ColumnTable):
+class Junctions(ColumnTable, frozen=True, eq=False):
     """Points of the graph in an order in which every edge leads forward."""
 
     kind: I8
@@ -164,8 +158,7 @@ class Junctions(ColumnTable):
     time_ns: I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edges(ColumnTable):
+class Edges(ColumnTable, frozen=True, eq=False):
     """The longest way from one junction to another that meets no third; by target."""
 
     source: I32
@@ -177,8 +170,7 @@ class Edges(ColumnTable):
     op_ns: I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankDigest:
+class RankDigest(Struct, frozen=True, eq=False):
     """One rank: a summary, the timing of its collectives, and its graph."""
 
     rank: int  # −1 unknown

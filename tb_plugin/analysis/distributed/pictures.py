@@ -11,9 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I64
 from ...base.intervals import union
@@ -25,8 +25,7 @@ OVERLAP_PARTS = ("computation", "overlapping", "communication", "other")
 TRANSFER_PARTS = ("transfer", "synchronizing")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pictures:
+class Pictures(Struct, frozen=True, eq=False):
     """Times by worker and step; R digests, S steps."""
 
     overlap_ns: I64  # (R, S, 4): OVERLAP_PARTS
@@ -82,8 +81,7 @@ def _transfer(one: RankDigest, shortest: I64) -> I64:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRow:
+class OperationRow(Struct, frozen=True):
     """All calls of one operation in one group, over chosen steps, by one worker or by several.
 
     Times of one worker are unions, so calls at the same time count once; those of several are sums.
@@ -100,8 +98,7 @@ class OperationRow:
     bus_gbps: float
 
 
-@dataclass(slots=True)
-class _Sums:
+class _Sums(Struct):
     calls: int = 0
     alone: int = 0
     bytes: int = 0

@@ -11,9 +11,9 @@ negative, the receiver did.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import F64, I64
 from .clocks import Clocks
@@ -23,8 +23,7 @@ from .model import POINT_TO_POINT, RankDigest
 BUBBLE_FACTOR = 1.2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pipeline:
+class Pipeline(Struct, frozen=True, eq=False):
     """One pipeline; P stages."""
 
     group: int

@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.units import ordinal
 from .matching import Matches, RunGroup
@@ -41,8 +41,7 @@ _DESCRIBED: tuple[tuple[str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRole:
+class GroupRole(Struct, frozen=True):
     """The role of a group and why it is thought to be so."""
 
     role: str  # of ROLES, "" unknown

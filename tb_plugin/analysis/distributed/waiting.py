@@ -15,9 +15,9 @@ last, and what others are in it longer they waited.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64
@@ -27,8 +27,7 @@ from .model import RankDigest
 from .rank.exposure import PARTS
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Waiting:
+class Waiting(Struct, frozen=True, eq=False):
     """Waits of symmetric collectives; R digests, S steps, I instances with K entries."""
 
     by_clock: bool  # else by durations

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.alignment import align
 from ...base.arrays import I32, I64, Sparse, is_any, matches, of_names
@@ -148,8 +148,7 @@ def _launches(
 # --- a graph and a capture ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lent:
+class Lent(Struct, frozen=True, eq=False):
     """The best fitting sequence of launches for a graph, and what it lends.
 
     ``ratio`` is the part of the graph's kernel time whose launch was found.

@@ -11,11 +11,11 @@ behind those, one of ``Trace.syncs`` (a call of the host or an event that the gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import F64, I8, I32, I64, ColumnTable
 from ..operators.model import Stacks
@@ -45,8 +45,7 @@ class IdleKind(IntEnum):
     UNKNOWN = 3  # no dependency of the next node is recorded
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphTable(ColumnTable):
+class GraphTable(ColumnTable, frozen=True, eq=False):
     """The graphs, those with most kernel time first."""
 
     device: I32  # row of Trace.devices
@@ -54,8 +53,7 @@ class GraphTable(ColumnTable):
     node_ids: I8  # 1: its nodes have recorded ids
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplayTable(ColumnTable):
+class ReplayTable(ColumnTable, frozen=True, eq=False):
     """One row per launch of a graph, in order of time."""
 
     graph: I32
@@ -68,8 +66,7 @@ class ReplayTable(ColumnTable):
     node_count: I32  # device work, calls of the host and events
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphNodeTable(ColumnTable):
+class GraphNodeTable(ColumnTable, frozen=True, eq=False):
     """The nodes of all graphs, by graph and by their mean start within a replay."""
 
     graph: I32
@@ -80,8 +77,7 @@ class GraphNodeTable(ColumnTable):
     ahead: I32  # row of this table: the dependency that ended last in the longest replay; −1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemberTable(ColumnTable):
+class MemberTable(ColumnTable, frozen=True, eq=False):
     """Everything that replays hold, by graph, node and time."""
 
     row: I32
@@ -92,8 +88,7 @@ class MemberTable(ColumnTable):
     dur_ns: I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleTable(ColumnTable):
+class IdleTable(ColumnTable, frozen=True, eq=False):
     """Idle time inside replays; sums to their spans without their work exactly."""
 
     replay: I32
@@ -104,8 +99,7 @@ class IdleTable(ColumnTable):
     inferred: I8  # 1: by the order of time, not by a recorded dependency
 
 
-@dataclass(frozen=True, eq=False)
-class GraphColumns:
+class GraphColumns(Struct, frozen=True, eq=False, dict=True):
     """All graphs of a trace."""
 
     strings: tuple[str, ...]
@@ -142,8 +136,7 @@ class GraphColumns:
         return np.searchsorted(self.members.node, np.arange(len(self.nodes) + 1)).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaunchTable(ColumnTable):
+class LaunchTable(ColumnTable, frozen=True, eq=False):
     """Launches of named kernels, by sequence and in their order."""
 
     sequence: I32
@@ -154,16 +147,14 @@ class LaunchTable(ColumnTable):
     stack: I32  # row of Stacks: the innermost Python frame around it, −1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SequenceTable(ColumnTable):
+class SequenceTable(ColumnTable, frozen=True, eq=False):
     """Sequences of launches that may have become a graph."""
 
     batch: I32  # batch size, as a name around it tells it; −1
     captured: I8  # 1: between the begin and the end of a capture; 0: launched to run at once
 
 
-@dataclass(frozen=True, eq=False)
-class CaptureColumns:
+class CaptureColumns(Struct, frozen=True, eq=False):
     """What a recording of a capture launched."""
 
     strings: tuple[str, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, B, ColumnTable, cells, distinct_values, has_cell, of_names
@@ -99,8 +99,7 @@ def graphs_of(trace: Trace) -> GraphColumns:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held(ColumnTable):
+class _Held(ColumnTable, frozen=True, eq=False):
     """Everything that graphs hold: device rows, then rows of the waits behind them."""
 
     row: I32
@@ -349,8 +348,7 @@ def _ahead(edges: GraphNodes | None, members: MemberTable, nodes: int) -> I32:
 # --- idle time inside of replays ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Gaps(ColumnTable):
+class _Gaps(ColumnTable, frozen=True, eq=False):
     """Time inside replays in which nothing of the replay runs on the device."""
 
     replay: I32

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,8 +18,7 @@ OUTSIDE = 0
 """The key of the row of all kernels outside of graphs; graph g has g + 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class GraphGroups(KernelGroups):
+class GraphGroups(KernelGroups, frozen=True, eq=False, dict=True):
     """The kernels by graph, with figures of the replays in the chosen steps; NaN outside graphs."""
 
     graphs: GraphColumns

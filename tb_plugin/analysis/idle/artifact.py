@@ -52,7 +52,7 @@ def idle_columns(trace: Trace) -> IdleColumns:
 
 
 def _empty(path: PathParts) -> PathParts:
-    return PathParts(*(getattr(path, name)[:0] for name in PathParts.__match_args__))
+    return PathParts(*(getattr(path, name)[:0] for name in PathParts.__struct_fields__))
 
 
 def _names(trace: Trace, path: PathParts) -> PathNames:

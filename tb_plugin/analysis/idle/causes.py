@@ -9,10 +9,10 @@ which called it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, distinct, distinct_values, where
@@ -41,8 +41,7 @@ _NOBODY: _Holder = (-1, 0, -1, 0, -1, Spot())
 _NOTHING_RECORDED = {True: "uninstrumented", False: "unattributed"}  # by: the launch is known
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CauseTable:
+class CauseTable(Struct, frozen=True, eq=False):
     """The idle time of one device: ``ns`` by step and cause, and the rest of each step."""
 
     ns: I64  # shape (steps, causes)

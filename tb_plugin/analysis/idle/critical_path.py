@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, distinct_values, is_among
@@ -293,8 +293,7 @@ class _Walk:
         return best, until
 
 
-@dataclass(frozen=True, slots=True)
-class _Releases:
+class _Releases(Struct, frozen=True):
     """By device row: what let it begin. The views are of plain integers."""
 
     by: memoryview  # the work before it; −1: its call, or nothing known

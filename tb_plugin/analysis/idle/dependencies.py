@@ -9,9 +9,8 @@ of another stream that ended just before. The last two are inferred.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, ColumnTable, cells, distinct_values, matches, put
 from ...base.regex import regex
@@ -27,8 +26,7 @@ _WAIT = regex(r"^(cuda|cu|hip)StreamWaitEvent")
 _RECORD = regex(r"^(cuda|cu|hip)EventRecord")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dependencies:
+class Dependencies(Struct, frozen=True, eq=False):
     """By device row: rows of the device table, −1 = none."""
 
     before: I32
@@ -91,8 +89,7 @@ def _replays(trace: Trace, before: I32) -> I8:
     return marked
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphNodes(ColumnTable):
+class GraphNodes(ColumnTable, frozen=True, eq=False):
     """The nodes of graphs whose edges were recorded: rows of the device table, then of the waits.
 
     ``ahead`` is the node that ended last of those that a node waits for, −1 for none.

@@ -19,10 +19,10 @@ factor of ten and may be 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64
 from ...base.intervals import Intervals, overlaps
@@ -49,8 +49,7 @@ class Ending(IntEnum):
     NOTHING = 3  # no work follows
 
 
-@dataclass(frozen=True, slots=True)
-class IdlePieces:
+class IdlePieces(Struct, frozen=True):
     """Stretches of idle time of one device, in time order, cut at the windows' edges."""
 
     start: I64
@@ -65,7 +64,7 @@ class IdlePieces:
 
     def only(self, chosen: I64) -> IdlePieces:
         """Some of them."""
-        return IdlePieces(*(getattr(self, column)[chosen] for column in self.__match_args__))
+        return IdlePieces(*(getattr(self, column)[chosen] for column in self.__struct_fields__))
 
 
 def idle_pieces(work: DeviceWork, main: int, windows: Windows) -> IdlePieces:
@@ -109,8 +108,7 @@ def _with_calls(
     return IdlePieces(start, end, window, thread, begun, launched, work, call, ending)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSide:
+class DeviceSide(Struct, frozen=True):
     """What of each piece is not the host's: it begins at ``ready``, when the work was launched.
 
     ``latency_ns``, ``gap_ns``, ``wait_ns``, ``graph_ns`` and ``before_ns`` sum to the rest of it.
@@ -125,7 +123,7 @@ class DeviceSide:
 
     def only(self, chosen: I64) -> DeviceSide:
         """Some of them."""
-        return DeviceSide(*(getattr(self, column)[chosen] for column in self.__match_args__))
+        return DeviceSide(*(getattr(self, column)[chosen] for column in self.__struct_fields__))
 
 
 def device_side(trace: Trace, pieces: IdlePieces, learned: Learned) -> DeviceSide:

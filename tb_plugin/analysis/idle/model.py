@@ -5,10 +5,10 @@ Apart from what makes it (``artifact``), so that the first screen waits for none
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, ColumnTable
 from ...base.artifact_spec import ArtifactSpec
@@ -33,8 +33,7 @@ PATH_KINDS = (*PATH_CLASSES.values(), *CAUSE)
 """What a part of the path is: device work by class, else a cause as of idle time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleNodes(ColumnTable):
+class IdleNodes(ColumnTable, frozen=True, eq=False):
     """Call paths with idle time below them; parents come first."""
 
     parent: I32
@@ -42,8 +41,7 @@ class IdleNodes(ColumnTable):
     kind: I8  # HostKind; beyond them: a cause
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleCells(ColumnTable):
+class IdleCells(ColumnTable, frozen=True, eq=False):
     """Idle time by step, device and path."""
 
     step: I32
@@ -53,8 +51,7 @@ class IdleCells(ColumnTable):
     count: I64  # events
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathParts(ColumnTable):
+class PathParts(ColumnTable, frozen=True, eq=False):
     """The parts of the paths of all steps, in order of time; those of a step tile its window."""
 
     start: I64
@@ -68,16 +65,14 @@ class PathParts(ColumnTable):
     inferred: I8  # 1: reached by a dependency that is inferred
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathNames(ColumnTable):
+class PathNames(ColumnTable, frozen=True, eq=False):
     """What stands behind the parts of a critical path, by its parts."""
 
     name: I32  # code; −1: nothing recorded
     slice: I32  # of the timeline; −1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IdleColumns:
+class IdleColumns(Struct, frozen=True, eq=False):
     """Everything that is stored."""
 
     strings: tuple[str, ...]

@@ -12,10 +12,10 @@ up as the covered share of each cell. So a tile never holds more than its cells,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import F64, I64, U8
 from .model import AddressBands, Category, MemoryColumns, MemoryDevice
@@ -61,8 +61,7 @@ def bands_between(columns: MemoryColumns, device: MemoryDevice) -> AddressBands:
     return AddressBands(bands.address[low:high], bands.offset[low:high], bands.bytes[low:high])
 
 
-@dataclass(frozen=True, slots=True)
-class TilePlace:
+class TilePlace(Struct, frozen=True):
     """A tile: ``level`` and ``row_level`` are log2 of ns per bucket and bytes per row."""
 
     level: int
@@ -71,8 +70,7 @@ class TilePlace:
     row_tile: int  # [row_tile · 256 · 2^row_level, …) bytes of offset
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MapTile:
+class MapTile(Struct, frozen=True, eq=False):
     """What is drawn of a tile. Edges of rectangles count in cells from its lower left corner."""
 
     place: TilePlace

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, B, distinct, matches, of_names, take, where
 from ...base.columnar import Writer, load
@@ -149,7 +149,7 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
     )
     states = states_per_parameter(trace)
     return _compact(
-        dataclasses.replace(
+        msgspec.structs.replace(
             found, devices=tuple(with_totals(found, device, states) for device in devices)
         )
     )
@@ -166,8 +166,7 @@ def operator_rows(hosts: Hosts) -> B:
 # --- owners ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Owners:
+class _Owners(Struct, frozen=True, eq=False):
     """What stands around each host row, −1 for nothing."""
 
     strings: tuple[str, ...]
@@ -362,7 +361,7 @@ def _with_base(
     if not device.has_totals:
         base = there  # at least so much was there
         events.allocated[device.events] += there
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         device, has_addresses=has_addresses, base_bytes=base, kept_bytes=base - there
     )
 
@@ -442,16 +441,18 @@ def _compact(columns: MemoryColumns) -> MemoryColumns:
     kept = np.flatnonzero(used)
     place[kept] = np.arange(len(kept), dtype=np.int32)
     ops, blocks = columns.ops, columns.blocks
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         columns,
         strings=tuple(columns.strings[code] for code in kept.tolist()),
-        paths=dataclasses.replace(columns.paths, name=place[columns.paths.name]),
-        blocks=dataclasses.replace(blocks, module=place[blocks.module], frame=place[blocks.frame]),
-        ops=dataclasses.replace(
+        paths=msgspec.structs.replace(columns.paths, name=place[columns.paths.name]),
+        blocks=msgspec.structs.replace(
+            blocks, module=place[blocks.module], frame=place[blocks.frame]
+        ),
+        ops=msgspec.structs.replace(
             ops, name_by_start=place[ops.name_by_start], name_by_end=place[ops.name_by_end]
         ),
-        steps=dataclasses.replace(columns.steps, name=place[columns.steps.name]),
-        allocator=dataclasses.replace(columns.allocator, name=place[columns.allocator.name]),
+        steps=msgspec.structs.replace(columns.steps, name=place[columns.steps.name]),
+        allocator=msgspec.structs.replace(columns.allocator, name=place[columns.allocator.name]),
     )
 
 

@@ -14,10 +14,10 @@ and carries the rule and its confidence. ``classify`` puts every block into exac
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, B, distinct_values, matches
 from ...base.intervals import Intervals
@@ -144,8 +144,7 @@ _BACKWARD_FRAME = regex(r"torch/autograd/__init__\.py\(\d+\): backward$")
 _TO_DEVICE = regex(r"HtoD|HostToDevice|Host2Device", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostPlaces:
+class HostPlaces(Struct, frozen=True, eq=False):
     """Per host row the row of the nearest event of some kind at or above it; −1 without one."""
 
     top_op: I32  # the outermost op
@@ -228,8 +227,7 @@ def backward_passes(hosts: Hosts, places: HostPlaces) -> Intervals:
     return Intervals(backward.start[first], np.maximum(stop, backward.end[last]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockEnds:
+class BlockEnds(Struct, frozen=True, eq=False):
     """The two ends of each block: instants, and the innermost host row around each, −1."""
 
     start: I64

@@ -7,9 +7,8 @@ reserved. So no peak is lost, both ends are exact, and every point is an event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B
@@ -19,8 +18,7 @@ from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
 _A_COLUMN = 5  # points of a column of pixels, at most
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Curve(Struct, frozen=True, eq=False):
     """Points in order of time; the first is at the start of the range, the last at its end.
 
     ``row`` is the event after which the values hold, counted from the first of the device; −1 for
@@ -100,8 +98,7 @@ def kept_rows(
 # --- what for -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerKeys:
+class LayerKeys(Struct, frozen=True, eq=False):
     """What the curve is divided by: a number below ``count`` for everything that is in it."""
 
     count: int

@@ -7,9 +7,9 @@ event in which each happened; ``pair`` makes blocks of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B, take
@@ -27,8 +27,7 @@ TYPE_NAMES = {
 SHARED = "cpu:shared"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class Counted(Struct, frozen=True, eq=False):
     """The events of one counter, in order of time: rows of ``Trace.memory``."""
 
     key: str
@@ -164,8 +163,7 @@ def hosts_of_events(trace: Trace) -> I32:
     return innermost_at(end, outer, memory.ts, start)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventPairs:
+class EventPairs(Struct, frozen=True, eq=False):
     """Blocks of one device in order of allocation; events count from the first of the device.
 
     ``lost`` are blocks whose release was not recorded: their address was given out again.

@@ -6,10 +6,10 @@ was allocated in step after step and never released.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I64, distinct_values, equal_rows, median
 from .curve import total_before
@@ -23,8 +23,7 @@ RISING_RATIO = 0.8  # of the differences from step to step
 _MOST_STEPS = 400  # slopes are between pairs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepMemory:
+class StepMemory(Struct, frozen=True, eq=False):
     """One row per step; shape (steps,)."""
 
     start_bytes: I64  # the total when it begins
@@ -65,8 +64,7 @@ def _between(value: np.ndarray, low: I64, high: I64) -> I64:
     return np.asarray(sums[high] - sums[low])
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """The test for a leak over the totals at the ends of steps.
 
     A leak: the median of the slopes between all pairs of steps (Theil–Sen) is more than 1 MiB a
@@ -94,8 +92,7 @@ def growth(end_bytes: I64) -> Growth:
     return Growth("leak" if leaks else "none", slope, rising, count)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationSite:
+class AllocationSite(Struct, frozen=True):
     """Blocks of one op, module, line and size that were allocated and never released."""
 
     block: int  # row of MemoryBlocks: the last of them

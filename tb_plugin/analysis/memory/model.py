@@ -14,12 +14,12 @@ exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64
 
@@ -40,8 +40,7 @@ class Category(IntEnum):
     TEMPORARY = 8
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryDevice:
+class MemoryDevice(Struct, frozen=True):
     """One counter of allocated bytes: a device, or memory of the host that is counted apart."""
 
     key: str  # "cuda:0", "hip:1", "cpu", "cpu:shared"
@@ -77,8 +76,7 @@ class MemoryDevice:
         return slice(self.first_block, self.stop_block)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryEvents:
+class MemoryEvents(Struct, frozen=True, eq=False):
     """One row per allocation or release, device by device, in order of time; shape (n,)."""
 
     ts: I64
@@ -94,8 +92,7 @@ class MemoryEvents:
         return len(self.ts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryBlocks:
+class MemoryBlocks(Struct, frozen=True, eq=False):
     """One row per block, device by device, in order of allocation; shape (m,)."""
 
     start: I64  # ts of the allocation; BEFORE where it was there before the recording
@@ -120,8 +117,7 @@ BEFORE = -1
 NEVER = 1 << 62
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Strays:
+class Strays(Struct, frozen=True, eq=False):
     """Changes of a total that no event explains, and ends of blocks that were not recorded."""
 
     event: I32  # row of MemoryEvents with which it shows, ascending
@@ -132,8 +128,7 @@ class Strays:
         return len(self.event)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AddressBands:
+class AddressBands(Struct, frozen=True, eq=False):
     """Where the addresses of blocks lie together, device by device, ascending; shape (bands,).
 
     What lies between bands was never used: it is left out, and offsets go on without it.
@@ -147,8 +142,7 @@ class AddressBands:
         return len(self.address)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentSpans:
+class SegmentSpans(Struct, frozen=True, eq=False):
     """What the allocator had reserved, and when, device by device; shape (n,).
 
     A segment, or the part of an expandable one that was mapped. In order of address.
@@ -165,16 +159,14 @@ class SegmentSpans:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentPool:
+class SegmentPool(Struct, frozen=True):
     """Segments that serve the same requests: of one size class, stream and pool."""
 
     name: str  # "large, stream 0"
     is_private: bool  # mostly of a CUDA graph
 
 
-@dataclass(frozen=True, slots=True)
-class FailedAllocation:
+class FailedAllocation(Struct, frozen=True):
     """The last failed allocation of a device, explained."""
 
     device: str  # key
@@ -186,8 +178,7 @@ class FailedAllocation:
     holders: tuple[tuple[str, int, int], ...]  # code, bytes, blocks: what held most then
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpPaths:
+class OpPaths(Struct, frozen=True, eq=False):
     """Distinct chains of ops as a trie; parents come before their children."""
 
     parent: I32  # −1 at the root
@@ -197,8 +188,7 @@ class OpPaths:
         return len(self.parent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpTimes:
+class OpTimes(Struct, frozen=True, eq=False):
     """Names of all ops, once in the order of their starts and once in that of their ends."""
 
     start: I64
@@ -207,8 +197,7 @@ class OpTimes:
     name_by_end: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepRanges:
+class StepRanges(Struct, frozen=True, eq=False):
     """Steps on the host; allocator events have host times."""
 
     name: I32
@@ -221,8 +210,7 @@ class StepRanges:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AllocatorCalls:
+class AllocatorCalls(Struct, frozen=True, eq=False):
     """Calls that ask a device for memory or give it back: slow, and rare after warm-up."""
 
     ts: I64
@@ -234,8 +222,7 @@ class AllocatorCalls:
         return len(self.ts)
 
 
-@dataclass(frozen=True, eq=False)
-class MemoryColumns:
+class MemoryColumns(Struct, frozen=True, eq=False, dict=True):
     """All columns behind the view; arrays may be memory-mapped."""
 
     strings: tuple[str, ...]

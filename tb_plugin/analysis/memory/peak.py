@@ -7,10 +7,10 @@ highest total of a device, and the second one that would be left if the first we
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I64, equal_rows
 from .categories import NO_RULE, PERSISTENT, STATES_BEFORE, TOLD_BY_TORCH
@@ -55,8 +55,7 @@ def step_at(columns: MemoryColumns, ts: int) -> int:
     return at if at >= 0 and ts < int(steps.end[at]) else NONE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AliveGroup:
+class AliveGroup(Struct, frozen=True, eq=False):
     """Blocks of one category, module, op and size that are alive at an instant."""
 
     category: Category

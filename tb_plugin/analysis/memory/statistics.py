@@ -10,9 +10,8 @@ Chains of ops are few where events are many: events are added up by chain, then 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I32, I64
 from ...base.group_sums import group_sums
@@ -21,8 +20,7 @@ from .curve import rows_between
 from .model import NONE, MemoryColumns, MemoryDevice
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Statistics:
+class Statistics(Struct, frozen=True, eq=False):
     """One row per name of an op, in any order; shape (n,)."""
 
     name: I32  # code, −1 outside of ops

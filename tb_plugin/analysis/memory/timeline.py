@@ -6,8 +6,7 @@ event; that it belongs to the category is said by ``Strays``, as no block does.
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import numpy as np
 
 from ...trace.memory_model import MemoryTimeline
@@ -84,7 +83,7 @@ def memory_of_timeline(trace: Trace, timeline: MemoryTimeline, steps: StepRanges
         bands=joined(AddressBands, []),
         paths=OpPaths(codes, codes),
         ops=OpTimes(nothing, codes, nothing, codes),
-        steps=dataclasses.replace(steps, name=np.arange(len(steps), dtype=np.int32)),
+        steps=msgspec.structs.replace(steps, name=np.arange(len(steps), dtype=np.int32)),
         allocator=AllocatorCalls(nothing, nothing, codes, codes),
         end_ns=trace.end_ns,
         trains=False,
@@ -100,4 +99,4 @@ def memory_of_timeline(trace: Trace, timeline: MemoryTimeline, steps: StepRanges
         is_snapshot=False,
         told_base=tuple(told.tolist()),
     )
-    return dataclasses.replace(found, devices=(with_totals(found, device, 0),))
+    return msgspec.structs.replace(found, devices=(with_totals(found, device, 0),))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I64
 from .curve import highest, layer_totals
 from .events import EventPairs
 from .model import Category, MemoryBlocks, MemoryColumns, MemoryDevice, MemoryEvents, Strays
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 
 def strays_between(
@@ -59,18 +60,17 @@ def with_totals(columns: MemoryColumns, device: MemoryDevice, states: int) -> Me
     kept = max(device.kept_bytes, 0)
     # What was kept is parameters and the optimizer's states; gradients are as large as parameters.
     of_states = min(states * gradients, max(kept - gradients, 0)) if gradients else 0
-    device = dataclasses.replace(device, gradient_bytes=gradients, kept_states_bytes=of_states)
+    device = msgspec.structs.replace(device, gradient_bytes=gradients, kept_states_bytes=of_states)
     without = tuple(highest(columns, device, category) for category in Category)
-    return dataclasses.replace(device, without_bytes=without)
+    return msgspec.structs.replace(device, without_bytes=without)
 
 
 def joined(kind: type[T], tables: Sequence[T]) -> T:
     """Tables of several devices as one."""
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(table, name) for table in tables])
         if tables
         else np.empty(0, np.int32)
-        for name in names
+        for name in kind.__struct_fields__
     }
     return kind(**columns)

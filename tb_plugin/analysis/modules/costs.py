@@ -6,10 +6,10 @@ of a module, else to the reason why it is of none. So modules and reasons sum to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, is_any, take, where
@@ -34,8 +34,7 @@ _TABLE_CELLS = 1 << 24
 _NOTHING = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Owners:
+class Owners(Struct, frozen=True, eq=False):
     """The owner of each row: ``module`` or −1, its ``phase``, and the ``reason`` for −1."""
 
     module: I32
@@ -76,8 +75,7 @@ def owners_of_device(trace: Trace, found: FoundModules, host: Owners) -> Owners:
     return Owners(module, phase, reason)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Costs:
+class Costs(Struct, frozen=True, eq=False):
     """The costs of modules, and of what belongs to none."""
 
     sums: ModuleSums
@@ -282,8 +280,7 @@ def _idle(trace: Trace, windows: Windows, main: int, owners: Owners) -> tuple[I6
     return window, Owners(module, phase, reason), length
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Born:
+class Born(Struct, frozen=True, eq=False):
     """One entry per allocation: the host row around it, its bytes, and those that outlive a call.
 
     ``kept_bytes`` are the bytes if they were not released by the end of the innermost call of a

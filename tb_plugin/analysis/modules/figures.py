@@ -7,9 +7,9 @@ blocks of a transformer; ``spread_of`` says how equal their times are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, median
@@ -25,8 +25,7 @@ Steps = tuple[int, ...] | None
 _DIGITS = regex(r"\d+")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleFigures:
+class ModuleFigures(Struct, frozen=True, eq=False):
     """One entry per module; ``own`` is without the modules below it, ``total`` with them.
 
     Columns by phase have the shape (phases, modules).
@@ -158,8 +157,7 @@ def _label(columns: ModuleColumns, row: int) -> str:
     return f"{name} {strings[more]}".rstrip() if more >= 0 else name
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideFigures:
+class OutsideFigures(Struct, frozen=True):
     """The sums of one reason."""
 
     reason: Outside
@@ -221,8 +219,7 @@ def alike(rows: Sequence[int], shapes: Sequence[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """How equal the times of siblings are. ``outlier`` is the place of one far from the others."""
 
     least: int

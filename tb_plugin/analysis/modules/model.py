@@ -9,8 +9,9 @@ both sum to all of the recording, to the nanosecond.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from ...base.arrays import F64, I8, I32, I64
 
@@ -41,8 +42,7 @@ class Outside(IntEnum):
 UNLINKED = (Outside.PROLOGUE, Outside.UNLINKED)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleTree:
+class ModuleTree(Struct, frozen=True, eq=False):
     """One entry per module; parents before children, children in the order of their first call."""
 
     parent: I32  # row, −1 at a root
@@ -54,8 +54,7 @@ class ModuleTree:
         return len(self.parent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleCalls:
+class ModuleCalls(Struct, frozen=True, eq=False):
     """One row per call of a module, in the order of the host table."""
 
     module: I32
@@ -70,8 +69,7 @@ class ModuleCalls:
         return len(self.module)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleSums:
+class ModuleSums(Struct, frozen=True, eq=False):
     """What modules cost by step and phase, those below them not included; only what is not 0."""
 
     module: I32
@@ -87,8 +85,7 @@ class ModuleSums:
     kept_bytes: I64  # … of these, not released by the time the call ended; none of backward
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleBusy:
+class ModuleBusy(Struct, frozen=True, eq=False):
     """How long a device ran work of modules, those below them included; only what is not 0.
 
     The union of the work of one step on one device, summed over devices: where kernels run side by
@@ -100,8 +97,7 @@ class ModuleBusy:
     busy_ns: I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OutsideSums:
+class OutsideSums(Struct, frozen=True, eq=False):
     """The same for what belongs to no module."""
 
     reason: I8  # Outside
@@ -113,8 +109,7 @@ class OutsideSums:
     born_bytes: I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleColumns:
+class ModuleColumns(Struct, frozen=True, eq=False):
     """All columns of the view; arrays may be memory-mapped."""
 
     strings: tuple[str, ...]

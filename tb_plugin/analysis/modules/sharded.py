@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B, of_names
@@ -67,8 +67,7 @@ def is_backward(name: str) -> bool:
     return found is not None and _BACKWARD.match(found[0]) is not None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShardedCalls:
+class ShardedCalls(Struct, frozen=True, eq=False):
     """One entry per call, in the order of the host table; outer ones first.
 
     ``above`` is the call around it, −1; ``call_of`` the innermost call around each host row.

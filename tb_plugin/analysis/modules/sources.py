@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct, field
 
 from ...base.arrays import I8, I32, I64, B, is_any, of_names
 from ...base.regex import regex
@@ -141,8 +141,7 @@ def _backward_boundary(trace: Trace) -> B:
     return np.asarray(found & (host.kind == HostKind.OP))
 
 
-@dataclass(slots=True)
-class _Forest:
+class _Forest(Struct):
     """A tree under construction: modules by parent and label."""
 
     parent: list[int] = field(default_factory=list)
@@ -195,8 +194,7 @@ def _beginnings(name: str) -> Iterator[str]:
             yield ".".join(parts[:size])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundCalls:
+class FoundCalls(Struct, frozen=True, eq=False):
     """One entry per call of a module, in the order of the host table; outer ones first."""
 
     host: I32  # the row that it is, or begins with
@@ -205,8 +203,7 @@ class FoundCalls:
     above: I32  # the call around it; −1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundModules:
+class FoundModules(Struct, frozen=True, eq=False):
     """The modules, their calls, and to which of them each host row belongs."""
 
     strings: tuple[str, ...]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -175,7 +174,7 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     Raises:
         OSError: no room, or no permission.
     """
-    columns = len(dataclasses.fields(Calls))
+    columns = len(Calls.__struct_fields__)
     kept: list[str] = []
     with Writer(folder, is_packed=True) as writer:
 

@@ -7,9 +7,9 @@ call whose only child has its own name is one call with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -45,8 +45,7 @@ from .model import CallKind, CallPaths, Calls, Stacks
 from .stacks import add_written_stacks
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallTree:
+class CallTree(Struct, frozen=True, eq=False):
     """One entry per host row. ``survivor`` is the row that counts for it."""
 
     parent: I32  # the innermost event that contains it strictly, −1
@@ -161,8 +160,7 @@ _ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 _STEP = regex(r"ProfilerStep#\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """What becomes of a column, by name, as soon as it is computed; returns what stands for it."""
 
     whole: Callable[[str, Array], Array]
@@ -177,8 +175,7 @@ KEEP_IN_MEMORY = Keep(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Called:
+class Called(Struct, frozen=True, eq=False):
     """The calls, their stacks, and for each device activity its call or why it has none.
 
     ``strings`` are those of the trace, with the frames of written stacks behind them.
@@ -267,8 +264,7 @@ def _frames_that_torch_left_out(trace: Trace) -> NDArray[np.bool_] | None:
     return frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Launching:
+class Launching(Struct, frozen=True, eq=False):
     """The calls that launched device activities."""
 
     has: B  # by activity: whether a call launched it

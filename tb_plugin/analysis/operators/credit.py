@@ -7,9 +7,8 @@ names the op, to that op. Otherwise to no call, with the reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I8, I32, lookup
 from ...trace.model import DeviceTable, Link
@@ -21,8 +20,7 @@ REASONS = (
 _REASON_OF = {Link.PROLOGUE: 0, Link.UNLINKED: 1}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Credit:
+class Credit(Struct, frozen=True, eq=False):
     """One entry per device activity: ``host`` row or −1, and then the ``reason``, else −1."""
 
     host: I32

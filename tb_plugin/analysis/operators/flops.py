@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import F64, I32, cells, pairs_of, put, take, where
 from ...trace.model import Trace
@@ -31,8 +31,7 @@ class OddArgumentError(ValueError):
     """A number that no call can have had; the message names it: "a stride of 0"."""
 
 
-@dataclass(frozen=True, slots=True)
-class OddArguments:
+class OddArguments(Struct, frozen=True):
     """The number of calls that have a model but unusable arguments."""
 
     calls: int

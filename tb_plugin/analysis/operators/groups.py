@@ -5,12 +5,11 @@ Shared by the tables of calls and of kernels. Rows are chosen by step and by wor
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, ColumnTable, of_names
@@ -33,8 +32,7 @@ def _holds(name: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NamesFound:
+class NamesFound(Struct, frozen=True, eq=False):
     """Names of one kind that match: their codes, best first, and how many there are in all."""
 
     codes: NDArray[np.intp]
@@ -60,8 +58,7 @@ Rows = NDArray[np.integer]
 _SPAN_BITS = 40  # lengths up to 18 minutes sort with their group in one pass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupMembers(ColumnTable):
+class GroupMembers(ColumnTable, frozen=True, eq=False):
     """Members by group, ascending by length within each; every group has a member.
 
     ``member`` are rows of the table the groups were made of; group g holds
@@ -152,8 +149,7 @@ def unpaired(key: int) -> tuple[int, int]:
 _COLUMNS = {"calls": "count", "ratio": "total_ns"}
 
 
-@dataclass(frozen=True, eq=False)
-class Grouped(ABC):
+class Grouped(Struct, frozen=True, eq=False, dict=True):
     """Groups of rows; every column has one entry per group, in the order of the keys."""
 
     operators: OperatorColumns
@@ -161,14 +157,14 @@ class Grouped(ABC):
     group_by: str
 
     @property
-    @abstractmethod
     def row_name(self) -> I32:
         """Code of the name of each row that was grouped."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def row_ns(self) -> I64:
         """Duration of each row; the groups are in ascending order of it."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.groups)

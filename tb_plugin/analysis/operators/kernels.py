@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, of_names
@@ -30,8 +30,7 @@ _OF_CLASS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenKernels:
+class ChosenKernels(Struct, frozen=True):
     """A choice of kernels; ``None`` = all that is recorded."""
 
     steps: tuple[int, ...] | None = None
@@ -40,8 +39,7 @@ class ChosenKernels:
     search_op: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class KernelGroups(Grouped):
+class KernelGroups(Grouped, frozen=True, eq=False, dict=True):
     """Groups of kernels."""
 
     @property

@@ -15,11 +15,11 @@ device_self_ns of all calls and the unattributed pieces sum to all device activi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, ColumnTable
@@ -38,8 +38,7 @@ class CallKind(IntEnum):
     OTHER = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Calls(ColumnTable):
+class Calls(ColumnTable, frozen=True, eq=False):
     """One row per call, in the order of the host table; shape (n,)."""
 
     host: I32  # row of the host table, which is also the slice id on the timeline
@@ -70,16 +69,14 @@ class Calls(ColumnTable):
         return self.self_ns + self.frames_ns if len(self.frames_ns) else self.self_ns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stacks(ColumnTable):
+class Stacks(ColumnTable, frozen=True, eq=False):
     """Distinct stacks of Python frames as a trie: a stack is the one around it and a frame."""
 
     parent: I32  # row of this table, −1 at the root
     frame: I32  # code of the frame's name: "train.py(12): step"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallPaths(ColumnTable):
+class CallPaths(ColumnTable, frozen=True, eq=False):
     """Distinct call paths of calls of every kind as a trie; parents come before their children.
 
     Names are normalized: all steps are one, and addresses of objects are left out.
@@ -90,8 +87,7 @@ class CallPaths(ColumnTable):
     kind: I8  # CallKind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Activities(ColumnTable):
+class Activities(ColumnTable, frozen=True, eq=False):
     """One row per kernel, memcpy and memset, in the order of the device table; shape (n,).
 
     Row i is slice ``Operators.first_slice + i`` of the timeline.
@@ -121,23 +117,20 @@ class Activities(ColumnTable):
     source: I32  # code of the file a generated (Triton) kernel came from, −1
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """A host thread with its name and ids for display."""
 
     label: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedSums:
+class NamedSums(Struct, frozen=True, eq=False):
     """Count and total duration of each name among rows of one kind; shape (names,)."""
 
     count: I64
     ns: I64
 
 
-@dataclass(frozen=True, eq=False)
-class OperatorColumns:
+class OperatorColumns(Struct, frozen=True, eq=False, dict=True):
     """All columns behind both views and the flame graph; arrays may be memory-mapped."""
 
     strings: tuple[str, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, Sparse, distinct, distinct_values, take
@@ -94,8 +94,7 @@ def frames_of(stacks: Stacks, stack: int) -> list[int]:
 _NONE = -1
 
 
-@dataclass(slots=True)
-class _Trie:
+class _Trie(Struct):
     """A trie of stacks that grows; frames get codes behind those of the strings."""
 
     strings: Sequence[str]

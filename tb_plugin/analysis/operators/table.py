@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, of_names
@@ -20,8 +20,7 @@ _STEP = regex(r"^ProfilerStep#\d+$")
 GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
 
 
-@dataclass(frozen=True, slots=True)
-class CallSelection:
+class CallSelection(Struct, frozen=True):
     """A choice of calls; ``steps`` None = everything recorded, including outside steps."""
 
     steps: tuple[int, ...] | None
@@ -34,8 +33,7 @@ def _summed(column: str) -> cached_property[I64]:
     return cached_property(lambda table: table.groups.sums(getattr(table.calls, column)))
 
 
-@dataclass(frozen=True, eq=False)
-class CallTable(Grouped):
+class CallTable(Grouped, frozen=True, eq=False, dict=True):
     """Groups of calls; durations are host times including children."""
 
     stack_depth: int

@@ -20,10 +20,10 @@ PyTorch's autocast lists; the rest are of libraries that came later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, of_names
@@ -38,8 +38,7 @@ from ..steps import Selection, Windows
 TENSOR_CORE_CAPABILITY = 7  # Volta was the first with tensor cores
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One figure of the GPU summary. ``ratio`` None: not available, with the ``reason``."""
 
     key: str
@@ -101,8 +100,7 @@ def _tensor_cores(gauges: Gauges, device: DeviceFacts) -> Measure:
     return Measure(key, gauges.tensor_core_ns / gauges.op_kernel_ns)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClippedEvents:
+class ClippedEvents(Struct, frozen=True, eq=False):
     """Events cut at the borders of cells; shape (pieces,)."""
 
     event: I64  # index of the event
@@ -273,8 +271,7 @@ def matrix_use(kernel: str) -> MatrixUse:
     return MatrixUse.NO if plain else MatrixUse.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class StepGauges:
+class StepGauges(Struct, frozen=True):
     """The gauges of one step's window, and of the gap before it."""
 
     window: Gauges

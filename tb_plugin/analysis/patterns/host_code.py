@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
 from ...base.arrays import (
     I32,
@@ -79,8 +79,7 @@ _REPLAYS = regex(r"^(cuda|cu|hip)GraphLaunch")
 LEAST_LAUNCHES = 20  # kernels of one call of a compiled function, that a graph would replay
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a recognizer found: the time it takes, and its events."""
 
     kind: str
@@ -92,8 +91,7 @@ class Found:
     on_device: bool = False
 
 
-@dataclass(frozen=True)
-class HostCode:
+class HostCode(Struct, frozen=True, dict=True):
     """The rows of the main thread, [low, high) of the host table; columns count from ``low``."""
 
     trace: Trace

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 from msgspec import Struct, structs
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -55,8 +55,7 @@ _BATCHED = regex(r"^aten::(bmm|baddbmm)$")
 _TF32 = regex(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class DeviceCode:
+class DeviceCode(Struct, frozen=True, dict=True):
     """The activity of one device, and the host code that launched it."""
 
     code: HostCode
@@ -235,8 +234,7 @@ def json_of(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
 # --- products -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
+class _Product(Struct, frozen=True):
     """Sizes and type of a matrix product."""
 
     sizes: tuple[int, int, int]  # m, n, k

@@ -8,9 +8,8 @@ findings above it claim already: they must not be added.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ...base.units import duration, share
 from ..facts import Spot
@@ -32,8 +31,7 @@ from .rule import Need, Rule, ceiling, check_each, sentences, severity_of
 MOST_EVENTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PatternSum:
+class PatternSum(Struct, frozen=True):
     """One pattern over the chosen steps. ``row`` is its place in ``Facts.patterns.found``."""
 
     row: int
@@ -193,8 +191,7 @@ def often(selection: Selection, count: int) -> str:
 # --- rules that speak of patterns -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PatternAdvice:
+class PatternAdvice(Struct, frozen=True):
     """What a rule says of patterns; the rest of a finding follows from them."""
 
     title: str

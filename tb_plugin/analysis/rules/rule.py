@@ -7,7 +7,9 @@ recipe to record it, and what makes a finding's severity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import median
 from ...base.units import share
@@ -36,8 +38,7 @@ BFLOAT_CAPABILITY = (8, 0)
 COMPILE_DEVICES = ("GPU", "XPU")  # torch.compile has a back end for them
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """An input of a rule. ``text`` names what is missing, and how to record it here."""
 
     text: str | Callable[[Selection], str]
@@ -49,16 +50,14 @@ class Need:
         return self.text if isinstance(self.text, str) else self.text(selection)
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A condition of a remedy. ``text`` states it."""
 
     text: str
     holds: Callable[[Selection], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """A step that a rule may advise, and the facts it requires.
 
     Where a rule has several, the first whose facts hold is given.
@@ -78,8 +77,7 @@ def given(remedy: Remedy, *facts: Fact) -> Remedy:
     return replace(remedy, facts=(*facts, *remedy.facts))
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One piece of advice and the condition for it. ``title`` names the condition.
 
     ``answers`` are the causes that the sentence on top may blame and this rule speaks of: fields of

@@ -10,9 +10,7 @@ IN4: are copies in the way?
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ...base.regex import regex
 from ...base.units import NBSP, duration, plural, share
@@ -234,8 +232,7 @@ def _named(cause: str, call: str = "", op: str = "") -> Fact:
     return Fact(f"most of this time is held by a call like {call or op}", holds)
 
 
-@dataclass(frozen=True, slots=True)
-class CauseAdvice:
+class CauseAdvice(Struct, frozen=True):
     """What a rule says of some causes of idle time."""
 
     id: str

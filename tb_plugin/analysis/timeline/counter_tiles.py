@@ -9,9 +9,8 @@ A counter as one tile shows it: at most one point per bucket, no peak lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I64
@@ -95,8 +94,7 @@ def _part(level: CounterLevel, low: int, high: int) -> CounterLevel:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeriesTile:
+class SeriesTile(Struct, frozen=True, eq=False):
     """Points of one series in one tile; ``x`` counts in buckets from its left edge."""
 
     series: int

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I32, I64
 from ...base.regex import regex
@@ -26,8 +26,7 @@ _WHOLE = regex(rb'"ph"\s*:\s*"X"')
 _FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd", FlowKind.DEPENDENCY: "ac2g"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Contents:
+class Contents(Struct, frozen=True, eq=False):
     """The rows and slices that the exported file includes."""
 
     slices: I32  # ids, ascending

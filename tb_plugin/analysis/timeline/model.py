@@ -18,10 +18,10 @@ All arrays may be memory-mapped and are read-only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, U8, U32, ColumnTable
@@ -92,8 +92,7 @@ class FlowKind(IntEnum):
     DEPENDENCY = 2  # node of a graph → node that waits for it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slices(ColumnTable):
+class Slices(ColumnTable, frozen=True, eq=False):
     """Every duration event of the trace, by slice id; shape (n,)."""
 
     ts: I64
@@ -107,8 +106,7 @@ class Slices(ColumnTable):
     raw: I32  # row in the file, by which everything else is found again
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(Struct, frozen=True):
     """First slice id of each table of the trace; ``end`` is the number of slices."""
 
     host: int
@@ -119,8 +117,7 @@ class Tables:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A collapsible heading above tracks: a process, a device."""
 
     key: str  # "process/542", "device/0": the same in other layouts and recordings
@@ -128,8 +125,7 @@ class Group:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Struct, frozen=True):
     """One labelled band of slices."""
 
     key: str  # "thread/542/542/ops", "stream/0/7"
@@ -148,8 +144,7 @@ class Track:
     note: str = ""  # what its label or its lanes mean, where they do not say so themselves
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class Level(Struct, frozen=True, eq=False):
     """One kept level of detail: per lane its buckets and its rects, both in order of time.
 
     To be cut from by ``cut`` alone: the numbers are as narrow as their values allow.
@@ -165,8 +160,7 @@ class Level:
     rect: I32  # slice ids with dur >= 2^level
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class Layout(Struct, frozen=True, eq=False):
     """Which slices are in which lane. Slices of a lane are in order of their start.
 
     Lanes are counted through all tracks. ``places`` has the searches: who is where, and when.
@@ -182,8 +176,7 @@ class Layout:
     by_track: ByTrack | None = None  # of very many slices: what a search adds up
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CounterLevel:
+class CounterLevel(Struct, frozen=True, eq=False):
     """Samples of one series reduced to buckets of 2^level ns; every peak is kept."""
 
     level: int
@@ -194,8 +187,7 @@ class CounterLevel:
     mean: F64  # weighted by time
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counter:
+class Counter(Struct, frozen=True, eq=False):
     """One series of values over time; a value holds until the next sample."""
 
     key: str  # "memory/allocated/device/0", "device/0/utilization"
@@ -209,8 +201,7 @@ class Counter:
     levels: Mapping[int, CounterLevel] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceFlows:
+class SliceFlows(Struct, frozen=True, eq=False):
     """Arrows, sorted by source; ``by_target`` is the order by target."""
 
     source: I32  # slice id
@@ -219,16 +210,14 @@ class SliceFlows:
     by_target: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ByTrack:
+class ByTrack(Struct, frozen=True, eq=False):
     """Slices of each name on each track of a layout; shape (names, tracks)."""
 
     counts: Narrow
     totals: I64  # summed durations
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NameIndex:
+class NameIndex(Struct, frozen=True, eq=False):
     """The slices of each name in order of time: CSR by name code."""
 
     first: I64
@@ -237,8 +226,7 @@ class NameIndex:
     by_column: Narrow | None = None  # of very many slices: shape (names, SEARCH_COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineStep:
+class TimelineStep(Struct, frozen=True):
     """One step on the ruler."""
 
     index: int
@@ -247,8 +235,7 @@ class TimelineStep:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Timeline:
+class Timeline(Struct, frozen=True, eq=False):
     """All data behind the Trace view."""
 
     base_ns: int  # wall clock of ts = 0
@@ -267,8 +254,7 @@ class Timeline:
     warnings: tuple[str, ...]  # what the picture cannot show as recorded, with counts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class Block(Struct, frozen=True, eq=False):
     """Contents of one tile for up to 16 lanes of one track: struct of arrays, cut from a layout.
 
     ``x`` counts in buckets from the left edge of the tile and is clipped to [0, 512].

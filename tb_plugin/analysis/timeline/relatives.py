@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I32, I64
 from .locate import positions_of
@@ -104,8 +104,7 @@ def ancestors_of(slices: Slices, one: int) -> list[int]:
     return found[::-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Peers:
+class Peers(Struct, frozen=True):
     """A slice among all of its name. ``rank`` 1 is the longest; equal ones share the best rank."""
 
     count: int
@@ -213,8 +212,7 @@ BUNDLE_COLUMNS = 8  # so many columns of the screen wide
 MOST_AROUND = 20_000  # arrows that are followed from one slice
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """Arrows with nearly the same two places; the ends are those of the first arrow."""
 
     kind: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64
@@ -19,8 +19,7 @@ _MANY = 1 << 20  # hits from which on tables that are kept are faster than the h
 _FIRST_LOOK = 1024  # slices of a lane
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
+class Hits(Struct, frozen=True, eq=False):
     """Sums of the slices of some names; ``codes``, ``count``, … by name."""
 
     codes: NDArray[np.intp]
@@ -97,8 +96,7 @@ def is_on(opened: Opened, ids: I32, tracks: Sequence[int] | None) -> NDArray[np.
     return allowed[opened.track_of_lane][opened.layout.lane[ids]]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Struct, frozen=True):
     """A slice, its number among all hits (1-based, in order of time; 0: unknown), their count."""
 
     slice: int

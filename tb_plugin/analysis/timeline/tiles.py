@@ -8,10 +8,10 @@ counted in the bucket of its start and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64
@@ -23,8 +23,7 @@ _TILE_BITS = TILE_BUCKETS.bit_length() - 1
 _LATEST = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tile:
+class Tile(Struct, frozen=True, eq=False):
     """The window [start, end) and its buckets of 2^level ns."""
 
     level: int
@@ -151,8 +150,7 @@ def _ones(slices: Slices, tile: Tile, lane: I64, ids: I32) -> BucketSums:
     return BucketSums(lane, bucket, np.ones(len(ids), np.int64), slices.dur[ids], ids)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
+class _Columns(Struct, frozen=True, eq=False):
     """The columns shared by all blocks of a request; ``*_first`` by lane, ``*_before`` summed."""
 
     rect_first: I64

@@ -17,11 +17,11 @@ and for the last one with t in place of the start of the next.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import I32, I64
 from ...base.artifact_spec import ArtifactSpec
@@ -48,8 +48,7 @@ from .model import (
 CHUNK = 4096
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Crossing:
+class Crossing(Struct, frozen=True, eq=False):
     """A thread at an instant: the open slices, by their start, and their self time so far.
 
     ``last`` is the first slice of the thread that does not start before the instant.
@@ -93,8 +92,7 @@ _CHUNK = 1 << 16
 _HOST_TRACKS = ("thread", "python")
 
 
-@dataclass(eq=False)
-class Opened:
+class Opened(Struct, eq=False, dict=True):
     """A timeline in one layout."""
 
     timeline: Timeline
@@ -220,8 +218,7 @@ def layout_for(facts: Facts, layout: str) -> str:
     return frames if not streams or not count or streams == usual else f"{frames}-{streams}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadSlices:
+class ThreadSlices(Struct, frozen=True, eq=False):
     """Host threads as runs of slice ids: thread i has [first[i], first[i + 1])."""
 
     first: I64

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import I32, I64, distinct, distinct_values
 from ...base.regex import regex
@@ -56,8 +57,7 @@ def memory_devices(trace: Trace) -> dict[tuple[int, int], int]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class TrackGroups:
+class TrackGroups(Struct, frozen=True):
     """The groups in order, and the group of each process and device; −1 where there is none."""
 
     groups: tuple[Group, ...]
@@ -156,8 +156,7 @@ _WORK = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A track before its lanes are known; ``rank`` orders the tracks of a group."""
 
     key: str
@@ -170,8 +169,7 @@ class Heading:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Division:
+class Division(Struct, frozen=True, eq=False):
     """The tracks in the order they are shown, and the track of each slice."""
 
     headings: tuple[Heading, ...]

@@ -31,13 +31,14 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import platformdirs
 from isal import isal_zlib
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ...base.units import parse_size
 from ..discovery.walk import shown
@@ -77,8 +78,7 @@ class StoredSummary(msgspec.Struct, frozen=True):
     summary: msgspec.Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """The folders of the cache, best first: the user's cache folder, then one for this session."""
 
     roots: tuple[Path, ...]
@@ -240,10 +240,11 @@ def read_trace(folder: Path, path: str, *, mapped: bool) -> Trace:
     Raises:
         DamagedError: something is missing, or does not have the content that was written.
     """
+    from ...base.arrays import with_fields
     from ...base.columnar import load
     from ...trace.model import Trace
 
-    return replace(load(Trace, folder, TRACE, mapped=mapped), path=path)
+    return with_fields(load(Trace, folder, TRACE, mapped=mapped), path=path)
 
 
 def move_folder(folder: Path, target: Path) -> None:
@@ -301,8 +302,7 @@ def _inode(folder: Path) -> int | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     folder: Path
     bytes: int
     used: float
@@ -376,8 +376,7 @@ OnShare = Callable[[float], None]
 """Called with the share of an artifact that is made, 0 … 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
+class Making(Struct, frozen=True):
     """An artifact to make of a trace: some of its variants, in this order."""
 
     function: Callable[..., None]  # (trace, folder, on_share[, variant])
@@ -386,8 +385,7 @@ class Making:
     variants: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Destination of an artifact: root, content key, temporary folder."""
 
     root: Path

@@ -15,11 +15,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ...base.artifact_spec import ArtifactSpec, load_callable
 from ...base.errors import UnavailableError
@@ -150,8 +150,7 @@ _STATM = Path("/proc/self/statm")
 _ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has some."
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     content: Any
     entry: Path | None  # the folder of its trace in our own cache, None where it has none
     is_mapped: bool  # pages of its files may be in memory, and it can be opened again

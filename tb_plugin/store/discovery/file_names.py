@@ -24,7 +24,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...base.regex import regex
 from ...trace.io.folded import FOLDED
@@ -53,8 +54,7 @@ _YEAR_NS = 31_556_952 * 10**9
 _EARLIEST_NS, _LATEST_NS = 45 * _YEAR_NS, 130 * _YEAR_NS  # 2015 … 2100
 
 
-@dataclass(frozen=True, slots=True)
-class TraceName:
+class TraceName(Struct, frozen=True):
     """The parts of the name of a trace file."""
 
     worker: str

@@ -8,9 +8,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from ..catalog_state import (
     Attempt,
@@ -36,8 +37,7 @@ T = TypeVar("T")
 BATCH = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """Intervals and limits of the poller, in seconds."""
 
     look: float = 10.0  # between two looks
@@ -46,7 +46,7 @@ class Timing:
     judge: float = 5.0  # for opening files, per look
     publish: float = 0.2  # between two catalogs
     longest_pause: float = 120.0  # between two looks, however long one takes
-    patience: Patience = Patience()  # noqa: RUF009  frozen
+    patience: Patience = Patience()
 
 
 class Poller:

@@ -8,8 +8,9 @@ changes. ``not_a_trace`` judges a file with any name by its first bytes.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ...base.errors import KinetoscopeError
 from ...trace.io.folded import is_folded
@@ -25,8 +26,7 @@ ABANDONED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How long to wait, in seconds."""
 
     old: float = 5.0  # a file changed this long ago is finished
@@ -35,8 +35,7 @@ class Patience:
     longest: float = 600.0  # a file that changes all the time is read this often
 
 
-@dataclass(frozen=True, slots=True)
-class FileWatch:
+class FileWatch(Struct, frozen=True):
     """A file under observation; times on the monotonic clock."""
 
     identity: FileVersion

@@ -16,9 +16,11 @@ import os
 import stat
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ...base.units import plural
 from ...handlers.remote_address import (
@@ -39,8 +41,7 @@ Key: TypeAlias = tuple[int, str]
 """Number of the logdir, path below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
+class FileVersion(Struct, frozen=True):
     """Marks of one state of a file, compared without reading it.
 
     No inode number: user-space file systems give the same file another one from time to time.
@@ -60,8 +61,7 @@ class FileVersion:
         return self.modified_ns / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(Struct, frozen=True):
     """A file worth listing. ``path`` is relative to the logdir, with slashes, and valid text."""
 
     path: str
@@ -80,8 +80,7 @@ class FoundFile:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A directory that cannot be listed. The known files below it stay known."""
 
     path: str  # relative, "" for the logdir itself
@@ -90,8 +89,7 @@ class Unreadable:
     problem: ErrorInfo | None = None  # what is said of it, where that is more than the reason
 
 
-@dataclass(slots=True)
-class PassedOver:
+class PassedOver(Struct):
     """Files and folders that a look left out."""
 
     directories: int = 0
@@ -147,8 +145,7 @@ def everything(root: str) -> Iterator[tuple[str, str]]:
             yield shown(item.path) + "/" * item.is_folder, item.entry.path
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     entry: os.DirEntry[str]
     path: str  # relative
     is_folder: bool  # one that is not entered
@@ -224,8 +221,7 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
 # --- logdirs --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Logdir:
+class Logdir(Struct, frozen=True):
     """One folder to look at.
 
     ``path`` is absolute, an address for a folder of another machine (``far``), "" when the place
@@ -322,8 +318,7 @@ _MAY_LIST = (
 )
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """Findings of one walk over all logdirs."""
 
     found: dict[Key, FoundFile] = field(default_factory=dict)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ..cache.disk import StoredSummary
 from ..contract import ErrorInfo
@@ -20,8 +20,7 @@ ArtifactKey: TypeAlias = tuple[int, str, str, str]
 """Key of the file, name and variant of the artifact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A file to read. A smaller ``order`` is read first."""
 
     key: Key
@@ -33,8 +32,7 @@ class Request:
     origin: RemoteObject | None = None  # of which ``path`` is the copy
 
 
-@dataclass(frozen=True, slots=True)
-class MakeRequest:
+class MakeRequest(Struct, frozen=True):
     """An artifact to make of a file that was read."""
 
     file: Key
@@ -53,23 +51,20 @@ class MakeRequest:
         return (*self.file, self.name, self.variants[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Submit:
+class Submit(Struct, frozen=True):
     """Queue a request; an earlier request of the same key is dropped."""
 
     request: Request | MakeRequest
     urgent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Promote:
+class Promote(Struct, frozen=True):
     """Move a requested file to the front."""
 
     key: Key | ArtifactKey
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Struct, frozen=True):
     """Cancel a file that is no longer wanted; no event of it follows."""
 
     key: Key | ArtifactKey
@@ -78,16 +73,14 @@ class Cancel:
 PoolCommand: TypeAlias = Submit | Promote | Cancel
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """An artifact is there; ``missing`` is the reason why it could not be stored."""
 
     request: MakeRequest
     missing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unmade:
+class Unmade(Struct, frozen=True):
     """An artifact could not be made; None: the columns no longer exist."""
 
     request: MakeRequest
@@ -95,8 +88,7 @@ class Unmade:
     cls: str = ""  # of base.errors
 
 
-@dataclass(frozen=True, slots=True)
-class Answered(Generic[S]):
+class Answered(Struct, Generic[S], frozen=True):
     """The summary of a file is there."""
 
     request: Request
@@ -108,8 +100,7 @@ class Answered(Generic[S]):
     homeless: bool = False  # it is in no file at all
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """The columns of a file are stored, or could not be (``missing`` is the reason)."""
 
     request: Request
@@ -117,15 +108,13 @@ class Kept:
     note: str = ""  # why they are not where they belong
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryOnly:
+class SummaryOnly(Struct, frozen=True):
     """The summary of a file is stored, its columns are not: it is read when they are asked for."""
 
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """A file could not be read. ``refused``: the file itself is the cause."""
 
     request: Request
@@ -133,8 +122,7 @@ class Lost:
     refused: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Restless:
+class Restless(Struct, frozen=True):
     """A file changed, or was removed, while it was read."""
 
     request: Request

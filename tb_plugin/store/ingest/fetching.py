@@ -13,8 +13,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Generic
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..contract import ReadProgress
 from ..discovery.walk import FileVersion, Key
@@ -39,8 +41,7 @@ from .protocol import info_of, waiting
 COPYING = "copying"
 
 
-@dataclass(slots=True, eq=False)
-class _Transfer:
+class _Transfer(Struct, eq=False):
     """One file on its way, or in the queue."""
 
     request: Request

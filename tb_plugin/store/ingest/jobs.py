@@ -12,10 +12,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..cache import content_key
 from ..cache.disk import Cache, StoredSummary
@@ -56,8 +57,7 @@ Hire: TypeAlias = Callable[[], Child]
 """Gives a process when one is needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work(Generic[S]):
+class Work(Struct, Generic[S], frozen=True):
     """Parameters shared by all jobs."""
 
     read: str  # "module:function", (path, on_progress) → Trace
@@ -66,8 +66,7 @@ class Work(Generic[S]):
     version: str  # of the code; part of every content key
 
 
-@dataclass(slots=True, eq=False)
-class Job(Generic[S]):
+class Job(Struct, Generic[S], eq=False):
     """A request being worked on, by one thread. Others may ask its progress, and cancel it."""
 
     request: Request | MakeRequest

@@ -16,9 +16,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeAlias
+
+from msgspec import Struct
 
 from ...base import machine
 from ...base.errors import KinetoscopeError
@@ -44,8 +45,7 @@ SPARE_PROCESSES = 3
 SPARE_BYTES = 1 << 30  # of memory for small files that go ahead
 
 
-@dataclass(frozen=True, slots=True)
-class PoolLimits:
+class PoolLimits(Struct, frozen=True):
     """Limits of what is read at once."""
 
     processes: int

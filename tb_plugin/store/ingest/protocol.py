@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -145,8 +144,7 @@ READING_SHARE = 0.85  # of the time until the summary; the rest is linking and s
 _ENOUGH_SECONDS, _ENOUGH_SHARE = 0.5, 0.03  # below that, a guess would jump about
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """Messages of a reading process so far; ``read_seconds``: when it had read all events."""
 
     last: Progressed | None

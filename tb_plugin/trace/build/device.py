@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import (
     I8,
@@ -52,8 +52,7 @@ _MEMORY_KINDS = {
 _COPY_KIND = regex(r"[HDAP]to[HDAP]$")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceRows(EventTable):
+class DeviceRows(EventTable, frozen=True, eq=False):
     """The rows of the device table in order, before sparse columns."""
 
     kind: I8
@@ -61,8 +60,7 @@ class DeviceRows(EventTable):
     raw: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Activity(EventTable):
+class Activity(EventTable, frozen=True, eq=False):
     """Columns of ``DeviceTable`` that need no links."""
 
     kind: I8
@@ -76,8 +74,7 @@ class Activity(EventTable):
     occupancy_unknown: int  # kernels for which 0 was written, and no value can be computed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Instants:
+class Instants(Struct, frozen=True, eq=False):
     """The rows of a table of instants in the order of time; at one instant, file order."""
 
     ts: I64

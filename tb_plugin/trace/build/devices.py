@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, cells, distinct, has_cell, is_any, pairs_of, seen, take, where
@@ -53,8 +53,7 @@ _FEWEST_THREADS = 1024
 _TELLING_ROWS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
+class Devices(Struct, frozen=True):
     """The devices in order, and the row of each device process by pid code."""
 
     devices: tuple[Device, ...]
@@ -256,8 +255,7 @@ _NO_STREAM = "-1"
 _NOT_A_STREAM = regex(r"stream -\d+$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Streams:
+class Streams(Struct, frozen=True, eq=False):
     """The table, and for each row of a row list of ``Rows`` its stream (−1 = none)."""
 
     table: StreamTable

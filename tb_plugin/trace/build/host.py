@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -60,8 +60,7 @@ _CLOCK = {HostKind.PYTHON: 1, HostKind.MODULE: 1, HostKind.RUNTIME: 2}
 OVERHEAD_PID = "-1"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadRows:
+class ThreadRows(Struct, frozen=True, eq=False):
     """The thread table, and the thread of each row of two parts of ``Rows``."""
 
     table: ThreadTable
@@ -69,8 +68,7 @@ class ThreadRows:
     of_memory: I32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostRows(EventTable):
+class HostRows(EventTable, frozen=True, eq=False):
     """The rows of the host table in order, before sparse columns."""
 
     kind: I8
@@ -80,8 +78,7 @@ class HostRows(EventTable):
     first: I64  # the first row of each thread, and behind the last one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Host(EventTable):
+class Host(EventTable, frozen=True, eq=False):
     """Columns of ``HostTable`` that need no links."""
 
     kind: I8

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import (
     I32,
@@ -37,8 +37,7 @@ _PHASES = 256
 _MOST = 1 << 12  # categories to be counted in a table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Census:
+class Census(Struct, frozen=True, eq=False):
     """Kinds of events: ``count[i]`` events have ``phase[i]`` and the category code ``category[i]``.
 
     No pair of the two occurs twice; kinds are in the order of the category code, then of the phase.
@@ -103,16 +102,14 @@ _LABEL = regex(rf"({'|'.join(DEVICE_LABELS)})(?:[\s:_-]*(\d+))?$", re.IGNORECASE
 _LABELS = {label.casefold(): kind for label, kind in DEVICE_LABELS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceLabel:
+class DeviceLabel(Struct, frozen=True):
     """The device in a process label: "GPU 3" is (GPU, 3); "NPU" is (NPU, None)."""
 
     type: str
     index: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessMetadata:
+class ProcessMetadata(Struct, frozen=True):
     """Everything the metadata events say; pids and tids are codes."""
 
     process_name: Mapping[int, str]

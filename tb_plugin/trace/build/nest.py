@@ -25,10 +25,10 @@ so the jumps of all rows can be made together, and the result is the one of a st
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I16, I32, I64, Sparse, distinct_values
@@ -47,8 +47,7 @@ _PATIENCE = 1000
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nesting:
+class Nesting(Struct, frozen=True, eq=False):
     """Outer event, parent and overrun of each row; an overrun row outlives its outer event."""
 
     outer: I32

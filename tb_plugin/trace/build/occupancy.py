@@ -11,10 +11,10 @@ the carve-out for shared memory are not in a trace; so the figure is an upper bo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, Sparse, dense
@@ -45,8 +45,7 @@ _LENGTH = regex(r"\d+")
 _MOST = 1 << 40  # blocks or threads of a launch; beyond, the text is no launch
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The capacity of one multiprocessor of a device, and the number of multiprocessors."""
 
     multiprocessors: int
@@ -59,8 +58,7 @@ class Limits:
     reserved_bytes: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Launched:
+class Launched(Struct, frozen=True, eq=False):
     """Launches, one entry for each."""
 
     blocks: I64  # of the grid
@@ -69,8 +67,7 @@ class Launched:
     shared_bytes: I64  # of a block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Filled:
+class Filled(Struct, frozen=True, eq=False):
     """The columns ``_COLUMNS`` without zeros, and the number of kernels that changed."""
 
     columns: Mapping[str, Sparse]

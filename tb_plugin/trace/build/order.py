@@ -16,11 +16,11 @@ as its cells are in the tables, so that no two copies of all columns are in memo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, Sparse, handed, take
@@ -28,8 +28,7 @@ from ...base.machine import each
 from ...base.native import call
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderedRows:
+class OrderedRows(Struct, frozen=True, eq=False):
     """Rows in the order of a table.
 
     Group g has rows [first[g], first[g + 1]). ``tied`` are the places whose row has the group and
@@ -84,8 +83,7 @@ def order_rows_in_python(rows: I32, group: I32, ts: I64, dur: I64) -> OrderedRow
 # --- cells of sparse columns ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TablePlaces:
+class TablePlaces(Struct, frozen=True, eq=False):
     """For each row of the file its place in all tables, one behind the other; −1 = in none."""
 
     place: I32
@@ -109,8 +107,7 @@ def places_in(tables: Sequence[I32], count: int) -> TablePlaces:
     return TablePlaces(place, tuple(first))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranks:
+class Ranks(Struct, frozen=True, eq=False):
     """Cells in the order of the tables: their places, and for each cell its index among those.
 
     ``rank`` is −1 where the row of a cell is in no table, None where all are in order as they are.

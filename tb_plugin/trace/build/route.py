@@ -7,9 +7,9 @@ Nothing is dropped in silence: each row of the file is in one of the row lists, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import (
     I32,
@@ -74,8 +74,7 @@ _PLACED = frozenset({COMPLETE, BEGIN, END, COUNTER, FLOW_START, FLOW_END, META})
 _NO_ROLE = 255
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedRows:
+class UnusedRows(Struct, frozen=True):
     """Rows that are in no table, and counts of impossible durations."""
 
     negative: int
@@ -86,8 +85,7 @@ class UnusedRows:
     ignored: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Struct, frozen=True, eq=False):
     """Rows of the file by table, ascending, and the reasons for all others."""
 
     role: U8  # Role of the rows in tables of duration events; an entry for every row of the file

@@ -15,10 +15,11 @@ A begin event lasts until the end event that closes it (``pair``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -38,8 +39,7 @@ from ..raw import END, MISSING, NO_DUR, RawEvents, Texts
 # --- begin and end events -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class Pairs(Struct, frozen=True, eq=False):
     """``begin[i]`` ends at ``end_ts[i]``; ``open`` never ends; the rows count in the file."""
 
     begin: I32
@@ -143,8 +143,7 @@ FAR_RATIO = 100
 EDGE_NS = 1 << 61
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """First and last plausible instant, as written in the file."""
 
     low: int
@@ -217,8 +216,7 @@ OPEN = np.iinfo(np.int64).min
 """Duration of a range that never ended: it lasts until the end of all others."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventRows(ColumnTable):
+class EventRows(ColumnTable, frozen=True, eq=False):
     """Rows of the file, ascending; ``ts`` as written, ``dur`` of ranges (of instants, empty)."""
 
     row: I32
@@ -232,8 +230,7 @@ class EventRows(ColumnTable):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Settled:
+class Settled(Struct, frozen=True, eq=False):
     """Tables with plausible times and durations, and the number of rows without."""
 
     ranges: tuple[EventRows, ...]
@@ -244,8 +241,7 @@ class Settled:
     without_dur: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SettledRows:
+class SettledRows(Struct, frozen=True, eq=False):
     """Rows of the file by table, with plausible times, and what ``Settled`` says of the others."""
 
     ranges: tuple[I32, ...]

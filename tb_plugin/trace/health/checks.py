@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import count_codes, distinct_values, is_among, take, where
 from ...base.intervals import union
@@ -46,8 +46,7 @@ LOST_NAME = "unknown"
 SKEW_NS = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HealthInputs:
+class HealthInputs(Struct, frozen=True, eq=False):
     """The inputs of all checks."""
 
     texts: Texts

@@ -16,10 +16,11 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+
+from msgspec import Struct
 
 from ...base.errors import NotFoundError, TraceFormatError
 from ...base.regex import regex
@@ -53,8 +54,7 @@ _TRACE_KEY = regex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Other:
+class _Other(Struct, frozen=True):
     kind: str
     pattern: re.Pattern[bytes]
     message: str

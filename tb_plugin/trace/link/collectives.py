@@ -23,9 +23,9 @@ What lies below another op belongs to that op.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, cells, is_any, lookup, where, where_code
@@ -39,8 +39,7 @@ from .flows import op_above
 # --- which device work communicates ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NameRule:
+class NameRule(Struct, frozen=True):
     """A kernel whose name matches is of this class."""
 
     pattern: re.Pattern[str]

@@ -14,9 +14,9 @@ forward op of that number that started last on that thread.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -52,8 +52,7 @@ _DENSE = 1 << 20
 _FEW = 16  # categories that are matched one after the other
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ends(ColumnTable):
+class Ends(ColumnTable, frozen=True, eq=False):
     """Starts or ends of arrows: process, thread (codes), and time as written."""
 
     pid: I32
@@ -66,16 +65,14 @@ class Ends(ColumnTable):
         return Ends(take(events.pid, row), take(events.tid, row), take(events.ts, row))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrows(ColumnTable):
+class Arrows(ColumnTable, frozen=True, eq=False):
     """Arrows with both of their ends; ``source[i]`` points at ``target[i]``."""
 
     source: Ends
     target: Ends
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MatchedFlows:
+class MatchedFlows(Struct, frozen=True, eq=False):
     """Start and end of each arrow that has both, as rows of the file, in order of the end."""
 
     start: I32
@@ -252,8 +249,7 @@ def op_above(host: Host) -> I32:
     return above
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaunchArrows:
+class LaunchArrows(Struct, frozen=True, eq=False):
     """Arrows from calls and from ops to device work."""
 
     calls: Arrows
@@ -305,8 +301,7 @@ def follow_arrows(
     op[row[around >= 0]] = around[around >= 0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sides:
+class _Sides(Struct, frozen=True, eq=False):
     """The host and the device that arrows connect."""
 
     texts: Texts
@@ -371,8 +366,7 @@ def _node_at(stream: I32, at: I64, wanted_stream: I32, wanted: I64) -> I32:
 # --- from forward to backward ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Autograd:
+class Autograd(Struct, frozen=True, eq=False):
     """Links from backward to forward ops; ``forward`` has an entry per host row."""
 
     forward: I32
@@ -380,8 +374,7 @@ class Autograd:
     by_number: int  # links without an arrow
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Numbered:
+class _Numbered(Struct, frozen=True, eq=False):
     """The ops that carry a sequence number, and the number of the thread of their forward op."""
 
     row: I32

@@ -14,9 +14,8 @@ The op around a call is the innermost one open on the thread of the call when th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -106,8 +105,7 @@ _LAUNCHING = ("Launch", "Memcpy", "Memset")
 _COPYING = ("Memcpy", "Memset")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Launches:
+class Launches(Struct, frozen=True, eq=False):
     """One entry per device activity; ``disagree`` counts ops that External id names differently."""
 
     launch: I32
@@ -120,8 +118,7 @@ class Launches:
     shared: int  # correlations that several calls carry
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedStarts:
+class SharedStarts(Struct, frozen=True, eq=False):
     """Starts of the arrows whose number is a correlation shared by several calls."""
 
     at: Ends

@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.arrays import (
     I32,
@@ -52,8 +52,7 @@ MIN_STEPS = 3
 MIN_COVERAGE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
+class _Family(Struct, frozen=True):
     name: str
     rows: I32
     score: float

@@ -6,9 +6,10 @@ number, clocks, defaults. ``Packets`` keeps them, and makes events of the packet
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from .json_values import quoted
 from .slices import wrapped
@@ -40,8 +41,7 @@ class Kind(Enum):
 _OF_TRACKS = {1: Kind.BEGIN, 2: Kind.END, 3: Kind.INSTANT, 4: Kind.VALUE}
 
 
-@dataclass(slots=True)
-class SequenceClock:
+class SequenceClock(Struct):
     """A clock of a sequence: its value in ns on the clock of the trace is ``offset + value``."""
 
     offset: int = 0
@@ -57,8 +57,7 @@ class CounterNames(NamedTuple):
     names: dict[int, str]
 
 
-@dataclass(slots=True)
-class Sequence:
+class Sequence(Struct):
     """What a writer has said so far. Texts are quoted, but for specs and launch arguments."""
 
     event_names: dict[int, str] = field(default_factory=dict)
@@ -74,8 +73,7 @@ class Sequence:
     clock: int = BOOT
 
 
-@dataclass(slots=True)
-class TrackDescriptor:
+class TrackDescriptor(Struct):
     """A track as its descriptor says it; −1: not said."""
 
     name: str = ""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
+
+from msgspec import Struct
 
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
@@ -50,8 +51,7 @@ def _is_text(data: bytes) -> bool:
     return all(char >= " " or char in "\t\n\r" for char in text)
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """Times of the text are those of the file less ``subtract``; the text says ``base_ns``."""
 
     subtract: int = 0

@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.errors import TraceFormatError
@@ -36,8 +36,7 @@ HALF_LINE = "Its last line is only half there, and does not count"
 _LARGEST = (1 << 62) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedGroup:
+class LoggedGroup(Struct, frozen=True):
     """A process group as one rank names it.
 
     Attributes:
@@ -55,8 +54,7 @@ class LoggedGroup:
     last_completed: int
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveLog:
+class CollectiveLog(Struct, frozen=True):
     """The collectives of one rank, in the order of the file.
 
     Attributes:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from ..health.checks import note
 from ..memory_model import MISSING, MemoryTimeline, Snapshot

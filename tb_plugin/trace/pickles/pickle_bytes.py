@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ...base.errors import TraceFormatError
 
@@ -29,8 +30,7 @@ class ByteStream(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PickleLimits:
+class PickleLimits(Struct, frozen=True):
     """What a pickle may cost. Beyond it, it is refused with the limit that it broke.
 
     Attributes:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ..memory_model import MISSING, FrameStacks, Ints
@@ -25,8 +25,7 @@ def int_or(value: object, missing: int = MISSING) -> int:
     return missing
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RecordTables:
+class RecordTables(Struct, frozen=True, eq=False):
     """The rows of a snapshot, in the order in which they were read, and what holds them.
 
     Attributes:
@@ -84,8 +83,7 @@ def revived(value: object) -> object:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class RowRun:
+class RowRun(Struct, frozen=True):
     """Stands for rows that follow each other."""
 
     kind: type[int]

@@ -14,10 +14,10 @@ import re
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from ...base.errors import TraceFormatError
 from ...base.regex import regex
@@ -45,8 +45,7 @@ Fold: TypeAlias = Callable[["dict[Any, Any] | list[Any]"], object]
 """What a complete dict or list becomes before it is put into another one; itself if it stays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unpickled:
+class Unpickled(Struct, frozen=True):
     """The value of a pickle.
 
     Attributes:
@@ -84,8 +83,7 @@ def unpickle(
     return Unpickled(machine.close(damage), damage, machine.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """An instruction that another reader could not run, and what it found there.
 
     Attributes:

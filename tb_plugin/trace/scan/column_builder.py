@@ -7,10 +7,11 @@ block of strict JSON, found only when a fault asks for it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import Sparse, chunks
@@ -49,8 +50,7 @@ _DTYPES: Mapping[str, type[np.generic]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FinishedColumns:
+class FinishedColumns(Struct, frozen=True, eq=False):
     """The columns of a RawTrace; ``raw`` describes them."""
 
     events: RawEvents

@@ -14,8 +14,9 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from ...base.errors import TraceFormatError
 from ...base.machine import thread_count
@@ -48,8 +49,7 @@ def _number_of(variable: str, default: float) -> Callable[[], float]:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class ScanLimits:
+class ScanLimits(Struct, frozen=True):
     """Limits of memory and time. ``docs/files.md`` lists those that a user may set."""
 
     threads: int = 1  # The result is the same for any number.

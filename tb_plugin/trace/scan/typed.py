@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -132,8 +131,7 @@ def _usual_kind(key: str) -> str:
     return TEXT if key in TEXT_ARGS else IGNORED
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """One argument of a layout."""
 
     key: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...analysis.diff.bridge import CLOCK, Bridge, BridgePart, Division, divisions
 from ...analysis.diff.changes import ItemChange, changes
@@ -66,8 +67,7 @@ _LEGENDS: Mapping[Division, tuple[LegendEntry, ...]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Recorded:
+class Recorded(Struct, frozen=True, eq=False, dict=True):
     """One trace of the pair, with its place and the steps that are chosen."""
 
     facts: Facts
@@ -94,8 +94,7 @@ class Recorded:
         return replace(self.side, memory=self.artifact(MEMORY) if has_memory else None)
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(Struct, frozen=True, eq=False, dict=True):
     """Two recordings to compare."""
 
     base: Recorded

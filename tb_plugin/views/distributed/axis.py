@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...analysis.distributed.comparison import Comparison
 from ...analysis.timeline.locate import slices_of_rows
@@ -97,8 +97,7 @@ def joined(subject: Subject, query: answers.JoinedQuery) -> answers.JoinedCollec
     return answers.JoinedCollectives(tuple(arrows), len(inside), len(chosen))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """One recording of the axis."""
 
     source: int  # 0: the trace that is asked for
@@ -106,8 +105,7 @@ class _Shown:
     offset_ns: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Calls:
+class _Calls(Struct, frozen=True, eq=False):
     """The collectives of a run on the shown recordings: columns of shape (I, C)."""
 
     row: I32  # −1: takes no part

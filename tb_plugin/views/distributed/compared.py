@@ -6,9 +6,9 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ...analysis.distributed.comparison import Comparison, compare
 from ...analysis.distributed.model import RankDigest
@@ -39,8 +39,7 @@ SILENT = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class Compared(Struct, frozen=True, eq=False):
     """The comparison of a run.
 
     Attributes:
@@ -67,8 +66,7 @@ def among(facts: Facts, recordings: Recordings) -> str | None:
     return ONE_RANK if usable < 2 else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Finished:
+class _Finished(Struct, frozen=True, eq=False):
     """A comparison, the digests and names that it is of, and when it was made, in seconds."""
 
     digests: tuple[RankDigest, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from . import contract as answers
 
@@ -29,8 +30,7 @@ DROPPED_FIRST = ("expert parallel", "context parallel", "data parallel")
 OTHER_AXIS = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOfRanks:
+class GroupOfRanks(Struct, frozen=True):
     """The ranks of a process group, and what it is for."""
 
     ranks: tuple[int, ...]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...analysis.graphs.artifact import CAPTURES, GRAPHS
@@ -26,8 +25,7 @@ MOST_CAPTURES = 64
 _CAPTURE = "capture"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenedGraph:
+class OpenedGraph(Struct, frozen=True, eq=False):
     """A graph of the chosen steps, and what a recording of its capture lends."""
 
     subject: Subject

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from ...analysis.facts import Facts
 from ...analysis.memory.artifact import NO_ADDRESSES
@@ -52,8 +52,7 @@ NAMES: Mapping[Category, MemoryCategory] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """The columns, the device and the range of a query."""
 
     columns: MemoryColumns

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...analysis.operators.stacks import frame_function, frame_place, written_frames
 from ...analysis.timeline import relatives
@@ -32,8 +33,7 @@ _TYPES = ("Input type",)
 _ENVELOPE = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """The arguments of a slice: ``args`` as decoded; ``missing`` is the reason for none."""
 
     args: Mapping[str, Any]
@@ -143,8 +143,7 @@ _STACK_ARG = "Call stack"
 _MOST_FRAMES = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(Struct, frozen=True):
     """``file`` and ``line`` are those of the slice itself, where it is a Python frame."""
 
     frames: tuple[StackFrame, ...]

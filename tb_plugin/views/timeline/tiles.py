@@ -43,10 +43,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...analysis.timeline.build.lane_layout import as_bytes, share
@@ -150,8 +150,7 @@ def tiles_frame(blocks: Sequence[Block], slices: Slices, took_us: float = 0.0) -
     return body.frame(TILES, entries, took_us)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Looks:
+class _Looks(Struct, frozen=True, eq=False):
     """Columns that are drawn of slices, gathered for all blocks at once, which is faster."""
 
     first: list[int]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.analysis.diff.changes import ItemChange, changes, drift
 from kinetoscope.analysis.diff.comparable import mismatches, step_counts

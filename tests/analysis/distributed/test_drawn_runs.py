@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -100,8 +100,8 @@ def _sizes(part: object) -> list[int]:
         return [part.size]
     if isinstance(part, (tuple, list)):
         return [size for one in part for size in _sizes(one)]
-    if dataclasses.is_dataclass(part):
-        return [s for one in dataclasses.fields(part) for s in _sizes(getattr(part, one.name))]
+    if isinstance(part, msgspec.Struct):
+        return [s for name in part.__struct_fields__ for s in _sizes(getattr(part, name))]
     return []
 
 

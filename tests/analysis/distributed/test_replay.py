@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -91,7 +90,7 @@ def test_without_its_excess_a_rank_is_late_on_no_way_to_a_collective() -> None:
     parts = np.zeros((len(ways), len(WorkPart)), np.int64)
     parts[:, WorkPart.HOST] = weight * US
     none = np.zeros(len(ways), np.int32)
-    ranks[2] = dataclasses.replace(
+    ranks[2] = msgspec.structs.replace(
         ranks[2],
         junctions=Junctions(
             kind=np.array(kinds, np.int8),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kinetoscope.analysis.timeline.model import Block, Layout, Timeline
 from kinetoscope.analysis.timeline.tiles import cut, cut_blocks

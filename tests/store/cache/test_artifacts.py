@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.base import columns
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import os
 import pickle
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,8 +34,8 @@ def by_reference(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether two tables are equal, column by column and type by type."""
-    if dataclasses.is_dataclass(one):
-        names = [field.name for field in dataclasses.fields(one)]
+    if isinstance(one, msgspec.Struct):
+        names = one.__struct_fields__
         return all(is_same(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, np.ndarray):
         return bool(one.dtype == other.dtype) and bool(one.tolist() == other.tolist())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kinetoscope.base.errors import QueryError
@@ -112,9 +112,9 @@ def test_processes_have_the_role_of_their_name_or_of_their_group(run: Subject) -
     found = run.recordings.gather(places)
     digests = [found.opened[place] for place in places]
     assert roles_of_processes([""] * 6, digests) == ("",) * 6
-    rollout = dataclasses.replace(
+    rollout = msgspec.structs.replace(
         digests[0].groups[0], ranks=(4, 5), description="rollout_group", name="1"
     )
-    digests = [dataclasses.replace(one, declared=(rollout,)) for one in digests]
+    digests = [msgspec.structs.replace(one, declared=(rollout,)) for one in digests]
     names = ["actor_0", *(f"host_{rank}" for rank in range(1, 6))]
     assert roles_of_processes(names, digests) == ("actor", "", "", "", "rollout", "rollout")

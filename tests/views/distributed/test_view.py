@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import json
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
@@ -262,7 +262,7 @@ def half_read(found: Subject, reading: int) -> Subject:
             raise NotReadyError("It is being read.")
         return whole.open(place)
 
-    return dataclasses.replace(found, recordings=dataclasses.replace(whole, open=open_read))
+    return msgspec.structs.replace(found, recordings=msgspec.structs.replace(whole, open=open_read))
 
 
 def test_nothing_is_concluded_while_ranks_are_being_read(tmp_path: Path) -> None:
@@ -300,8 +300,8 @@ def test_a_rank_that_was_read_since_the_comparison_stands_beside_it(
     whole = run.recordings
     assert isinstance(whole, CatalogRecordings)
     # A comparison is of these digests, so each is opened once, as a server does.
-    kept = dataclasses.replace(whole, open=functools.cache(whole.open))
-    run = dataclasses.replace(run, recordings=kept)
+    kept = msgspec.structs.replace(whole, open=functools.cache(whole.open))
+    run = msgspec.structs.replace(run, recordings=kept)
     monkeypatch.setattr(compared, "_comparisons", Comparisons(clock=itertools.count().__next__))
     VIEW.build(half_read(run, 2), DistributedQuery(so_far=True))
     found = VIEW.build(half_read(run, 1), DistributedQuery(so_far=True))

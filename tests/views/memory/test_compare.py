@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kinetoscope.base.errors import QueryError
@@ -51,7 +51,7 @@ class Others:
 
 
 def between(after: Subject, before: Subject) -> Subject:
-    return dataclasses.replace(after, recordings=Others(before))
+    return msgspec.structs.replace(after, recordings=Others(before))
 
 
 def test_differences_of_sites_sum_to_that_of_the_peaks(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_big_endian_and_strided_columns_are_written_little_endian() -> None:
     assert decoded(frame.minimap_frame([busy]))["entries"][0]["busy"] == busy.tolist()
     one = block(0, 0, 12, 0, LANES)
     swapped = type(one)(
-        **{name: getattr(one, name) for name in one.__slots__ if name != "count"},
+        **{name: getattr(one, name) for name in one.__struct_fields__ if name != "count"},
         count=one.count.astype(">u4"),
     )
     assert frame.tiles_frame([swapped], slices()) == frame.tiles_frame([one], slices())

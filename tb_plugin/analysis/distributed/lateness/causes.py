@@ -12,9 +12,9 @@ over signatures, those that no peer has being more work.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I64
 from ....base.units import duration
@@ -48,8 +48,7 @@ _OF_WORK = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LatenessCause:
+class LatenessCause(Struct, frozen=True):
     """Why a rank is slower than the median of its peers; times are sums over the steps."""
 
     name: str  # of CAUSES
@@ -60,8 +59,7 @@ class LatenessCause:
     parts_ns: dict[str, int]  # by cause, what it takes longer (or less) than its peers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OwnParts:
+class OwnParts(Struct, frozen=True, eq=False):
     """What the own time of each rank is made of, over the chosen steps: (R, len(WorkPart) + 1).
 
     The last column is transfers of collectives on the way.

@@ -9,9 +9,9 @@ another way binds it then, off that one, until its own work is that of its peers
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import F64, I64
 from ..matching import Matches
@@ -102,8 +102,7 @@ def others_median(values: F64) -> F64:
     return result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RankAlone:
+class _RankAlone(Struct, frozen=True, eq=False):
     """The solo replay of one rank; points and edges are its own, counted from 0."""
 
     graph: LeveledGraph

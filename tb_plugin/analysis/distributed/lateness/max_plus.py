@@ -8,9 +8,8 @@ operation on columns, however many ranks there are. O(edges) in all, plus one st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I64, rows_between
 
@@ -23,8 +22,7 @@ class DeadlockError(ValueError):
         self.points = points
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LeveledGraph:
+class LeveledGraph(Struct, frozen=True, eq=False):
     """A graph whose edges are in the order in which they are evaluated."""
 
     points: int

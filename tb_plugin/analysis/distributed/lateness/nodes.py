@@ -19,9 +19,9 @@ two nodes it is said which one's ranks take longer, and nobody is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import F64, I64
 from ....base.units import duration, share
@@ -53,8 +53,7 @@ MOST_NODES = 4
 MOST_OF_ITS_RANKS = 2 / 3
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A machine and the digests of the ranks that ran on it."""
 
     name: str
@@ -84,8 +83,7 @@ def rows_of(nodes: Sequence[Node], count: int) -> list[int]:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
+class _Beside(Struct, frozen=True):
     """The own time of a node's ranks beside that of all others."""
 
     above: float  # of the median of the others, as a share

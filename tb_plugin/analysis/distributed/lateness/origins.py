@@ -15,9 +15,8 @@ the recording the lateness was brought in, and nobody in it is the origin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I32, I64
 from ..waiting import Waiting
@@ -30,8 +29,7 @@ MOST_HOPS = 64
 """Collectives that a way is followed back over."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Origins:
+class Origins(Struct, frozen=True, eq=False):
     """Per collective (I,) where the lateness of its last rank came from."""
 
     member: I32  # digest; −1: nobody's own work, a tie, or not known

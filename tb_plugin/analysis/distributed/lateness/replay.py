@@ -15,9 +15,9 @@ and an edit of one rank shows what it cost the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import F64, I64
 from ..matching import Matches
@@ -75,8 +75,7 @@ def _ends(junctions: Junctions, calls: int) -> tuple[I64, I64]:
 # --- all ranks ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JointGraph:
+class JointGraph(Struct, frozen=True, eq=False):
     """The graphs of all ranks, tied together by their collectives.
 
     Points are the junctions of digest 0, then of digest 1, …, then one exchange per collective and
@@ -114,8 +113,7 @@ class JointGraph:
         return self.solo.times(self.start, self.solo_weight if weight is None else weight)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a set of recordings cannot be replayed."""
 
     reason: str
@@ -332,8 +330,7 @@ def shortest(digests: Sequence[RankDigest], matches: Matches) -> I64:
     return matches.least(took)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Residual:
+class Residual(Struct, frozen=True, eq=False):
     """|replayed − measured| / measured length of each rank's steps, without tails."""
 
     median: float

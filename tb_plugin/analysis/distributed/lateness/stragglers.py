@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import F64, I32, I64
 from ....base.units import duration, share
@@ -49,8 +49,7 @@ TIE_NS = 20_000
 MOST_LATE_NS = 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OwnTime:
+class OwnTime(Struct, frozen=True, eq=False):
     """What each rank needs by itself; R digests, S steps, K entries of the matches."""
 
     own_ns: F64  # (R, S), NaN absent
@@ -66,8 +65,7 @@ class OwnTime:
     chosen: tuple[tuple[int, ...], ...]  # steps that count, by digest
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Whether a rank makes the others wait, in a sentence and as data."""
 
     kind: str  # "persistent", "recording", "after", "brought_in", "none", "unknown"

@@ -7,9 +7,8 @@ well. Transfers are exchanged on devices only: on a host back end that alone mov
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import F64, I64
 from ....base.units import duration, share
@@ -28,8 +27,7 @@ from .stragglers import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """What is edited: the work of ranks, the transfers of a group, or the input of all ranks."""
 
     kind: str  # "ranks" | "transfers" | "input"
@@ -37,8 +35,7 @@ class Edit:
     group: int = -1  # for "transfers"
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Struct, frozen=True):
     """The answer; times are means over the chosen steps of all ranks."""
 
     refused: str  # why there is no answer, "" where there is

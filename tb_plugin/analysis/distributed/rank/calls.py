@@ -19,11 +19,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I32, of_names
 from ....base.regex import regex
@@ -79,8 +79,7 @@ def item_bytes(dtype: str) -> int:
     return 1 if name.startswith("float8") else ITEM_BYTES.get(name, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One collective of one rank; times in ns from the start of the trace."""
 
     kind: str
@@ -119,8 +118,7 @@ class Call:
         return f"{self.dtype} {self.in_elements}"
 
 
-@dataclass(frozen=True, slots=True)
-class RankCalls:
+class RankCalls(Struct, frozen=True):
     """The collectives of a rank in order of arrival, its groups, and what could not be told."""
 
     calls: tuple[Call, ...]

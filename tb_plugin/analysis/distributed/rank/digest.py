@@ -7,7 +7,6 @@ stored in the narrowest integers that hold them, so equal traces give equal byte
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import typing
 import zlib
@@ -18,7 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ....base.arrays import I64, ColumnTable, cells
+from ....base.arrays import I64, cells
 from ....base.artifact_spec import ArtifactSpec
 from ....base.columnar import DamagedError
 from ....base.intervals import Intervals, intersect, length_within, merge, subtract, union
@@ -318,7 +317,7 @@ def _families(trace: Trace, hosts: Hosts, windows: Windows, strings: _Strings) -
         name, step = trace.host.name[rows], trace.host.step[rows]
         dur = trace.host.self_ns[rows]
         grid = block = np.zeros(len(rows), np.int64)
-    columns: dict[str, list[int]] = {key: [] for key in DigestFamilies.__match_args__}
+    columns: dict[str, list[int]] = {key: [] for key in DigestFamilies.__struct_fields__}
     for number in range(len(windows)):
         here = np.flatnonzero(step == number)
         if not len(here):
@@ -355,7 +354,7 @@ _TIMING = ("calls", "split_bytes", "junctions", "edges")
 
 def encode(digest: RankDigest) -> tuple[bytes, bytes]:
     """The summary and the timing as bytes."""
-    fields = {one.name: getattr(digest, one.name) for one in dataclasses.fields(digest)}
+    fields = {name: getattr(digest, name) for name in digest.__struct_fields__}
     timing = {name: fields.pop(name) for name in _TIMING}
     return tuple(  # type: ignore[return-value]
         zlib.compress(
@@ -406,11 +405,8 @@ def _packed(value: Any) -> Any:  # noqa: ANN401  what msgpack takes
             if len(zlib.compress(small.tobytes(), 1)) < len(zlib.compress(plain, 1)):
                 return [small.dtype.str, list(value.shape), True, small.tobytes()]
         return [_narrowest(flat).dtype.str, list(value.shape), False, plain]
-    if isinstance(value, ColumnTable) or dataclasses.is_dataclass(value):
-        return {
-            one.name: _packed(getattr(value, one.name))
-            for one in dataclasses.fields(value)  # type: ignore[arg-type]
-        }
+    if isinstance(value, msgspec.Struct):
+        return {name: _packed(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple) and len(value) > LONG_LIST and type(value[0]) is int:
         return _packed(np.array(value, np.int64))
     if isinstance(value, tuple):
@@ -432,9 +428,9 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _unpacked(hint: Any, told: Any) -> Any:  # noqa: ANN401  of the annotation
-    if dataclasses.is_dataclass(hint):
-        hints = _hints(typing.cast(type, hint))
-        return hint(**{name: _unpacked(one, told[name]) for name, one in hints.items()})  # type: ignore[operator]
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        hints = _hints(hint)
+        return hint(**{name: _unpacked(one, told[name]) for name, one in hints.items()})
     if typing.get_origin(hint) is tuple:
         return _unpacked_tuple(typing.get_args(hint)[0], told)
     dtype = _dtype(hint)

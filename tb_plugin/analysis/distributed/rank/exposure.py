@@ -16,9 +16,8 @@ part, summed over all collectives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I64
 from ....base.intervals import Intervals, length_within, subtract, union
@@ -30,8 +29,7 @@ PARTS = 8
 """Of a collective whose cover by compute is kept."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exposure:
+class Exposure(Struct, frozen=True, eq=False):
     """Per collective; exposed = blocking + host-limited + unknown."""
 
     exposed_ns: I64

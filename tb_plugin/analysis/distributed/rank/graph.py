@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
 from ....base.arrays import I32, I64, of_names
 from ....base.intervals import EMPTY, Intervals, complement
@@ -59,16 +59,14 @@ class _Way(NamedTuple):
 _START = _Way(0, _NO_PARTS, 0, (-1, -1, -1))
 
 
-@dataclass(slots=True)
-class _Point:
+class _Point(Struct):
     """A point of time, with the ways to it; a junction has the one way from itself."""
 
     time: int
     ways: dict[int, _Way]
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     kind: list[int] = field(default_factory=list)
     step: list[int] = field(default_factory=list)
     call: list[int] = field(default_factory=list)
@@ -78,8 +76,7 @@ class _Kept:
     way: list[_Way] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """The junctions and edges of a rank, and when each collective was really over for it."""
 
     junctions: Junctions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I64
 from ....trace.memory_model import FrameStacks, Snapshot
@@ -17,8 +17,7 @@ from .lives import BlockLives, Reserved, block_lives, segment_lives
 SITE_FRAMES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class HeldBlock:
+class HeldBlock(Struct, frozen=True):
     """Memory that is in use: an allocation."""
 
     address: int
@@ -26,8 +25,7 @@ class HeldBlock:
     stack: int
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatorState:
+class AllocatorState(Struct, frozen=True):
     """What one device's allocator held at one moment.
 
     ``held`` and ``reserved`` are in order of address; every allocation lies in one segment.
@@ -91,8 +89,7 @@ def peak_state(snapshot: Snapshot, device: int) -> AllocatorState:
     return AllocatorState(held_at(lives, row), tuple(reserved))
 
 
-@dataclass(frozen=True, slots=True)
-class SiteBytes:
+class SiteBytes(Struct, frozen=True):
     """Code that holds memory: innermost frames of the user's own, bytes, number of allocations."""
 
     frames: tuple[str, ...]

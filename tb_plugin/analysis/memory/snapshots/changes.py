@@ -10,8 +10,9 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ....base.regex import regex
 from ....trace.memory_model import Snapshot
@@ -24,8 +25,7 @@ Change = Literal["new", "gone", "grown", "shrunk", "same"]
 _FRAME = regex(r"(?P<file>.*)\((?P<line>\d+)\): (?P<name>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteChange:
+class SiteChange(Struct, frozen=True):
     """One site on both sides; sizes in bytes, 0 where it holds nothing.
 
     ``frames`` are those of the second snapshot, or of the first where the site is gone; none for

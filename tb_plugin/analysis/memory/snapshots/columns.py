@@ -6,10 +6,9 @@ trace has ops. Categories are concluded from the stack of an allocation and from
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I8, I32, I64
 from ....base.units import plural
@@ -113,7 +112,7 @@ def memory_of_snapshot(trace: Trace, snapshot: Snapshot, steps: StepRanges) -> M
         is_snapshot=True,
     )
     devices = tuple(with_totals(found, device, 0) for device in found.devices)
-    return dataclasses.replace(found, devices=devices)
+    return msgspec.structs.replace(found, devices=devices)
 
 
 def _times(snapshot: Snapshot) -> I64:
@@ -142,8 +141,7 @@ def _with_names(
 # --- stacks ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stacks:
+class _Stacks(Struct, frozen=True, eq=False):
     """Per stack; the last row stands for an allocation without one."""
 
     strings: tuple[str, ...]
@@ -211,8 +209,7 @@ def _rules_of(kinds: set[str]) -> tuple[int, int]:
 # --- one device -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
+class _Shared(Struct, frozen=True):
     """What the devices have in common."""
 
     stacks: _Stacks
@@ -220,8 +217,7 @@ class _Shared:
     pools: dict[SegmentPool, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _DeviceTables:
+class _DeviceTables(Struct, frozen=True, eq=False):
     device: MemoryDevice
     events: MemoryEvents
     blocks: MemoryBlocks

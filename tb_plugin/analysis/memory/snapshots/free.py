@@ -8,9 +8,8 @@ at at which the curve of the allocated memory is drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I64
 from ..curve import curve
@@ -19,8 +18,7 @@ from ..model import MemoryColumns, MemoryDevice
 _MOST_WORK = 30_000_000  # blocks × instants
 
 
-@dataclass(frozen=True, slots=True)
-class PoolState:
+class PoolState(Struct, frozen=True):
     """One pool at one instant; bytes."""
 
     pool: int  # row of MemoryColumns.pools
@@ -35,8 +33,7 @@ class PoolState:
         return self.free - self.largest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FreeMemory:
+class FreeMemory(Struct, frozen=True, eq=False):
     """Free memory of a device over time; all arrays are of one length."""
 
     ts: I64

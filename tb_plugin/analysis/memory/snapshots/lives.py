@@ -12,10 +12,10 @@ so the history may begin anywhere:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ....base.arrays import I64
@@ -28,8 +28,7 @@ SMALL = 1 << 20
 ROUND = 512
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockLives:
+class BlockLives(Struct, frozen=True, eq=False):
     """The blocks of one device, one row each; by the event that allocated them.
 
     Rows of events count within the snapshot. Times of the same block do not overlap.
@@ -108,8 +107,7 @@ def block_lives(snapshot: Snapshot, device: int) -> BlockLives:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(Struct, frozen=True):
     """Memory that the allocator took from the device: a segment, or a mapped part of one."""
 
     address: int
@@ -125,8 +123,7 @@ class Reserved:
         return self.pool != (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentLife:
+class SegmentLife(Struct, frozen=True):
     """A range of reserved memory, from one event of the snapshot to another.
 
     ``born`` is −1 where it was there before the history, ``freed`` is ``NEVER`` at its end.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from ....base.units import plural, size
 from ....trace.memory_model import Snapshot
@@ -22,8 +23,7 @@ class Cause(Enum):
     OTHERS = "others"
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfMemory:
+class OutOfMemory(Struct, frozen=True):
     """One failed allocation. All sizes in bytes.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import F64, I64, median
 from ..curve import curve
@@ -17,8 +17,7 @@ from .allocator import SITE_FRAMES, SiteBytes
 _POINTS = 600
 
 
-@dataclass(frozen=True, slots=True)
-class SideOfPeaks:
+class SideOfPeaks(Struct, frozen=True):
     """What a device held at its peak, by the code that allocated.
 
     ``lifetime_ns`` and ``allocations`` are by the frames of a site: the median of its blocks with
@@ -84,8 +83,7 @@ def _frames(columns: MemoryColumns, path: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepCurve:
+class StepCurve(Struct, frozen=True, eq=False):
     """Allocated bytes over steps: 2.5 is the middle of the third. Without steps all is one."""
 
     at: F64

@@ -12,14 +12,14 @@ which are read page by page as they are used.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
-from ....base.arrays import I64, U8
+from ....base.arrays import I64, U8, with_fields
 from ....base.columnar import Writer, load
 from ....base.columns import narrowest
 from ....base.units import plural
@@ -50,8 +50,7 @@ OnShare = Callable[[float], None]
 """Called with the share done, 0 … 1."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class Drawn(Struct, frozen=True, eq=False):
     """What is drawn, whatever the layout; columns by slice id."""
 
     trace: Trace
@@ -61,8 +60,7 @@ class Drawn:
     flags: U8  # all but that of overlaps
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaidOut:
+class LaidOut(Struct, frozen=True, eq=False):
     """A layout, and what else depends on it."""
 
     layout: Layout
@@ -135,9 +133,9 @@ def open_timeline(folder: Path) -> Timeline:
     if name != DEFAULT_LAYOUT:
         base = folder.with_name(folder.name.removesuffix(name) + DEFAULT_LAYOUT)
     timeline = load(Timeline, base, TIMELINE)
-    return dataclasses.replace(
+    return with_fields(
         timeline,
-        slices=dataclasses.replace(timeline.slices, flags=laid_out.flags),
+        slices=with_fields(timeline.slices, flags=laid_out.flags),
         layouts={name: laid_out.layout},
         warnings=(*timeline.warnings, *laid_out.warnings),
     )
@@ -179,10 +177,10 @@ def _make_timeline(trace: Trace, writer: Writer, on_progress: OnShare) -> None:
     drawn = Drawn(trace, groups, ts, dur, flags_of(trace, flows))
     laid_out = lay_out(drawn, DEFAULT_LAYOUT, writer, lambda share: on_progress(0.2 + share / 2))
     on_progress(0.7)
-    layout = dataclasses.replace(
+    layout = msgspec.structs.replace(
         laid_out.layout, by_track=sums_by_track(name, dur, laid_out.layout, len(names))
     )
-    writer.close(dataclasses.replace(laid_out, layout=layout), LAYOUT)
+    writer.close(msgspec.structs.replace(laid_out, layout=layout), LAYOUT)
     by_column = sums_by_column(name, ts, trace.end_ns, len(names))
     on_progress(0.8)
     warnings = _build_warnings(dur)
@@ -208,7 +206,7 @@ def _make_timeline(trace: Trace, writer: Writer, on_progress: OnShare) -> None:
         layouts={},
         counters=tuple(_with_levels(one, trace.end_ns) for one in series_of(trace, groups)),
         flows=flows,
-        index=dataclasses.replace(index, by_column=by_column),
+        index=msgspec.structs.replace(index, by_column=by_column),
         steps=_steps(trace),
         warnings=tuple(warnings),
     )
@@ -246,7 +244,7 @@ def flags_of(trace: Trace, flows: SliceFlows) -> U8:
 
 def _with_levels(series: Counter, end_ns: int) -> Counter:
     levels = counter_tiles.levels_of(series.ts, series.value, end_ns)
-    return dataclasses.replace(series, levels=levels)
+    return msgspec.structs.replace(series, levels=levels)
 
 
 def _steps(trace: Trace) -> tuple[TimelineStep, ...]:

@@ -16,10 +16,10 @@ together in one track.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64, dense, distinct, distinct_values, of_names
@@ -44,8 +44,7 @@ def is_folded(trace: Trace, layout: str) -> bool:
     return asked == FOLDED if asked else graph_streams(trace) > FOLD_ABOVE
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedTrack:
+class FoldedTrack(Struct, frozen=True):
     """One track of nodes of graphs, or of the annotations of their streams."""
 
     device: int  # row of Trace.devices
@@ -55,8 +54,7 @@ class FoldedTrack:
     streams: tuple[int, ...]  # rows of StreamTable whose work it holds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Folding:
+class Folding(Struct, frozen=True, eq=False):
     """What is folded; tracks of work first, those of annotations behind them."""
 
     tracks: tuple[FoldedTrack, ...]

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ....base.arrays import F64, I32, I64, U8, matches
@@ -180,8 +180,7 @@ def of_others(trace: Trace) -> NDArray[np.bool_] | None:
     return None if len(rows) and hit[rows].all() else hit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrangement:
+class Arrangement(Struct, frozen=True, eq=False):
     """A layout before its levels of detail."""
 
     tracks: tuple[Track, ...]

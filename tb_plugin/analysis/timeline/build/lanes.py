@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
@@ -41,8 +41,7 @@ _LATEST = np.iinfo(np.int64).max
 _CHUNK = 65536  # rows that are Python numbers at a time
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lanes:
+class Lanes(Struct, frozen=True, eq=False):
     """``lane`` and ``displaced`` per row, ``counts`` per track."""
 
     lane: NDArray[np.uint16]

@@ -9,9 +9,9 @@ cut from the slices themselves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
@@ -22,8 +22,7 @@ from ..model import MAX_LEVEL, Level
 LARGEST_SHARE = 0.2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wide(Level):
+class _Wide(Level, frozen=True, eq=False):
     """A level as it is computed, in wide types."""
 
     bucket: I64
@@ -101,8 +100,7 @@ def _next(below: _Wide, lane_first: I64, ts: I64, dur: I64, size: tuple[int, int
     return _level(number, len(lane_first), records, rect_lane[~is_small], below.rect[~is_small])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BucketSums:
+class BucketSums(Struct, frozen=True, eq=False):
     """Sums by (lane, bucket), in this order; neighbours may be of one bucket until ``joined``."""
 
     lane: NDArray[np.integer]

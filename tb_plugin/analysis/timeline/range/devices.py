@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec import Struct
 
@@ -78,8 +76,7 @@ def _device(opened: Opened, label: str, area: Area) -> AreaDevice:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesUse:
+class SeriesUse(Struct, frozen=True):
     """Figures of a series within a range; None: no value yet."""
 
     low: float | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ....base.arrays import I32
@@ -21,8 +21,7 @@ _MOST_KEPT = 1 << 14
 Keys = Callable[[I32], NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceWindow:
+class SliceWindow(Struct, frozen=True, eq=False):
     """Slices ``offset`` … of ``count`` that there are."""
 
     ids: I32

@@ -6,9 +6,9 @@ Slices at the edges of the range are cut: only the part inside counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.arrays import I32, I64
 from ....base.group_sums import group_ranks, group_sums
@@ -17,8 +17,7 @@ from ..model import Slices
 from ..timeline import Opened
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Struct, frozen=True):
     """The range [start, end) on ``tracks``; None: on all of them."""
 
     start: int
@@ -67,8 +66,7 @@ def runs_in(opened: Opened, area: Area) -> list[I32]:
     return [layout.order[first:last] for first, last in runs]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Inside:
+class Inside(Struct, frozen=True, eq=False):
     """The part of each slice that lies inside a range."""
 
     ts: I64
@@ -116,8 +114,7 @@ def spent_by(opened: Opened, instant: int) -> dict[int, int]:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NameSums:
+class NameSums(Struct, frozen=True, eq=False):
     """One entry per name that occurs, by total, largest first. Durations are those inside."""
 
     name: I64  # code
@@ -158,8 +155,7 @@ def sums_in(opened: Opened, area: Area) -> NameSums:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Touched:
+class _Touched(Struct, frozen=True, eq=False):
     """The part of each slice inside the area; ``ids`` None: all slices."""
 
     ids: I32 | None
