@@ -157,11 +157,9 @@ def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401, PLR0911  an annotat
 
 
 def _has_columns(kind: Any) -> bool:  # noqa: ANN401  an annotation
-    return (
-        isinstance(kind, type)
-        and issubclass(kind, msgspec.Struct)
-        and any(field.form not in ("scalar", "texts") for field in _fields(kind))
-    )
+    if not isinstance(kind, type) or not issubclass(kind, msgspec.Struct):
+        return False
+    return any(field.form not in ("scalar", "texts") for field in _fields(kind))
 
 
 # --- writing --------------------------------------------------------------------------------------
