@@ -106,7 +106,7 @@ def changes(before: Any, after: Any) -> dict[str, Any]:
         if isinstance(old, ReadResult) and isinstance(new, ReadResult):
             found |= {f"answer.{name}": value for name, value in changes(old, new).items()}
         else:
-            found[field.name] = new
+            found[field] = new
     return found
 
 
