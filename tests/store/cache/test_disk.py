@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.base.units import parse_size
 from kinetoscope.store.cache import content_key
