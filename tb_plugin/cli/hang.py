@@ -107,6 +107,7 @@ def _stuck_table(report: HangReport) -> Table:
         Column("missed", "Missed", "ranks that did not enter it, or differ"),
         Column("waiting", "Waiting", "ranks that entered it and did not leave"),
         Column("no_log", "No log", "ranks of which there is no log"),
+        Column("part_of_log", "Part of log", "ranks whose log is not whole: nobody knows of them"),
         Column("place", "Issued at", "on a rank that waits", "path"),
     )
     rows = tuple(
@@ -119,6 +120,7 @@ def _stuck_table(report: HangReport) -> Table:
             _ranks(one.missed),
             _ranks(one.waiting),
             _ranks(one.unknown),
+            _ranks(one.unclear),
             one.place,
         )
         for one in report.stuck

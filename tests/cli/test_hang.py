@@ -40,6 +40,18 @@ def test_the_speed_of_collectives_that_the_inspector_measured(tmp_path: Path) ->
     assert "(MiB)" in next(line for line in text.splitlines() if line.startswith("Operation "))
 
 
+def test_a_rank_with_a_part_of_its_log_is_named_in_the_table(tmp_path: Path) -> None:
+    for rank, ended in enumerate((3, 5, 2)):
+        text = inspected(rank, 3, ended)
+        (tmp_path / f"{rank}.log").write_text(text if rank else text[:-40])
+    result = run("hang", tmp_path, "--format", "csv")
+    lines = result.stdout.splitlines()
+    head = next(line for line in lines if "Missed" in line or "missed" in line).split(",")
+    row = next(line for line in lines if "not ended" in line).split(",")
+    told = dict(zip(head, row, strict=False))
+    assert (told["missed"], told["part_of_log"]) == ("2", "0")
+
+
 def test_a_file_that_is_no_log_is_named_and_the_others_count(dumps: Path) -> None:
     (dumps / "other_4").write_bytes(b"\x80\x02entries")
     result = run("hang", dumps)

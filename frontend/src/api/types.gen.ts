@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "bdde0acd";
+export const CONTRACT = "4c980964";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1213,6 +1213,7 @@ export interface HangRow {
   readonly missed: string;
   readonly waiting: string;
   readonly no_log: string;
+  readonly part_of_log: string;
   readonly place: string;
 }
 

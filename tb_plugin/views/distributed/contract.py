@@ -334,6 +334,7 @@ class HangRow(Struct, frozen=True):
     missed: str
     waiting: str
     no_log: str
+    part_of_log: str
     place: str
 
 

@@ -212,6 +212,7 @@ def hang(subject: Subject, query: answers.HangQuery) -> answers.HangAnswer:  # n
             missed=said_ranks(one.missed) if one.missed else "",
             waiting=said_ranks(one.waiting) if one.waiting else "",
             no_log=said_ranks(one.unknown) if one.unknown else "",
+            part_of_log=said_ranks(one.unclear) if one.unclear else "",
             place=one.place,
         )
         for one in report.stuck

@@ -412,6 +412,7 @@ const STUCK = {
   missed: "rank 0",
   waiting: "",
   no_log: "",
+  part_of_log: "",
   place: "",
 };
 
@@ -434,11 +435,25 @@ it("shows of a hang what its logs tell, and no empty columns", async () => {
   unmount();
   hang([
     STUCK,
-    { ...STUCK, sequence: 4, missed: "", no_log: "ranks 1 and 2", place: "train.py:4" },
+    {
+      ...STUCK,
+      sequence: 4,
+      missed: "",
+      no_log: "ranks 1 and 2",
+      part_of_log: "rank 7",
+      place: "train.py:4",
+    },
   ]);
   openPage("#view=distributed");
   await screen.findByText("ranks 1 and 2");
-  expect(await headsOf()).toEqual(["Collective", "Problem", "Missed", "No log", "Issued at"]);
+  expect(await headsOf()).toEqual([
+    "Collective",
+    "Problem",
+    "Missed",
+    "No log",
+    "Part of log",
+    "Issued at",
+  ]);
   const row = (await panel("Logs of a hang")).getByRole("row", { name: /#4/ });
   expect(within(row).getAllByText("–")).toHaveLength(1);
 });

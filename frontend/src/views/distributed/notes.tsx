@@ -16,6 +16,7 @@ const COLUMNS = [
   ["missed", "Missed"],
   ["waiting", "Waiting"],
   ["no_log", "No log"],
+  ["part_of_log", "Part of log"],
   ["place", "Issued at"],
 ] as const;
 
