@@ -56,8 +56,12 @@ def test_the_library_has_every_function_that_python_names() -> None:
 
 
 SIGNATURES = {module.INTERFACE: "3e9e1244"}
-"""The key of all signatures under this number. A library that was built before a signature changed
-crashes the program when it is called: raise the number on both sides, then write the new key here."""
+"""The key of all signatures under this number.
+
+A library that was built before one of them changed crashes the program when it is called. So raise
+the number on both sides, then write the new key here.
+"""
+FUNCTION = re.compile(r"\b(kinetoscope_\w+)\(([^{]*?)\)\s*(?:->[^{]*)?\{")
 
 
 def test_a_changed_signature_has_another_number() -> None:
@@ -66,7 +70,7 @@ def test_a_changed_signature_has_another_number() -> None:
     found = [
         re.sub(r"[\s,]+", " ", f"{name}({parameters})")
         for text in texts
-        for name, parameters in re.findall(r"\b(kinetoscope_\w+)\(([^{]*?)\)\s*(?:->[^{]*)?\{", text)
+        for name, parameters in FUNCTION.findall(text)
     ]
     assert len(found) > 40
     key = hashlib.blake2b("\n".join(sorted(found)).encode(), digest_size=4).hexdigest()
