@@ -175,9 +175,10 @@ def hosts_of(trace: Trace) -> Hosts:
     under_way = collective.copy()
     rows = arrays.where(collective)
     under_way[rows] = matches(trace.strings, host.name[rows], BACKEND_RANGE)
+    threads = np.arange(len(trace.threads) + 1, dtype=host.thread.dtype)
     return Hosts(
         trace=trace,
-        first=np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).astype(np.int64),
+        first=np.searchsorted(host.thread, threads).astype(np.int64),
         main=_main_thread(trace, op),
         role=role,
         marker=marker,

@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ..base.arrays import I64, ColumnTable, is_among, median
+from ..base.arrays import I64, ColumnTable, distinct, is_among, median
 from ..base.errors import QueryError
 from ..base.regex import regex
 from ..trace.model import HostKind, Trace
@@ -128,10 +128,12 @@ def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
         np.minimum.at(first, step[own], np.minimum.reduceat(device.ts, run)[own])
         np.maximum.at(last, step[own], np.maximum.reduceat(device.end, run)[own])
     # A call launches in one step, however much it launches.
-    step_of_call = np.full(len(trace.host), -1, np.int32)
     launched = np.flatnonzero((device.step >= 0) & (device.launch >= 0))[::-1]
-    step_of_call[device.launch[launched]] = device.step[launched]
-    launches = np.bincount(step_of_call + 1, minlength=count + 1)[1:].astype(np.int64)
+    call = device.launch[launched]
+    step_of_call = np.empty(len(trace.host), np.int32)  # of those calls alone
+    step_of_call[call] = device.step[launched]
+    calls = distinct(call, len(trace.host))
+    launches = np.bincount(step_of_call[calls], minlength=count).astype(np.int64)
     return first, last, events, launches
 
 

@@ -301,7 +301,7 @@ def of_names(
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
     """The values that occur, ascending; ``np.unique`` would import numpy.ma for that."""
-    ordered = np.sort(values)
+    ordered = np.sort(values, kind="stable")  # mostly rows of a few threads, each in order
     new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return ordered[new]
@@ -311,7 +311,7 @@ def is_among(values: NDArray[Any], wanted: NDArray[Any]) -> Mask:
     """True where ``values`` has one of many; as ``np.isin``, without ``np.unique``."""
     if not len(wanted):
         return np.zeros(len(values), bool)
-    ordered = np.sort(wanted)
+    ordered = np.sort(wanted, kind="stable")
     at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return np.asarray(ordered[at] == values)
 
@@ -455,15 +455,19 @@ def equal_rows(*keys: NDArray[Any]) -> list[NDArray[np.intp]]:
 def stable_order(key: I64) -> I64:
     """``np.argsort(key, kind="stable")`` of numbers from 0 on.
 
-    A number and its place are packed into one where both fit: those are sorted faster.
+    Numbers of 16 bits are put in their places without being compared. Of larger ones, number and
+    place are packed into one where both fit: those are sorted faster, and runs that are in order
+    are merged.
     """
-    bits = len(key).bit_length()
-    if not len(key) or int(key.max()).bit_length() + bits > 62:
+    bits, most = len(key).bit_length(), int(key.max(initial=0))
+    if most <= np.iinfo(np.uint16).max:
+        return np.argsort(key.astype(np.uint16), kind="stable")
+    if most.bit_length() + bits > 62:
         return np.argsort(key, kind="stable")
     packed = key << bits
     for part in chunks(len(key)):
         packed[part] += np.arange(part.start, part.start + len(packed[part]))
-    packed.sort()
+    packed.sort(kind="stable")
     packed &= (1 << bits) - 1
     return packed
 

@@ -178,7 +178,10 @@ def test_places_in_an_ascending_column(seed: int, dtype: type, ordered: bool, si
     assert places_of(column, asked).tolist() == [at.get(row, -1) for row in asked.tolist()]
 
 
-@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**62)), max_size=50))
+@given(
+    st.lists(st.integers(0, 5) | st.sampled_from([2**16 - 1, 2**16, 2**16 + 1]), max_size=9)
+    | st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**62)), max_size=50)
+)
 def test_a_stable_order(numbers: list[int]) -> None:
     key = np.array(numbers, np.int64)
     assert stable_order(key).tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)

@@ -169,9 +169,10 @@ def largest(values: I64, count: int) -> I64:
     if len(values) <= count:
         return np.arange(len(values))
     place = len(values) - count
-    found = np.flatnonzero(values >= np.partition(values, place)[place])
+    found = np.argpartition(values, place)[place:]
+    is_clear = np.count_nonzero(values >= values[found[0]]) == count
     # Several equal ones at the limit: which of them count is left to numpy.
-    return found if len(found) == count else np.argpartition(values, place)[place:]
+    return np.sort(found) if is_clear else found
 
 
 def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:

@@ -152,7 +152,8 @@ def hosts_of_events(trace: Trace) -> I32:
     np.not_equal(host.thread[1:], host.thread[:-1], out=first[1:])
     end = host.ts + host.dur
     outer = nest(host.ts, host.dur, first, np.zeros(len(host), np.int8), 0).outer
-    begin = np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).tolist()
+    threads = np.arange(len(trace.threads) + 1, dtype=host.thread.dtype)
+    begin = np.searchsorted(host.thread, threads).tolist()
     start = np.full(len(memory), NONE, np.int64)
     for thread in range(len(trace.threads)):
         rows = np.flatnonzero(memory.thread == thread)

@@ -474,8 +474,10 @@ def not_replayed(code: HostCode) -> Iterator[Found]:
     """
     host, device, strings = code.trace.host, code.trace.device, code.trace.strings
     regions = np.flatnonzero(matches(strings, host.name, _COMPILED))
+    if not len(regions):
+        return
     calls = distinct_values(device.launch[device.launch >= 0]).astype(np.int64)
-    if not len(regions) or not len(calls):
+    if not len(calls):
         return
     replays = calls[matches(strings, host.name[calls], _REPLAYS)]
     replayed, single = (_launched(code.trace, regions, some) for some in (replays, calls))

@@ -210,8 +210,9 @@ def _sweep(times: Sequence[Intervals], more: Sequence[I64]) -> tuple[I64, I64]:
     cuts = np.concatenate(edges)
     low = int(cuts.min())
     cuts -= low
-    which = which[stable_order(cuts)]
-    cuts.sort()
+    order = stable_order(cuts)
+    which, cuts = which[order], cuts[order]
+    del order
     last = np.append(cuts[1:] != cuts[:-1], True)
     cuts = cuts[last]
     cuts += low

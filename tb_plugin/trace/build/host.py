@@ -183,7 +183,7 @@ def build_host(
             return result, Sparse(np.empty(0, np.int32), result[:0])
         kept = where(is_any(take(kind, column.row), kinds))
         row, value = take(column.row, kept), take(column.value, kept)
-        put(result, row, value.astype(np.int64))
+        put(result, row, value.astype(np.int64, copy=False))
         if len(value) and int(value.min()) <= 0:
             useful = where(value > 0)
             row, value = take(row, useful), take(value, useful)

@@ -188,7 +188,8 @@ def _split_group(
 ) -> dict[str, dict[int, Sparse]]:
     """The parts of columns with the same rows, by name and table; the columns are taken out."""
     ranks = rank_cells(columns[names[0]].row, places)
-    bounds = np.searchsorted(ranks.place, places.first).tolist()
+    # Of the same type: else all places would be widened for it.
+    bounds = np.searchsorted(ranks.place, np.array(places.first, ranks.place.dtype)).tolist()
     present = {
         table: (slice(low, high), ranks.place[low:high] - np.int32(places.first[table]))
         for table, (low, high) in enumerate(pairwise(bounds))
