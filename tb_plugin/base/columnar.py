@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import sys
 import threading
 import types
 import typing
@@ -125,14 +126,20 @@ class _Field(Struct, frozen=True):
     key: Any = None  # of a collection: type of its keys, None where it is a tuple
 
 
-def _fields(kind: type[Any]) -> tuple[_Field, ...]:
-    return _annotated(kind)  # type: ignore[arg-type]  # classes are hashable
+@functools.cache
+def _fields(kind: Any) -> tuple[_Field, ...]:  # noqa: ANN401  a Struct type
+    written: dict[str, tuple[str, str]] = {}
+    for one in reversed(kind.__mro__):
+        own = getattr(one, "__annotations__", {})
+        written.update((name, (one.__module__, text)) for name, text in own.items())
+    return tuple(_field(name, _evaluated(*written[name])) for name in kind.__struct_fields__)
 
 
 @functools.cache
-def _annotated(kind: type[Any]) -> tuple[_Field, ...]:
-    hints = typing.get_type_hints(kind)
-    return tuple(_field(name, hints[name]) for name in kind.__struct_fields__)
+def _evaluated(module: str, annotation: str) -> Any:  # noqa: ANN401  an annotation
+    """What an annotation of a module means. Hundreds of fields have a few dozen of them."""
+    field = types.SimpleNamespace(__annotations__={"": annotation})
+    return typing.get_type_hints(field, vars(sys.modules[module]))[""]
 
 
 def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401, PLR0911  an annotation; one a form
