@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,14 +48,25 @@ def core_count() -> int:
         cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     except OSError:
         cores = os.cpu_count() or 1
+    return min(cores, _quota(int(time.monotonic()), _ROOT) or cores)
+
+
+@lru_cache(maxsize=1)
+def _quota(second: int, root: Path) -> int:  # noqa: ARG001  what it found is kept by both
+    """Cores that the control groups leave; 0 where they limit nothing.
+
+    Each step that may use more threads asks for it, and there are dozens of files to look for.
+    """
+    least = 0
     for group in _groups("cpu"):
         for quota, period in (
             _numbers(group / "cpu.max", 2),
             _numbers(group / "cpu.cfs_quota_us", 1) + _numbers(group / "cpu.cfs_period_us", 1),
         ):
             if quota and period:
-                cores = min(cores, max(1, round(quota / period)))
-    return cores
+                cores = max(1, round(quota / period))
+                least = min(least or cores, cores)
+    return least
 
 
 def free_memory() -> int:

@@ -25,6 +25,7 @@ def a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         monkeypatch.setattr(machine, "_ROOT", tmp_path)
+        machine._quota.cache_clear()
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
         monkeypatch.setattr(os, "cpu_count", lambda: cores)
 
@@ -178,6 +179,19 @@ def test_cores_by_the_quota_of_the_groups(
 ) -> None:
     a_machine(files)
     assert machine.core_count() == cores
+
+
+def test_a_quota_is_looked_for_once_in_a_second(
+    a_machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_machine({"sys/fs/cgroup/cpu.max": "200000 100000\n"})
+    now = 10.0
+    monkeypatch.setattr(machine.time, "monotonic", lambda: now)
+    assert machine.core_count() == 2
+    (tmp_path / "sys/fs/cgroup/cpu.max").write_text("300000 100000\n")
+    assert machine.core_count() == 2
+    now = 11.0
+    assert machine.core_count() == 3
 
 
 def test_a_set_of_cores_and_a_quota_hold_both(a_machine: Machine) -> None:
