@@ -126,18 +126,19 @@ class _Field(Struct, frozen=True):
     key: Any = None  # of a collection: type of its keys, None where it is a tuple
 
 
-@functools.cache
-def _fields(kind: Any) -> tuple[_Field, ...]:  # noqa: ANN401  a Struct type
-    written: dict[str, tuple[str, str]] = {}
+def _annotated(kind: Any) -> tuple[_Field, ...]:  # noqa: ANN401  a Struct type
+    hints: dict[str, Any] = {}
     for one in reversed(kind.__mro__):
-        own = getattr(one, "__annotations__", {})
-        written.update((name, (one.__module__, text)) for name, text in own.items())
-    return tuple(_field(name, _evaluated(*written[name])) for name in kind.__struct_fields__)
+        for name, text in getattr(one, "__annotations__", {}).items():
+            hints[name] = _evaluated(one.__module__, text)
+    return tuple(_field(name, hints[name]) for name in kind.__struct_fields__)
+
+
+_fields: Callable[[Any], tuple[_Field, ...]] = functools.cache(_annotated)
 
 
 @functools.cache
-def _evaluated(module: str, annotation: str) -> Any:  # noqa: ANN401  an annotation
-    """What an annotation of a module means. Hundreds of fields have a few dozen of them."""
+def _evaluated(module: str, annotation: str) -> Any:  # noqa: ANN401  one of hundreds of fields
     field = types.SimpleNamespace(__annotations__={"": annotation})
     return typing.get_type_hints(field, vars(sys.modules[module]))[""]
 
@@ -471,8 +472,7 @@ def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: 
             raise DamagedError(f"{kind.__name__} has no {name}")
     if not cold:
         return kind(**values)
-    stored = _stored(kind)  # type: ignore[arg-type]  # classes are hashable
-    result = stored(**values, **dict.fromkeys(cold))
+    result = _stored(kind)(**values, **dict.fromkeys(cold))  # type: ignore[arg-type]
     result.__dict__["_columns"] = StoredColumns(cold, source)
     for name in cold:  # a field without a value is looked for in ``__getattr__``
         getattr(kind, name).__delete__(result)
