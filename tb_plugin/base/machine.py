@@ -182,6 +182,10 @@ class _Steps:
         self.running += 1
         return at
 
+    def is_done(self) -> bool:
+        """Whether no step is left, and none runs."""
+        return not self.running and (bool(self.errors) or self.begun >= len(self.steps))
+
 
 class _Crew:
     """The threads of a call and of all calls in its steps: what is called last is done first."""
@@ -194,16 +198,15 @@ class _Crew:
         self._ended = False
 
     def run(self, call: _Steps) -> None:
-        """Take steps of the call until none is left, and wait for those that others took."""
+        """Take steps until those of the call are done: its own first, then what others call."""
         with self._changed:
             self._calls.append(call)
             self._changed.notify_all()
             self._hire(len(call.steps) - 1 - self._waiting)
-        while (at := self._taken(call)) >= 0:
-            self._do(call, at)
+        while (found := self._next(call)) is not None:
+            self._do(*found)
         with self._changed:
             self._calls.remove(call)
-            self._changed.wait_for(lambda: not call.running)
 
     def end(self) -> None:
         """End the threads."""
@@ -226,20 +229,17 @@ class _Crew:
         while (found := self._next()) is not None:
             self._do(*found)
 
-    def _next(self) -> tuple[_Steps, int] | None:
+    def _next(self, call: _Steps | None = None) -> tuple[_Steps, int] | None:
+        """The next step to take; None when the call is done, or without one, when all has ended."""
         with self._changed:
-            while not self._ended:
-                for call in reversed(self._calls):
-                    if (at := call.take()) >= 0:
-                        return call, at
+            while not (self._ended if call is None else call.is_done()):
+                for one in (*((call,) if call else ()), *reversed(self._calls)):
+                    if (at := one.take()) >= 0:
+                        return one, at
                 self._waiting += 1
                 self._changed.wait()
                 self._waiting -= 1
         return None
-
-    def _taken(self, call: _Steps) -> int:
-        with self._changed:
-            return call.take()
 
     def _do(self, call: _Steps, at: int) -> None:
         try:

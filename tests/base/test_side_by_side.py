@@ -66,16 +66,28 @@ def test_all_threads_work_at_once(threads: int) -> None:
     assert each(lambda _: meeting.wait(60) >= 0, range(threads)) == [True] * threads
 
 
-def test_a_thread_without_work_takes_steps_that_another_calls_later(threads: int) -> None:
-    """The second step is done before the first one calls its own, which wait for each other."""
-    is_done = threading.Event()
+@pytest.mark.parametrize("is_caller_free", [True, False])
+def test_a_thread_without_work_takes_steps_that_another_calls_later(
+    threads: int, is_caller_free: bool
+) -> None:
+    """One step is done before the other calls its own, which wait for each other.
 
-    def long() -> list[bool]:
+    The thread that is free by then is the one that called both, or another.
+    """
+    caller, is_done = threading.get_ident(), threading.Event()
+    have_both = threading.Barrier(min(threads, 2))
+
+    def step() -> list[bool]:
+        have_both.wait(60)
+        if threads > 1 and (threading.get_ident() == caller) == is_caller_free:
+            is_done.set()
+            return []
         assert threads == 1 or is_done.wait(60)
         meeting = threading.Barrier(min(threads, 2))
         return each(lambda _: meeting.wait(60) >= 0, range(meeting.parties))
 
-    assert side_by_side(long, is_done.set) == [[True] * min(threads, 2), None]
+    called = [[True] * min(threads, 2)]
+    assert sorted(side_by_side(step, step)) == ([[], *called] if threads > 1 else called * 2)
 
 
 def test_the_first_failure_is_raised_and_no_step_begins_behind_it() -> None:
