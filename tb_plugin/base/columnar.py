@@ -500,12 +500,17 @@ def _stored(kind: type[Any]) -> Callable[..., Any]:
         msgspec.structs.force_setattr(self, name, column)
         return getattr(self, name)
 
+    def written(self: Any) -> str:  # noqa: ANN401  as __repr__ is
+        """A Struct's own would not look for the columns that are still on disk."""
+        fields = (f"{name}={getattr(self, name)!r}" for name in kind.__struct_fields__)
+        return f"{kind.__name__}({', '.join(fields)})"
+
     return msgspec.defstruct(
         kind.__name__,
         [],
         bases=(kind,),
         module=kind.__module__,
-        namespace={"__getattr__": missing},
+        namespace={"__getattr__": missing, "__repr__": written},
         frozen=True,
         dict=True,  # for what reads them
     )

@@ -267,6 +267,12 @@ def test_a_few_real_numbers_cost_little(tmp_path: Path) -> None:
     assert stored_bytes(tmp_path / "kept") < ROWS
 
 
+def test_a_table_is_written_with_columns_that_were_not_read_yet(tmp_path: Path) -> None:
+    with Writer(tmp_path, is_packed=True) as writer:
+        writer.close(Numbers(np.array([1, 300], np.int64)), "numbers")
+    assert repr(load(Numbers, tmp_path, "numbers")) == "Numbers(column=array([  1, 300]))"
+
+
 def test_columns_of_one_type_share_a_file(tmp_path: Path) -> None:
     with Writer(tmp_path, is_packed=True) as writer:
         stored = [
