@@ -451,7 +451,9 @@ def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: 
         name = field.name
         if name in index.scalars:
             told = index.scalars[name]
-            values[name] = None if told is None else _converted(told, field.hint)
+            values[name] = (
+                None if told is None else msgspec.convert(told, field.hint, str_keys=True)
+            )
         elif name in index.columns:
             place = index.columns[name]
             if place.hot and not place.is_packed:
@@ -479,10 +481,6 @@ def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: 
     return result
 
 
-def _converted(told: Any, hint: Any) -> Any:  # noqa: ANN401  any JSON, any annotation
-    return msgspec.convert(told, hint, str_keys=True)
-
-
 def _collection(field: _Field, tables: Iterable[tuple[str, Any]]) -> Any:  # noqa: ANN401
     if field.key is None:
         return tuple(table for _, table in tables)
@@ -496,14 +494,11 @@ def _stored(kind: type[Any]) -> Callable[..., Any]:
     def missing(self: Any, name: str) -> Any:  # noqa: ANN401  as __getattr__ is
         if name.startswith("_") or name not in self._columns.places:
             raise AttributeError(f"{kind.__name__} has no {name}")
-        column = self._columns.read(name)
-        msgspec.structs.force_setattr(self, name, column)
+        msgspec.structs.force_setattr(self, name, self._columns.read(name))
         return getattr(self, name)
 
     def written(self: Any) -> str:  # noqa: ANN401  as __repr__ is
-        """A Struct's own would not look for the columns that are still on disk."""
-        fields = (f"{name}={getattr(self, name)!r}" for name in kind.__struct_fields__)
-        return f"{kind.__name__}({', '.join(fields)})"
+        return repr(kind(**{name: getattr(self, name) for name in kind.__struct_fields__}))
 
     return msgspec.defstruct(
         kind.__name__,

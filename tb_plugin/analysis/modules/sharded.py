@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, B, of_names
+from ...base.arrays import I32, I64, B, is_any, of_names
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from .model import NONE
@@ -52,7 +52,9 @@ def sharded_rows(trace: Trace) -> NDArray[np.intp]:
     host = trace.host
     # 1 = of the root, 2 = of a module with a name.
     found = of_names(trace.strings, host.name, _named, np.int8)
-    found = np.where((host.kind == HostKind.ANNOTATION) | (host.kind == HostKind.OP), found, 0)
+    if not found.any():
+        return np.empty(0, np.intp)
+    found = np.where(is_any(host.kind, (HostKind.ANNOTATION, HostKind.OP)), found, 0)
     return np.flatnonzero(found) if (found == 2).any() else np.empty(0, np.intp)
 
 

@@ -90,7 +90,7 @@ def source_of(trace: Trace) -> str:
         return named
     if frames:
         return "frames"
-    if (_paths_of_ops(trace) >= 0).any():
+    if "module_hierarchy" in host.args and (_paths_of_ops(trace) >= 0).any():
         return "hierarchy"
     if len(sharded_rows(trace)):
         return "sharded"

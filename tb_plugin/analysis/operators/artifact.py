@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I8, I32, Sparse, dense
+from ...base.arrays import F64, I8, I32, Sparse, dense, put, take, where
 from ...base.columnar import Writer, load
 from ...base.columns import packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
@@ -36,12 +36,13 @@ def find_activities(trace: Trace, called: Called, matrix_use: I8) -> Activities:
     """
     device, host = trace.device, trace.host
     count = len(device)
-    launched = np.flatnonzero(device.launch >= 0)
-    call = device.launch[launched]
+    launched = where(device.launch >= 0)
+    call = take(device.launch, launched)
     launch_ns = np.full(count, _NONE, np.int64)
     queue_ns = np.full(count, _NONE, np.int64)
-    launch_ns[launched] = np.maximum(device.ts[launched] - host.ts[call], 0)
-    queue_ns[launched] = np.maximum(device.ts[launched] - host.ts[call] - host.dur[call], 0)
+    waited = take(device.ts, launched) - take(host.ts, call)
+    put(launch_ns, launched, np.maximum(waited, 0))
+    put(queue_ns, launched, np.maximum(waited - take(host.dur, call), 0))
     return Activities(
         name=device.name,
         kind=device.kind,

@@ -26,6 +26,7 @@ from ...base.arrays import (
     is_any,
     lookup,
     places_of,
+    put,
     take,
     where,
 )
@@ -321,15 +322,19 @@ def normal_names(strings: Sequence[str], codes: I32) -> I32:
     result = np.arange(len(strings), dtype=np.int32)
     first: dict[str, int] = {}
     for code in distinct(codes, len(strings)).tolist():
-        text = _ADDRESS.sub("", strings[code])
-        text = "ProfilerStep#" if _STEP.fullmatch(text) else text
+        text = strings[code]
+        if " at 0x" in text:
+            text = _ADDRESS.sub("", text)
+        if text.startswith("ProfilerStep#") and _STEP.fullmatch(text):
+            text = "ProfilerStep#"
         result[code] = first.setdefault(text, code)
     return result
 
 
 def _around(mask: B, trace: Trace) -> I32:
     """The name of the innermost marked row at or above each row, −1 where there is none."""
-    own = np.where(mask, trace.host.name, np.int32(_NONE))
+    own, rows = np.full(len(mask), _NONE, np.int32), where(mask)
+    put(own, rows, take(trace.host.name, rows))
     return innermost(own, trace.host.parent)
 
 
@@ -337,5 +342,5 @@ def spread(sparse: Sparse | None, count: int) -> I32:
     """A sparse column of codes, or of small numbers, as a dense one; −1 where there is none."""
     result = np.full(count, _NONE, np.int32)
     if sparse is not None:
-        result[sparse.row] = sparse.value
+        put(result, sparse.row, sparse.value.astype(np.int32, copy=False))
     return result

@@ -157,7 +157,8 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> tuple[F64, OddArguments]:
     """
     result = np.full(len(rows), UNKNOWN)
     modelled = np.array([name in MODELS for name in trace.strings], np.bool_)
-    asked = where(take(modelled, take(trace.host.name, rows)) & (shapes >= 0))
+    shaped = where(shapes >= 0)
+    asked = shaped[take(modelled, take(trace.host.name, take(rows, shaped)))]
     calls = take(rows, asked)
     values = cells(trace.host.args.get("concrete_inputs"), calls, -1)
     # Each combination of op, shapes and values is computed once, by the first call that has it.
