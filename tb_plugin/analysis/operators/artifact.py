@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, Sparse, dense, put, take, where
 from ...base.columnar import Writer, load
-from ...base.columns import packed, packed_few, packed_rows
+from ...base.columns import Array, Packed, packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
@@ -179,15 +179,16 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     kept: list[str] = []
     with Writer(folder, is_packed=True) as writer:
 
-        def done(name: str) -> str:
+        def store(name: str, column: Packed) -> Array:
+            stands = writer.put(f"calls.{name}", column)
             kept.append(name)
-            on_share(0.95 * (len(kept) - 1) / columns)
-            return f"calls.{name}"
+            on_share(0.95 * len(kept) / columns)
+            return stands
 
         keep = Keep(
-            whole=lambda name, column: writer.put(done(name), packed(column)),
-            part=lambda name, column, rows: writer.put(done(name), packed_rows(column, rows)),
-            few=lambda name, column, count: writer.put(done(name), packed_few(column, count)),
+            whole=lambda name, column: store(name, packed(column)),
+            part=lambda name, column, rows: store(name, packed_rows(column, rows)),
+            few=lambda name, column, count: store(name, packed_few(column, count)),
         )
         writer.close(operators_of(trace, keep), _STEM)
 
