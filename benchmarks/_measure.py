@@ -108,13 +108,16 @@ def touch_memory() -> None:
             memory[start] = 1
 
 
-def own_peak_bytes() -> int:
-    """The highest resident memory of this process, on Linux.
+def high_water() -> int:
+    """Highest resident memory of this process so far, in bytes; 0 where the system does not say.
 
     ``ru_maxrss`` is no less than that of the process which started this one.
     """
-    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def _as_installed(env: Mapping[str, str]) -> dict[str, str]:

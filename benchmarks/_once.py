@@ -15,20 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks._measure import high_water
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.store.cache.disk import write_trace
 from kinetoscope.trace.read import read
 
 ONE_EVENT = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": 1}]}'
-
-
-def high_water() -> int:
-    """Highest resident memory of this process so far, in bytes; 0 where the system does not say."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def once(path: str) -> dict[str, float]:

@@ -22,8 +22,7 @@ from pathlib import Path
 import click
 
 from benchmarks import _corpus
-from benchmarks._measure import touch_memory
-from benchmarks._once import high_water
+from benchmarks._measure import high_water, touch_memory
 
 READ = """
 import sys, time

@@ -29,8 +29,8 @@ from kinetoscope.trace.read import read
 began = time.process_time(); raw = scan(sys.argv[1]); scanned = time.process_time() - began
 events = len(raw.events); del raw
 began = time.process_time(); read(sys.argv[1]); whole = time.process_time() - began
-from benchmarks._measure import own_peak_bytes
-peak = own_peak_bytes() / 2**20
+from benchmarks._measure import high_water
+peak = high_water() / 2**20
 print(events, scanned, whole, peak)
 """
 

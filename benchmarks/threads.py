@@ -33,7 +33,7 @@ import json, sys, time
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import build
 from kinetoscope.trace.scan.scanner import scan
-from benchmarks._once import high_water
+from benchmarks._measure import high_water
 from pathlib import Path
 
 def clock():
