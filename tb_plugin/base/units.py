@@ -60,11 +60,11 @@ def parse_size(text: str) -> int | None:
 
 def share(ratio: float) -> str:
     """A part of a whole, one decimal: ``33.4 %``; ``< 0.1 %`` instead of a rounded 0."""
-    percent = ratio * 100
+    percent, sign = abs(ratio * 100), "−" if ratio < 0 else ""
     if 0 < percent < 0.05:
-        return f"<{NBSP}0.1{NBSP}%"
+        return f"{'>' if sign else '<'}{NBSP}{sign}0.1{NBSP}%"
     text = rounded(percent, 1)
-    return f"{'100' if text == '100.0' else '0' if text == '0.0' else text}{NBSP}%"
+    return f"{sign}{'100' if text == '100.0' else '0' if text == '0.0' else text}{NBSP}%"
 
 
 def count(number: int) -> str:

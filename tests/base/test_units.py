@@ -67,6 +67,7 @@ def test_bytes_are_binary_and_say_so(count: int, text: str) -> None:
     ("ratio", "text"),
     [
         (0, "0 %"),
+        (-0.0, "0 %"),
         (0.0002, "< 0.1 %"),
         (0.0005, "0.1 %"),
         (0.3337, "33.4 %"),

@@ -124,7 +124,8 @@ export function share(ratio: number, decimals = 1): string {
   }
   const smallest = 10 ** -decimals;
   if (Math.abs(ratio * 100) < smallest / 2) {
-    return `<${NBSP}${fixed(smallest, decimals)}${NBSP}%`;
+    const least = fixed(Math.sign(ratio) * smallest, decimals);
+    return `${ratio < 0 ? ">" : "<"}${NBSP}${least}${NBSP}%`;
   }
   return `${fixed(ratio * 100, decimals)}${NBSP}%`;
 }
