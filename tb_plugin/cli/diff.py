@@ -366,4 +366,5 @@ def escaped(text: str) -> str:
     return marked.replace("@", "&#64;")
 
 
-_MARKUP = regex(r"[\\`*_\[\]|~]")
+# Of an address, the sign by which it would be known as one and turned into a link.
+_MARKUP = regex(r"[\\`*_\[\]|~]|:(?=//)|(?<=[wW]{3})\.")

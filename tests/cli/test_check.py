@@ -290,7 +290,7 @@ def test_a_part_of_another_division_is_checked_in_that_division(log: Path) -> No
 
 # --- hostile names, odd pairs, and what programs read ---------------------------------------------
 
-ODD = "evil\x1b[2J|`tick`[x](http://e)<b>&*_\n]]>\ufffe @me " + "y" * 200
+ODD = "evil\x1b[2J|`tick`[x](http://e)https://evil.example/a www.evil.example<b>&*_\n]]>\ufffe @me " + "y" * 200
 
 
 @pytest.fixture(name="odd")
@@ -309,6 +309,8 @@ def test_a_hostile_name_is_text_in_every_report(odd: Path) -> None:
     assert "\\`tick\\`" in line
     assert "&lt;b" in line
     assert "@" not in line
+    assert not re.search(r"(?i)[a-z]://|www\.", line)  # Markdown makes links of bare addresses
+    assert "https\\://evil.example/a" in line
     assert "\x1b" not in out
     failure = ET.parse(report).getroot().find("testcase/failure")  # noqa: S314  # our own
     assert failure is not None
