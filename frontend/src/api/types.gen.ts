@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "4c980964";
+export const CONTRACT = "325f00ff";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -765,8 +765,10 @@ export interface DistributedCollective {
   readonly transfer_ns: number | null;
   readonly algorithm_gbs: number | null;
   readonly bus_gbs: number | null;
-  /** row of the rank that came last */
+  /** row of the rank that came last, of several the first */
   readonly last: number | null;
+  /** others that came at the same instant as it */
+  readonly tied: number;
   /** how it was matched */
   readonly match: string;
   /** "latency-bound", "bandwidth-bound"; "" not known */

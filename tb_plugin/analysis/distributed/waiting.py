@@ -39,6 +39,7 @@ class Waiting(Struct, frozen=True, eq=False):
     times_last: I64  # (R,), of those that did not begin at one instant on all ranks
     instances: int  # symmetric collectives on two ranks or more
     last: I32  # (I,) digest, the first of those that are equal; −1: not symmetric
+    tied: I64  # (I,) others that are as late as the last, to the nanosecond
     skew_ns: I64  # (I,) between the first and the last start; −1
     transfer_ns: I64  # (I,) −1 unknown
     wait_ns: I64  # (K,)
@@ -50,7 +51,7 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
     steps = max((len(one.steps) for one in digests), default=0)
     chosen = matches.symmetric & (matches.count > 1)
     arrival, release = extents(digests, matches, clocks.shift_ns)
-    whole, transfer, last, skew = _waits(
+    whole, transfer, last, tied, skew = _waits(
         matches, arrival, release, chosen, by_clock=clocks.comparable
     )
     collective, member = matches.collective, matches.member
@@ -73,6 +74,7 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
         times_last=np.bincount(last[skew > 0], minlength=count).astype(np.int64),
         instances=int(chosen.sum()),
         last=last,
+        tied=tied,
         skew_ns=skew,
         transfer_ns=transfer,
         wait_ns=whole,
@@ -81,8 +83,8 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
 
 def _waits(
     matches: Matches, arrival: I64, release: I64, chosen: NDArray[np.bool_], *, by_clock: bool
-) -> tuple[I64, I64, I32, I64]:
-    """Of each entry the wait; of each collective the transfer, who came last and how late."""
+) -> tuple[I64, I64, I32, I64, I64]:
+    """Of each entry the wait; of each collective the transfer, the last, its ties, the lateness."""
     dur, collective = release - arrival, matches.collective
     shortest = matches.least(dur)
     if by_clock:
@@ -100,9 +102,10 @@ def _waits(
     latest = matches.most(begin)
     late = np.flatnonzero(begin == latest[collective])
     first = late[np.unique(collective[late], return_index=True)[1]]
+    tied = np.where(chosen, np.bincount(collective[late], minlength=len(chosen)) - 1, 0)
     last = np.where(chosen, matches.member[first], -1).astype(np.int32)
     skew = np.where(chosen, latest - matches.least(begin), -1)
-    return whole, moved, last, skew
+    return whole, moved, last, tied, skew
 
 
 def _exposed(digests: Sequence[RankDigest], matches: Matches, waits: I64, last: I32) -> I64:

@@ -172,7 +172,8 @@ class DistributedCollective(Struct, frozen=True):
     transfer_ns: int | None  # from the last start to the first end
     algorithm_gbs: float | None
     bus_gbs: float | None
-    last: int | None  # row of the rank that came last
+    last: int | None  # row of the rank that came last, of several the first
+    tied: int  # others that came at the same instant as it
     match: str  # how it was matched
     verdict: str  # "latency-bound", "bandwidth-bound"; "" not known
 

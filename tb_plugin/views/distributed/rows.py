@@ -271,6 +271,7 @@ class RunRows:
         group = int(of.matches.group[row])
         step = int(self.step[row])
         is_known = int(of.waiting.last[row]) >= 0
+        is_uneven = is_known and int(of.waiting.skew_ns[row]) > 0
         return answers.DistributedCollective(
             number=row + 1,
             step=str(of.step_numbers[step]) if step >= 0 and len(of.step_numbers) else "",
@@ -283,7 +284,8 @@ class RunRows:
             transfer_ns=_known(int(of.bandwidth.transfer_ns[row])),
             algorithm_gbs=_figure(of.bandwidth.algorithm_gbps[row]),
             bus_gbs=_figure(speed),
-            last=int(of.waiting.last[row]) if is_known and of.waiting.skew_ns[row] > 0 else None,
+            last=int(of.waiting.last[row]) if is_uneven else None,
+            tied=int(of.waiting.tied[row]) if is_uneven else 0,
             match=METHODS[int(of.matches.method[row])],
             verdict=_verdict(bytes_, float(speed), fast.get(group, 0.0)),
         )

@@ -46,7 +46,8 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         " defined it so.",
         "synchronizing": "Of the time in collectives, the rest beyond data transfer: this rank was"
         " there and another was not yet.",
-        "cost": "What all others together waited in collectives that it started last, per step.",
+        "cost": "What all others together waited in collectives that it started last, per step; of"
+        " ranks that started one at the same instant, the first counts.",
         "lost": "What this rank waited for others in collectives, per step.",
         "own": "What a step of it takes if it waits for nobody: its recording replayed alone.",
         "excess": "Own work before each of its collectives beyond the median of the ranks that make"
@@ -68,7 +69,16 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         " parts of the batch. Below it the schedule is another, or the stage waits elsewhere.",
         "slack": "When the receiver was ready minus when the sender was, median: positive, the data"
         " waited; negative, the stage did.",
-        "last": "Collectives that this rank started last.",
+        "last": "Collectives that this rank started last; of ranks that started one at the same"
+        " instant, the first counts.",
+        "last_one": "The rank that started it last, of several at the same instant the first, and"
+        " how many others those are. None where all started it at one instant.",
+        "rank": "Its number among all processes of the job.",
+        "worker": "Name of the worker: that of its recording, without time.",
+        "device": "The accelerator that it used, and its number on the host.",
+        "memory": "All memory of the device.",
+        "busy": "Share of the step in which a kernel, a copy or communication ran.",
+        "role": "What the process does in the job, by its name or its process group.",
         "skew": "From the first to the last start of the collective.",
         "transfer": "From the last start to the first end, the time in which data moved:"
         " min over ranks of end − max over ranks of start. Where clocks cannot be compared, or one"
@@ -303,11 +313,29 @@ def _waiting(of: Comparison, rows: RunRows) -> str:
     )
     if not total:
         return f"In {step} no rank waits for another.{by}"
-    said = f"In {step} the {len(of.digests)} ranks wait {duration(total / rows.per)} for each other"
+    ranks = plural(len(of.digests), "rank")
+    said = f"In {step} the {ranks} wait {duration(total / rows.per)} for each other"
     if rows.cost[most] < total / 2:
         return f"{said}, added up over all.{by}"
     part = "all" if rows.cost[most] == total else duration(rows.cost[most] / rows.per)
-    return f"{said}, {part} of it for rank {of.rank(most)}.{by}"
+    return f"{said}, {part} of it for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
+
+
+def _ties(of: Comparison, rows: RunRows, most: int) -> str:
+    """That others came as late as the rank, where most of the wait for it counts so."""
+    waits = rows.waited
+    here = rows.known[(of.waiting.last[rows.known] == most) & (waits[rows.known] > 0)]
+    tied = here[of.waiting.tied[here] > 0]
+    if waits[tied].sum() * 2 < waits[here].sum() or not len(tied):
+        return ""
+    others = plural(int(np.median(of.waiting.tied[tied])), "other rank")
+    often = "all" if len(tied) == len(here) else f"{count(len(tied))} of {count(len(here))}"
+    return (
+        f" At {often} of the collectives where it was last, {others} came at the same instant:"
+        " such a wait counts for the first of them."
+        if len(here) > 1
+        else f" At the same instant came {others}: the wait counts for the first of them."
+    )
 
 
 def _notes(found: Compared) -> tuple[str, ...]:
@@ -482,7 +510,8 @@ def _collective_table(answer: answers.Distributed) -> Table:
         Column("transfer_ns", "Transfer", DEFINITIONS["transfer"]),
         Column("algorithm_gbs", "Algorithm GB/s", DEFINITIONS["algorithm"]),
         Column("bus_gbs", "Bus GB/s", DEFINITIONS["bus"]),
-        Column("last", "Last"),
+        Column("last", "Last", DEFINITIONS["last_one"]),
+        Column("tied", "At the same instant", "other ranks that came as late", is_minor=True),
         Column("match", "Matched by", is_minor=True),
         Column("verdict", "Verdict", is_minor=True),
     )

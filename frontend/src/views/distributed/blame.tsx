@@ -65,7 +65,7 @@ function Sums({ answer }: { answer: Distributed }) {
       </table>
       {isCut ? (
         <p className="hint">
-          The {MOST_ROWS} of {ranks.length} ranks that cost most; Copy has all.
+          The {MOST_ROWS} of {plural(ranks.length, "rank")} that cost most; Copy has all.
         </p>
       ) : null}
     </>

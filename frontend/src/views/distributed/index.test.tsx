@@ -126,6 +126,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
       algorithm_gbs: 10.5,
       bus_gbs: 14,
       last: 1,
+      tied: 0,
       match: "sequence",
       verdict: "",
     },
@@ -205,7 +206,13 @@ it("says how many are read, names nobody, and compares those that are there when
   const nothing = { columns: [], details: [], waiting: [], own: [], start: [] };
   const half = {
     headline: "2 of 4 ranks are read so far.",
-    ranks: [rankOf(0), rankOf(1)].map((one) => ({ ...one, used: false, step: null, node: "" })),
+    ranks: [rankOf(0), rankOf(1)].map((one) => ({
+      ...one,
+      used: false,
+      problem: "read; compared when all are",
+      step: null,
+      node: "",
+    })),
     read: 2,
     waiting: 2,
     look_at: [],
@@ -227,6 +234,9 @@ it("says how many are read, names nobody, and compares those that are there when
   expect(screen.queryByRole("region", { name: "Who cost, who lost" })).toBeNull();
   const ranks = await panel("Devices and ranks");
   expect(ranks.getAllByTitle(/names no host/)).toHaveLength(2);
+  const heads = ranks.getAllByRole("columnheader").map((one) => one.textContent);
+  expect(heads).toEqual(["Rank", "Node", "Worker", "State", "Device", "Memory"]);
+  expect(ranks.getAllByRole("cell", { name: "read; compared when all are" })).toHaveLength(2);
   await userEvent.click(screen.getByRole("button", { name: "Compare the 2 that are read" }));
   expect(server.asked.at(-1)?.search).toContain("so_far");
 });
@@ -465,6 +475,14 @@ it("says from whom a rank inherited its lateness, and what it receives", async (
   const table = await panel("Devices and ranks");
   expect(plain(table.getByTitle("most of it from rank 1").textContent)).toBe("50.0 µs");
   expect(plain(table.getByRole("row", { name: /worker0/ }).textContent)).toContain("4.00 KiB");
+});
+
+it("says of a collective how many ranks came last at one instant", async () => {
+  const table = answerOf(3, 3).table.map((one) => ({ ...one, tied: 255, verdict: "latency-bound" }));
+  server.answer("view/distributed", answerOf(3, 3, { table }));
+  openPage("#view=distributed");
+  const shown = await panel("Collectives");
+  expect(plain(shown.getByTitle(/255 other ranks arrived/).textContent)).toBe("rank 1 +255");
 });
 
 it("draws a thousand ranks as nodes, and the late one's node rank by rank", () => {

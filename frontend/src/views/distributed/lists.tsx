@@ -8,6 +8,7 @@ import type {
 } from "../../api/types.gen";
 import { plainTable } from "../../base/text/delimited";
 import { bytes, count, DASH, plural, share, time } from "../../base/text/format";
+import { textWidth } from "../../base/measure";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
@@ -26,6 +27,8 @@ import { isMeant, rankName } from "./rank_names";
 /** Rows of a long table that stand there at first; the others a button shows. */
 const MOST_ROWS = 12;
 const MOST_RANKS = 32;
+const MOST_STATE = 260;
+const STATE_FONT = '12px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
 interface FewRowsProps<R> {
   readonly rows: readonly R[];
@@ -105,6 +108,62 @@ function receivedColumn(answer: Distributed): Column<DistributedRank>[] {
   ];
 }
 
+/** What must be known of a recording, where there is something: whole, while there is room for it. */
+function stateColumn(answer: Distributed): Column<DistributedRank>[] {
+  const longest = Math.max(...answer.ranks.map(({ problem }) => textWidth(problem, STATE_FONT)));
+  if (answer.ranks.every(({ problem }) => problem === "")) {
+    return [];
+  }
+  return [
+    {
+      key: "problem",
+      head: "State",
+      help: "Why the recording of this rank takes no part in the comparison, or what else must be known of it.",
+      width: Math.min(MOST_STATE, Math.ceil(longest) + 2),
+      isMain: true,
+      sort: ({ problem }) => problem,
+      cell: ({ problem }) => (
+        <span className="warn-text" title={problem}>
+          {problem}
+        </span>
+      ),
+    },
+  ];
+}
+
+/** What each rank did with its step; nothing before the first comparison. */
+function figureColumns(answer: Distributed): Column<DistributedRank>[] {
+  return [
+    numberColumn(
+      "busy",
+      "Busy",
+      ({ step }) => known(step, (one) => share(1 - one.idle_ns / Math.max(1, one.length_ns), 0)),
+      { sort: ({ step }) => (step === null ? null : 1 - step.idle_ns / step.length_ns) },
+    ),
+    numberColumn("own", "Own time", ({ own_ns }) => known(own_ns, time), {
+      sort: ({ own_ns }) => own_ns,
+      help: answer.definitions["own"] ?? "",
+    }),
+    numberColumn("excess", "Beyond peers", ({ excess_ns }) => known(excess_ns, time), {
+      sort: ({ excess_ns }) => excess_ns,
+      help: answer.definitions["excess"] ?? "",
+    }),
+    numberColumn("cost", "Cost others", ({ cost_ns }) => known(cost_ns, time), {
+      sort: ({ cost_ns }) => cost_ns,
+      help: answer.definitions["cost"] ?? "",
+    }),
+    ...inheritedColumn(answer),
+    numberColumn("last", "Last", ({ times_last }) => known(times_last, count), {
+      sort: ({ times_last }) => times_last,
+      help: answer.definitions["last"] ?? "",
+    }),
+    numberColumn("brought_in", "Brought in", ({ brought_in_ns }) => known(brought_in_ns, time), {
+      sort: ({ brought_in_ns }) => brought_in_ns,
+      help: answer.definitions["brought_in"] ?? "",
+    }),
+  ];
+}
+
 export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const some = (has: (rank: DistributedRank) => boolean) => answer.ranks.some(has);
   const columns: readonly Column<DistributedRank>[] = [
@@ -145,16 +204,12 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
     {
       key: "worker",
       head: "Worker",
-      width: some(({ problem }) => problem !== "") ? 150 : 90,
+      width: 90,
       grow: 2,
       sort: ({ worker }) => worker,
-      cell: ({ worker, problem }) => (
-        <span className="parted" title={problem}>
-          <EndName name={worker} />
-          {problem === "" ? null : <span className="warn-text"> {problem}</span>}
-        </span>
-      ),
+      cell: ({ worker }) => <EndName name={worker} />,
     },
+    ...stateColumn(answer),
     ...(some(({ role }) => role !== "")
       ? [
           {
@@ -182,33 +237,7 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       sort: ({ memory_bytes }) => memory_bytes,
       width: 70,
     }),
-    numberColumn(
-      "busy",
-      "Busy",
-      ({ step }) => known(step, (one) => share(1 - one.idle_ns / Math.max(1, one.length_ns), 0)),
-      { sort: ({ step }) => (step === null ? null : 1 - step.idle_ns / step.length_ns) },
-    ),
-    numberColumn("own", "Own time", ({ own_ns }) => known(own_ns, time), {
-      sort: ({ own_ns }) => own_ns,
-      help: answer.definitions["own"] ?? "",
-    }),
-    numberColumn("excess", "Beyond peers", ({ excess_ns }) => known(excess_ns, time), {
-      sort: ({ excess_ns }) => excess_ns,
-      help: answer.definitions["excess"] ?? "",
-    }),
-    numberColumn("cost", "Cost others", ({ cost_ns }) => known(cost_ns, time), {
-      sort: ({ cost_ns }) => cost_ns,
-      help: answer.definitions["cost"] ?? "",
-    }),
-    ...inheritedColumn(answer),
-    numberColumn("last", "Last", ({ times_last }) => known(times_last, count), {
-      sort: ({ times_last }) => times_last,
-      help: answer.definitions["last"] ?? "",
-    }),
-    numberColumn("brought_in", "Brought in", ({ brought_in_ns }) => known(brought_in_ns, time), {
-      sort: ({ brought_in_ns }) => brought_in_ns,
-      help: answer.definitions["brought_in"] ?? "",
-    }),
+    ...(some(({ used }) => used) ? figureColumns(answer) : []),
     ...receivedColumn(answer),
   ];
   const find = useValues()["distributed.find"] ?? "";
@@ -259,9 +288,21 @@ const plainCollectives = plainTable<DistributedCollective>([
   "algorithm_gbs",
   "bus_gbs",
   "last",
+  "tied",
   "match",
   "verdict",
 ]);
+
+/** Who came last; of several that came at one instant the first, and how many the others are. */
+function LastRank({ name, tied }: { name: string; tied: number }) {
+  return tied === 0 ? (
+    name
+  ) : (
+    <span title={`${plural(tied, "other rank")} arrived at the same instant`}>
+      {name} <span className="dim">+{count(tied)}</span>
+    </span>
+  );
+}
 
 export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const most = Math.max(1, ...answer.table.map(({ waiting_ns }) => waiting_ns ?? 0));
@@ -292,6 +333,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
       head: "Operation",
       width: 100,
       grow: 2,
+      isMain: true,
       sort: (one) => one.operation,
       cell: (one) => (
         <span title={`${one.group}, ${plural(one.ranks, "rank")}, matched by ${one.match}`}>
@@ -322,6 +364,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
     numberColumn("waiting", "Waiting, all ranks", ({ waiting_ns }) => known(waiting_ns, time), {
       sort: ({ waiting_ns }) => waiting_ns,
       help: answer.definitions["waiting"] ?? "",
+      isMain: true,
     }),
     {
       key: "bar",
@@ -351,11 +394,13 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
     {
       key: "last",
       head: "Last",
+      help: answer.definitions["last_one"] ?? "",
       width: 60,
+      isMain: true,
       sort: (one) => one.last,
       cell: (one) => {
         const rank = one.last === null ? undefined : answer.ranks[one.last];
-        return rank === undefined ? none : rankName(rank);
+        return rank === undefined ? none : <LastRank name={rankName(rank)} tied={one.tied} />;
       },
     },
     ...(has(({ verdict }) => verdict !== "")
@@ -363,8 +408,10 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
           {
             key: "verdict",
             head: "Verdict",
+            help: answer.definitions["verdict"] ?? "",
             width: 116,
             grow: 0,
+            isMain: true,
             sort: (one: DistributedCollective) => one.verdict,
             cell: (one: DistributedCollective) => <span className="dim">{one.verdict}</span>,
           },
