@@ -290,7 +290,8 @@ def test_a_part_of_another_division_is_checked_in_that_division(log: Path) -> No
 
 # --- hostile names, odd pairs, and what programs read ---------------------------------------------
 
-ODD = "evil\x1b[2J|`tick`[x](http://e)https://evil.example/a www.evil.example<b>&*_\n]]>\ufffe @me " + "y" * 200
+ODD = "https://evil.example/a www.evil.example "
+ODD += "evil\x1b[2J|`tick`[x](http://e)<b>&*_\n]]>\ufffe @me " + "y" * 200
 
 
 @pytest.fixture(name="odd")
