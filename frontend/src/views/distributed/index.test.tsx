@@ -478,7 +478,11 @@ it("says from whom a rank inherited its lateness, and what it receives", async (
 });
 
 it("says of a collective how many ranks came last at one instant", async () => {
-  const table = answerOf(3, 3).table.map((one) => ({ ...one, tied: 255, verdict: "latency-bound" }));
+  const table = answerOf(3, 3).table.map((one) => ({
+    ...one,
+    tied: 255,
+    verdict: "latency-bound",
+  }));
   server.answer("view/distributed", answerOf(3, 3, { table }));
   openPage("#view=distributed");
   const shown = await panel("Collectives");

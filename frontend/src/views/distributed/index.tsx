@@ -15,10 +15,10 @@ import distributedCss from "./distributed.css?inline";
 import { Groups } from "./groups";
 import { HeatMap } from "./heat";
 import { Layout } from "./layout";
-import { Collectives, Operations, Ranks } from "./lists";
+import { Collectives, Operations } from "./lists";
 import { Findings, Hang, Notes } from "./notes";
 import { RankSteps } from "./rank_steps";
-import { Nodes, Stages } from "./sets";
+import { Nodes, Ranks, Stages } from "./sets";
 import { WhatIf } from "./what_if";
 
 adoptStyles(distributedCss);

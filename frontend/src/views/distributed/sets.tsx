@@ -1,22 +1,32 @@
-/** Sets of ranks side by side: the nodes of a run, and the stages of its pipelines. */
-import type { Distributed, DistributedNode, PipelineStage } from "../../api/types.gen";
+/** Ranks side by side: each, the nodes of a run, and the stages of its pipelines. */
+import { useMemo } from "react";
+import type {
+  Distributed,
+  DistributedNode,
+  DistributedRank,
+  PipelineStage,
+} from "../../api/types.gen";
+import { textWidth } from "../../base/measure";
 import { plainTable } from "../../base/text/delimited";
-import { count, plural, share, time } from "../../base/text/format";
+import { bytes, count, DASH, plural, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { useSorted } from "../../components/data_table/rows";
 import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
 import { Panel } from "../../components/states/panel";
 import { EndName } from "../../components/text/code_name";
-import { none } from "./lists";
+import { useValues } from "../../state/host/environment";
+import { FewRows, known, none } from "./lists";
+import { isMeant, rankName } from "./rank_names";
 
 interface Shown {
   readonly answer: Distributed;
   readonly isOld: boolean;
 }
 
-const known = <V,>(value: V | null, words: (value: V) => string) =>
-  value === null ? none : words(value);
+const MOST_RANKS = 32;
+const MOST_STATE = 260;
+const STATE_FONT = '12px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
 const plainNodes = plainTable<DistributedNode>([
   "name",
@@ -165,6 +175,229 @@ export function Stages({ answer, isOld }: Shown) {
         empty="No stage."
         isOld={isOld}
       />
+    </Panel>
+  );
+}
+
+/** Node → process → device, and what each rank did with its step. */
+const plainRanks = plainTable<DistributedRank>([
+  "worker",
+  "rank",
+  "node",
+  "process",
+  "role",
+  "device",
+  "device_index",
+  "memory_bytes",
+  "capability",
+  "own_ns",
+  "excess_ns",
+  "cost_ns",
+  "inherited_ns",
+  "lost_ns",
+  "times_last",
+  "brought_in_ns",
+  "gain_ns",
+  "received_bytes",
+  "problem",
+]);
+
+/** Where lateness that a rank inherited is known, and there is some. */
+function inheritedColumn(answer: Distributed): Column<DistributedRank>[] {
+  if (answer.ranks.every(({ inherited_ns }) => (inherited_ns ?? 0) === 0)) {
+    return [];
+  }
+  const cell = ({ inherited_ns, inherited_from }: DistributedRank) => {
+    const from = inherited_from === null ? undefined : answer.ranks[inherited_from];
+    return (
+      <span title={from === undefined ? "" : `most of it from ${rankName(from)}`}>
+        {known(inherited_ns, time)}
+      </span>
+    );
+  };
+  return [
+    numberColumn("inherited", "Inherited", cell, {
+      sort: ({ inherited_ns }) => inherited_ns,
+      help: answer.definitions["inherited"] ?? "",
+    }),
+  ];
+}
+
+/** Where parts of exchanges are told. */
+function receivedColumn(answer: Distributed): Column<DistributedRank>[] {
+  if (answer.ranks.every(({ received_bytes }) => received_bytes === null)) {
+    return [];
+  }
+  return [
+    numberColumn("received", "Received", (one) => known(one.received_bytes, bytes), {
+      sort: (one) => one.received_bytes,
+      help: answer.definitions["received"] ?? "",
+    }),
+  ];
+}
+
+/** What must be known of a recording, where there is something: whole, while there is room for it. */
+function stateColumn(answer: Distributed): Column<DistributedRank>[] {
+  const longest = Math.max(...answer.ranks.map(({ problem }) => textWidth(problem, STATE_FONT)));
+  if (answer.ranks.every(({ problem }) => problem === "")) {
+    return [];
+  }
+  return [
+    {
+      key: "problem",
+      head: "State",
+      help: "Why the recording of this rank takes no part in the comparison, or what else must be known of it.",
+      width: Math.min(MOST_STATE, Math.ceil(longest) + 2),
+      isMain: true,
+      sort: ({ problem }) => problem,
+      cell: ({ problem }) => (
+        <span className="warn-text" title={problem}>
+          {problem}
+        </span>
+      ),
+    },
+  ];
+}
+
+/** What each rank did with its step; nothing before the first comparison. */
+function figureColumns(answer: Distributed): Column<DistributedRank>[] {
+  return [
+    numberColumn(
+      "busy",
+      "Busy",
+      ({ step }) => known(step, (one) => share(1 - one.idle_ns / Math.max(1, one.length_ns), 0)),
+      { sort: ({ step }) => (step === null ? null : 1 - step.idle_ns / step.length_ns) },
+    ),
+    numberColumn("own", "Own time", ({ own_ns }) => known(own_ns, time), {
+      sort: ({ own_ns }) => own_ns,
+      help: answer.definitions["own"] ?? "",
+    }),
+    numberColumn("excess", "Beyond peers", ({ excess_ns }) => known(excess_ns, time), {
+      sort: ({ excess_ns }) => excess_ns,
+      help: answer.definitions["excess"] ?? "",
+    }),
+    numberColumn("cost", "Cost others", ({ cost_ns }) => known(cost_ns, time), {
+      sort: ({ cost_ns }) => cost_ns,
+      help: answer.definitions["cost"] ?? "",
+    }),
+    ...inheritedColumn(answer),
+    numberColumn("last", "Last", ({ times_last }) => known(times_last, count), {
+      sort: ({ times_last }) => times_last,
+      help: answer.definitions["last"] ?? "",
+    }),
+    numberColumn("brought_in", "Brought in", ({ brought_in_ns }) => known(brought_in_ns, time), {
+      sort: ({ brought_in_ns }) => brought_in_ns,
+      help: answer.definitions["brought_in"] ?? "",
+    }),
+  ];
+}
+
+export function Ranks({ answer, isOld }: Shown) {
+  const some = (has: (rank: DistributedRank) => boolean) => answer.ranks.some(has);
+  const columns: readonly Column<DistributedRank>[] = [
+    {
+      key: "rank",
+      head: "Rank",
+      width: 64,
+      grow: 0,
+      sort: ({ rank }) => rank,
+      cell: ({ rank }) => known(rank, String),
+    },
+    {
+      key: "node",
+      head: "Node",
+      grow: 1,
+      sort: ({ node }) => node,
+      help: answer.definitions["node"] ?? "",
+      cell: ({ node }) =>
+        node === "" ? (
+          <span className="dim" title="The recording names no host, nor does the worker's name.">
+            {DASH}
+          </span>
+        ) : (
+          <EndName name={node} />
+        ),
+    },
+    ...(some(({ process }) => process !== "")
+      ? [
+          {
+            key: "process",
+            head: "Process",
+            sort: (one: DistributedRank) => (one.process === "" ? null : Number(one.process)),
+            help: answer.definitions["process"] ?? "",
+            cell: (one: DistributedRank) => harmless(one.process) || none,
+          },
+        ]
+      : []),
+    {
+      key: "worker",
+      head: "Worker",
+      width: 90,
+      grow: 2,
+      sort: ({ worker }) => worker,
+      cell: ({ worker }) => <EndName name={worker} />,
+    },
+    ...stateColumn(answer),
+    ...(some(({ role }) => role !== "")
+      ? [
+          {
+            key: "role",
+            head: "Role",
+            sort: (one: DistributedRank) => one.role,
+            cell: (one: DistributedRank) => one.role || none,
+          },
+        ]
+      : []),
+    {
+      key: "device",
+      head: "Device",
+      width: 90,
+      grow: 2,
+      sort: ({ device }) => device,
+      cell: ({ device, device_index, capability }) => (
+        <span title={capability === "" ? "" : `compute capability ${capability}`}>
+          {device === "" ? none : harmless(device)}
+          {device_index === "" ? null : <span className="dim"> {device_index}</span>}
+        </span>
+      ),
+    },
+    numberColumn("memory", "Memory", ({ memory_bytes }) => known(memory_bytes, bytes), {
+      sort: ({ memory_bytes }) => memory_bytes,
+      width: 70,
+    }),
+    ...(some(({ used }) => used) ? figureColumns(answer) : []),
+    ...receivedColumn(answer),
+  ];
+  const find = useValues()["distributed.find"] ?? "";
+  const meant = useMemo(
+    () => (find === "" ? answer.ranks : answer.ranks.filter((one) => isMeant(one, find))),
+    [answer.ranks, find],
+  );
+  const sorted = useSorted(meant, columns, null);
+  const all = plural(answer.ranks.length, "worker");
+  return (
+    <Panel
+      title="Devices and ranks"
+      hint={find === "" ? all : `${count(meant.length)} of ${all} for “${harmless(find, 40)}”`}
+      isOld={isOld}
+      hasBody={false}
+      className="ranks-panel"
+      controls={<CopyTable label="ranks" table={() => plainRanks(answer.ranks)} />}
+    >
+      <FewRows rows={sorted.rows} most={MOST_RANKS}>
+        {(rows) => (
+          <DataTable
+            label="Devices and ranks"
+            columns={columns}
+            {...sorted}
+            rows={rows}
+            keyOf={({ worker }) => worker}
+            toPlain={plainRanks}
+            empty={find === "" ? "No rank." : "No such rank or node."}
+            isOld={isOld}
+          />
+        )}
+      </FewRows>
     </Panel>
   );
 }
