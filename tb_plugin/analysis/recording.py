@@ -42,6 +42,7 @@ _LEFT_OUT = {
     ),
 }
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
+OTHER_RECORDER = "Another program than torch.profiler wrote this file"
 STEPS_OF_ANY_RECORDER = (
     "Ranges of the category `user_annotation` count as steps in the files of any recorder: three or"
     " more of one name on one thread, one after the other, over half of the time."
@@ -61,6 +62,7 @@ def unavailable(
     notes: Sequence[Note] = (),
 ) -> dict[str, str]:
     """Fact → the reason and the recipe, in one sentence each. ``notes`` are those of Health."""
+    is_other = is_of_other_recorder(counts)
     reasons = {
         _LEFT_OUT[one.kind][0]: _LEFT_OUT[one.kind][1].format(plural(one.count, "call"))
         for one in notes
@@ -71,12 +73,10 @@ def unavailable(
     elif source == "whole_trace":
         whole = "No step is marked, so the whole recording counts as one"
         reasons["steps"] = (
-            f"{whole}. {STEPS_OF_ANY_RECORDER}"
-            if is_of_other_recorder(counts)
-            else f"{whole}: {WITH_STEPS}."
+            f"{whole}. {STEPS_OF_ANY_RECORDER}" if is_other else f"{whole}: {WITH_STEPS}."
         )
     if not any(device.used for device in devices):
-        reasons["devices"] = NO_DEVICE
+        reasons["devices"] = not_in_other("device activity") if is_other else NO_DEVICE
     used = next((device for device in devices if device.used), None)
     if used is not None and not any(device.counters for device in devices):
         reasons["counters"] = no_counters(used.vendor)
@@ -86,7 +86,11 @@ def unavailable(
             "and `profile_memory=True`."
         )
     elif not counts["memory"]:
-        reasons["memory"] = no_allocator_events(recording.file_format)
+        reasons["memory"] = (
+            not_in_other("allocator event")
+            if is_other
+            else no_allocator_events(recording.file_format)
+        )
     return reasons
 
 
@@ -97,6 +101,11 @@ def is_of_other_recorder(counts: Mapping[str, int]) -> bool:
     """
     is_torch = any(number for name, number in counts.items() if name not in _OF_ANY_RECORDER)
     return counts["other_host"] > 0 and not is_torch
+
+
+def not_in_other(what: str) -> str:
+    """Why there is no such event in the file of another recorder: no advice of PyTorch fits."""
+    return f"No {what} was recorded. {OTHER_RECORDER}."
 
 
 def no_counters(vendor: str) -> str:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..analysis.facts import Facts, UserValue
 from ..analysis.overview.findings import Sentence
-from ..analysis.recording import answerable, node_and_process
+from ..analysis.recording import (
+    OTHER_RECORDER,
+    STEPS_OF_ANY_RECORDER,
+    answerable,
+    is_of_other_recorder,
+    node_and_process,
+)
 from ..base.units import count as count_text
 from ..base.units import plural, size
 from ..trace.model import RECORDERS, HealthRecord, Note, worst_first
@@ -52,7 +58,8 @@ class Health(Struct, frozen=True):
     counts: tuple[Count, ...]  # what was read: ops, kernels, …; sums to the events of the file
     file_bytes: int
     text_bytes: int
-    snippet: tuple[SnippetLine, ...]  # a recording that fills every gap
+    # a recording that fills every gap; none for a file of another recorder
+    snippet: tuple[SnippetLine, ...]
     answers: tuple[Answerable, ...]
     recording: dict[str, str]  # label → value of what the file says about itself
     user: tuple[UserValue, ...]  # what the user added: add_metadata, add_metadata_json
@@ -91,7 +98,7 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
     health = facts.health
     return Health(
         sentence=_sentence(facts),
-        notes=worst_first(health.notes),
+        notes=_notes(facts),
         counts=_counts(facts),
         file_bytes=health.file_bytes,
         text_bytes=health.text_bytes,
@@ -117,6 +124,25 @@ def _sentence(facts: Facts) -> Sentence:
     return Sentence(headline, f"{_events(health)} {_recorded(facts)}")
 
 
+def _notes(facts: Facts) -> tuple[Note, ...]:
+    """Worst first; what torch.profiler could do better is no advice about another recorder."""
+    notes = worst_first(facts.health.notes)
+    if not is_of_other_recorder(facts.counts):
+        return notes
+    return tuple(
+        structs.replace(note, remedy=_OF_OTHERS.get(note.kind, "")) if _of_torch(note) else note
+        for note in notes
+    )
+
+
+_OF_OTHERS = {"no_steps": STEPS_OF_ANY_RECORDER, "steps_from_annotations": STEPS_OF_ANY_RECORDER}
+_TORCH_CALLS = ("torch", "profiler", "prof.step()", "=True", "ProfilerActivity")
+
+
+def _of_torch(note: Note) -> bool:
+    return any(call in note.remedy for call in _TORCH_CALLS)
+
+
 def _events(health: HealthRecord) -> str:
     unpacked = (
         f" ({size(health.text_bytes)} unpacked)" if health.text_bytes != health.file_bytes else ""
@@ -132,6 +158,8 @@ def _events(health: HealthRecord) -> str:
 
 def _recorded(facts: Facts) -> str:
     maker = RECORDERS.get(facts.torch_era, "an unknown recorder")
+    if is_of_other_recorder(facts.counts):
+        return f"{OTHER_RECORDER}."
     used = [device for device in facts.devices if device.used]
     if not used:
         return f"Recorded by {maker}, without device activity."
@@ -157,6 +185,8 @@ def _counts(facts: Facts) -> tuple[Count, ...]:
 
 def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
     """A complete recipe; the lines that this recording lacks are marked."""
+    if is_of_other_recorder(facts.counts):
+        return ()
     told = facts.recording
     counts = facts.counts
     no_steps = facts.step_source != "profiler_step"

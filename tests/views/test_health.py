@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -9,7 +12,10 @@ from msgspec import structs
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import HealthRecord, Note
+from kinetoscope.trace.read import read
+from kinetoscope.views import all_views
 from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables
+from kinetoscope.views.timeline.view import missing
 from tests.drawing import draw, memory
 
 FULL = """
@@ -140,3 +146,25 @@ def test_what_the_user_added_is_shown_and_what_is_cut_is_said() -> None:
     assert str(table.rows[2][1]).endswith("n… (500\u00a0characters more)")
     assert table.rows[-1][0] == "23\u00a0keys more"
     assert len(tables(answer)) == len(tables(of(summarize(draw("op |aaa|"))))) + 1
+
+
+def test_no_call_of_torch_is_advised_to_another_recorder(tmp_path: Path) -> None:
+    """A browser or a tracer of functions can add neither `prof.step()` nor an activity."""
+    calls = [
+        {"ph": "X", "cat": "fee", "name": "f", "ts": 100 * at, "dur": 80, "pid": 1, "tid": 1}
+        for at in range(50)
+    ]
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({"traceEvents": calls, "viztracer_metadata": {"version": "1"}}))
+    facts = summarize(read(file))
+    answer = of(facts)
+    assert answer.snippet == ()
+    assert answer.sentence.detail.endswith("Another program than torch.profiler wrote this file.")
+    said = {one.kind: one.remedy for one in answer.notes}
+    assert "count as steps in the files of any recorder" in said["no_steps"]
+    reasons = [view.unavailable(facts) for view in all_views()]
+    reasons += [*facts.unavailable.values(), *missing(facts).values(), *said.values()]
+    advice = re.compile(r"prof\.step|=True|ProfilerActivity|Record with|record with|torch \d")
+    assert [one for one in reasons if one and advice.search(one)] == []
+    ours = of(summarize(draw(FULL)))
+    assert ours.snippet

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "325f00ff";
+export const CONTRACT = "3761d198";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1238,7 +1238,7 @@ export interface Health {
   readonly counts: readonly Count[];
   readonly file_bytes: number;
   readonly text_bytes: number;
-  /** a recording that fills every gap */
+  /** a recording that fills every gap; none for a file of another recorder */
   readonly snippet: readonly SnippetLine[];
   readonly answers: readonly Answerable[];
   /** label → value of what the file says about itself */

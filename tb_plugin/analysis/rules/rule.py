@@ -24,7 +24,7 @@ from ..overview.findings import (
     Unchecked,
 )
 from ..overview.headline import CAPTURE, CUT, NOTHING
-from ..recording import CLOCK_COUNTERS
+from ..recording import CLOCK_COUNTERS, OTHER_RECORDER, is_of_other_recorder
 from ..steps import Selection, sigma_of
 from ..thresholds import DEFAULTS
 
@@ -379,6 +379,8 @@ def _cut() -> Explanation:
 def _uninstrumented(selection: Selection) -> Explanation:
     if selection.facts.counts.get("python", 0):
         text = "Neither ops nor Python frames were recorded on this thread in that time."
+    elif is_of_other_recorder(selection.facts.counts):
+        text = f"{OTHER_RECORDER}: Trace shows its events."
     else:
         text = "Record with `with_stack=True` to see the Python that ran there."
     return Explanation(text, _TRACE)

@@ -441,7 +441,9 @@ _COPY_COLUMNS = (
 
 def unavailable(facts: Facts) -> str | None:
     """Why there is no kernel."""
-    return None if any(device.used for device in facts.devices) else NO_DEVICE
+    if any(device.used for device in facts.devices):
+        return None
+    return facts.unavailable.get("devices", NO_DEVICE)
 
 
 VIEW = View(

@@ -17,6 +17,7 @@ from ...analysis.modules.figures import (
 )
 from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
+from ...analysis.recording import is_of_other_recorder, not_in_other
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
@@ -281,7 +282,9 @@ _COLUMNS = (
 
 def unavailable(facts: Facts) -> str | None:
     """Why there is no module, and how to record them."""
-    return None if facts.recording.modules else HOW_TO_RECORD
+    if facts.recording.modules:
+        return None
+    return not_in_other("module") if is_of_other_recorder(facts.counts) else HOW_TO_RECORD
 
 
 VIEW = View(

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...analysis.operators.stacks import frame_function, frame_place, written_frames
+from ...analysis.recording import is_of_other_recorder
 from ...analysis.timeline import relatives
 from ...analysis.timeline.model import SliceKind, Track
 from ...analysis.timeline.relatives import ancestors_of, launch_of, op_around, peers_of
@@ -187,7 +188,8 @@ def _text(subject: Subject, opened: Opened, one: int, at: int, args: Mapping[str
 
 
 def _why(subject: Subject) -> str:
-    if subject.facts.recording.file_format == "other_perfetto":
+    is_other = is_of_other_recorder(subject.facts.counts)
+    if is_other or subject.facts.recording.file_format == "other_perfetto":
         return "Another program than PyTorch wrote this file: no call stack of its slices is read."
     counts = subject.facts.counts
     recorded = counts.get("python", 0) + counts.get("module", 0)

@@ -15,6 +15,7 @@ import numpy as np
 from isal import isal_zlib
 
 from ...analysis.facts import Facts
+from ...analysis.recording import OTHER_RECORDER, is_of_other_recorder
 from ...analysis.timeline.export import contents_of, document, events_of
 from ...analysis.timeline.model import (
     LANE_BLOCK,
@@ -152,6 +153,9 @@ def missing(facts: Facts) -> dict[str, str]:
     """Data missing in this recording, why, and how to record it."""
     if facts.recording.file_format == "other_perfetto":
         return {"pytorch": "Another program than PyTorch wrote this file, so it marks no steps."}
+    if is_of_other_recorder(facts.counts):
+        steps = {key: why for key, why in facts.unavailable.items() if key == "steps"}
+        return {"pytorch": f"{OTHER_RECORDER}.", **steps}
     found = {
         key: why for key, why in facts.unavailable.items() if key in ("steps", "devices", "memory")
     }

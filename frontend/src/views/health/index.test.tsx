@@ -67,6 +67,15 @@ it("shows what the user added as text, and says what is cut", async () => {
   expect(container.textContent).not.toContain("\u202e");
 });
 
+it("gives no recipe for the file of another recorder", async () => {
+  const user = [{ key: "viztracer_metadata", text: "{}", more: 0 }];
+  server.answer("view/health", { ...HEALTH, user, snippet: [] });
+  openPage("#view=health");
+  expect((await panel("Also in the file")).getByText("{}")).toBeDefined();
+  expect(screen.queryByRole("region", { name: "Record it better" })).toBeNull();
+  expect(screen.queryByText(/add_metadata/)).toBeNull();
+});
+
 it("marks the lines to add, and not their comments", async () => {
   openPage("#view=health");
   const added = (await panel("Record it better")).getAllByText(/=True,/, { selector: ".add" });

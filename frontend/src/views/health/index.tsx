@@ -118,6 +118,8 @@ interface UserValuesProps {
   readonly values: readonly UserValue[];
   /** Values that are in the file beyond those. */
   readonly more: number;
+  /** Whether torch.profiler wrote the file. */
+  readonly isOfTorch: boolean;
   readonly isOld: boolean;
 }
 
@@ -160,14 +162,14 @@ function Value({ text, more }: Pick<UserValue, "text" | "more">) {
 
 const valuesTable = plainTable<UserValue>(["key", ["value", ({ text }) => text]]);
 
-export function UserValues({ values, more, isOld }: UserValuesProps) {
+export function UserValues({ values, more, isOfTorch, isOld }: UserValuesProps) {
   if (values.length === 0) {
     return null;
   }
   return (
     <Panel
-      title="Added by you"
-      hint="what add_metadata() and add_metadata_json() wrote into the file"
+      title={isOfTorch ? "Added by you" : "Also in the file"}
+      hint={isOfTorch ? "what add_metadata() and add_metadata_json() wrote into the file" : ""}
       isOld={isOld}
       controls={<CopyTable label="what was added" table={() => valuesTable(values)} />}
     >
@@ -202,21 +204,28 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
         <div className="span-6 stack">
           <Notes notes={health.notes} isOld={isOld} />
           <Counts counts={health.counts} recording={health.recording} isOld={isOld} />
-          <UserValues values={health.user} more={health.user_more} isOld={isOld} />
+          <UserValues
+            values={health.user}
+            more={health.user_more}
+            isOfTorch={health.snippet.length > 0}
+            isOld={isOld}
+          />
         </div>
         <div className="span-6 stack">
-          <Panel
-            title="Record it better"
-            hint={
-              added === 0
-                ? "this recording has it all"
-                : `${plural(added, "line")} to add for what is missing`
-            }
-            isOld={isOld}
-            controls={<CopyButton className="small" text={() => plainText(health.snippet)} />}
-          >
-            <Snippet lines={health.snippet} hasCopy={false} />
-          </Panel>
+          {health.snippet.length === 0 ? null : (
+            <Panel
+              title="Record it better"
+              hint={
+                added === 0
+                  ? "this recording has it all"
+                  : `${plural(added, "line")} to add for what is missing`
+              }
+              isOld={isOld}
+              controls={<CopyButton className="small" text={() => plainText(health.snippet)} />}
+            >
+              <Snippet lines={health.snippet} hasCopy={false} />
+            </Panel>
+          )}
           <Answers answers={health.answers} isOld={isOld} />
         </div>
       </div>
