@@ -12,6 +12,7 @@ use crate::deflate::first_block;
 use crate::groups::{index, ranks, sums, Ranks};
 use crate::intervals::{hold, intersect, merge, union, Entries, Events, Spans};
 use crate::lanes::{assign, share};
+use crate::links::{join, match_starts, Arrows, Events as Nested};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::order::{order, rank_places, spread, Keys};
 use crate::paths::{call_tree, find as find_paths, find_kept, inherit, mark_above, sum_up, Calls};
@@ -28,7 +29,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 8;
+pub const INTERFACE: u32 = 9;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -753,6 +754,88 @@ exported! {
             slice(values.cast::<Value>(), value_count),
             out,
         ));
+        0
+    }
+}
+
+// --- links ----------------------------------------------------------------------------------------
+
+exported! {
+    /// Returns 1, or 0 where the ids are too far apart for a table of `limit`.
+    kinetoscope_join(
+        key: raw(*const u8),
+        width: number,
+        row: read(i32; keys),
+        keys: number,
+        wanted: read(i64; count),
+        count: number,
+        limit: number,
+        first_counts: number,
+        out: write(i32; count),
+    ) {
+        let first = first_counts != 0;
+        i64::from(match width {
+            4 => join(slice(key.cast::<i32>(), keys), row, wanted, limit, first, out),
+            8 => join(slice(key.cast::<i64>(), keys), row, wanted, limit, first, out),
+            _ => panic!("ids of {width} bytes"),
+        })
+    }
+
+    /// `told` gets the numbers of starts and of ends; where those are not `ends`, nothing is matched. Returns 1, or 0 where
+    /// the ids are too far apart for a table of `limit`; panics where a row is not there.
+    kinetoscope_match_starts(
+        row: read(i32; cells),
+        ids: raw(*const u8),
+        width: number,
+        cells: number,
+        phase: read(u8; rows),
+        category: read(i32; rows),
+        rows: number,
+        start: number,
+        end: number,
+        limit: number,
+        source: write(i32; ends),
+        ends: number,
+        told: write(i64; 2),
+    ) {
+        let arrows = Arrows { row, phase, category, start: start as u8, end: end as u8 };
+        let found = match width {
+            4 => match_starts(arrows, slice(ids.cast::<i32>(), cells), limit, source),
+            8 => match_starts(arrows, slice(ids.cast::<i64>(), cells), limit, source),
+            _ => panic!("ids of {width} bytes"),
+        };
+        if let Some((starts, ends)) = found {
+            (told[0], told[1]) = (starts as i64, ends as i64);
+        }
+        i64::from(found.is_some())
+    }
+
+    /// Returns 0; panics where a row is not there, or an outer event is behind its row.
+    kinetoscope_climb(
+        ts: read(i64; rows),
+        dur: read(i64; rows),
+        outer: read(i32; rows),
+        kind: read(i8; rows),
+        rows: number,
+        op: number,
+        at: read(i64; count),
+        count: number,
+        patience: number,
+        found: write(i32; count),
+    ) {
+        Nested { ts, dur, outer, kind, op: op as i8 }.climb(at, patience, found);
+        0
+    }
+
+    /// Returns 0; panics where an outer event is behind its row.
+    kinetoscope_ops_above(
+        outer: read(i32; rows),
+        kind: read(i8; rows),
+        rows: number,
+        op: number,
+        above: write(i32; rows),
+    ) {
+        Nested { ts: &[], dur: &[], outer, kind, op: op as i8 }.ops_above(above);
         0
     }
 }

@@ -10,6 +10,7 @@ pub mod ffi;
 pub mod groups;
 pub mod intervals;
 pub mod lanes;
+pub mod links;
 pub mod nest;
 pub mod order;
 pub mod paths;

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from numpy.typing import NDArray
 
-INTERFACE = 8  # of native/src/ffi.rs
+INTERFACE = 9  # of native/src/ffi.rs
 PANICKED = -1
 OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"

@@ -28,7 +28,18 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, cells, is_any, lookup, where, where_code
+from ...base.arrays import (
+    I8,
+    I32,
+    cells,
+    distinct,
+    is_any,
+    lookup,
+    put,
+    take,
+    where,
+    where_code,
+)
 from ...base.regex import regex
 from ..build.device import Activity
 from ..build.host import Host
@@ -120,25 +131,26 @@ def class_of_name(name: str) -> int:
 
 def classify(texts: Texts, host: Host, device: Activity, op: I32) -> I8:
     """``DeviceClass`` of every device activity; ``op`` is the host row around its launch."""
-    result = lookup(_BY_KIND, max(DeviceKind) + 1)[device.kind]
-    open_ = (device.kind == DeviceKind.KERNEL) | (device.kind == DeviceKind.OTHER)
+    result = take(lookup(_BY_KIND, max(DeviceKind) + 1), device.kind.view(np.uint8))
+    open_ = is_any(device.kind, (DeviceKind.KERNEL, DeviceKind.OTHER))
+    names = distinct(take(device.name, where(open_)), len(texts))
     # Tables by text hold 0 for what was not asked, so answers are shifted by one.
-    named = texts.table(device.name[open_], lambda text: class_of_name(text) + 1, np.int8)
-    by_name = named[device.name] - 1
-    result = np.where(open_ & (by_name != _NO_RULE), by_name, result).astype(np.int8)
+    by_name = take(texts.table(names, lambda text: class_of_name(text) + 1, np.int8), device.name)
+    by_name -= 1
+    known = by_name != _NO_RULE
+    np.copyto(result, by_name, where=open_ & known)
 
-    helper = texts.table(
-        device.name[open_], lambda text: HELPER_KERNELS.search(text) is not None, np.bool_
-    )
-    inside = in_collective(texts, host, op) & (by_name == _NO_RULE)
-    result[open_ & inside & ~helper[device.name]] = DeviceClass.COMMUNICATION
+    helper = texts.table(names, lambda text: HELPER_KERNELS.search(text) is not None, np.bool_)
+    inside = open_ & ~known & in_collective(texts, host, op)
+    result[inside & ~take(helper, device.name)] = DeviceClass.COMMUNICATION
     if (collective := device.args.get("collective")) is not None:
         marked = collective.row[open_[collective.row]]
         result[marked] = DeviceClass.COMMUNICATION
     categories = texts.table(
         device.category, lambda text: text.casefold() == "collective_comm", np.bool_
     )
-    result[categories[device.category]] = DeviceClass.COMMUNICATION
+    if categories.any():
+        result[categories[device.category]] = DeviceClass.COMMUNICATION
     return result
 
 
@@ -147,11 +159,14 @@ def in_collective(texts: Texts, host: Host, op: I32) -> NDArray[np.bool_]:
     is_collective = texts.table(
         host.names, lambda text: COLLECTIVE_OPS.match(text) is not None, np.bool_
     )
-    asked = where(op >= 0)
     result = np.zeros(len(op), np.bool_)
-    result[asked] = is_collective[host.name[op[asked]]]
+    if not is_collective.any():
+        return result
+    asked = where(op >= 0)
+    name = take(host.name, take(op, asked))
+    put(result, asked, take(is_collective, name))
     is_range = texts.table(host.names, lambda text: RANGES.match(text) is not None, np.bool_)
-    asked = asked[result[asked] & is_range[host.name[op[asked]]]]
+    asked = asked[take(is_collective & is_range, name)]
     if len(asked):
         result[asked] = ~_left_open(host, is_collective)[op[asked]]
     return result

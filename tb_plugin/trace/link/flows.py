@@ -26,12 +26,15 @@ from ...base.arrays import (
     Sparse,
     cells,
     distinct,
+    handed,
     is_any,
     look_up,
     put,
+    seen,
     take,
     where,
 )
+from ...base.native import call
 from ..build.categories import (
     DEPENDENCY_FLOW,
     DEVICE_ROLES,
@@ -99,11 +102,11 @@ def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> MatchedFlows:
     source = _by_number(raw, texts, starts, ends)
     if source is None:
         source = _by_any_id(raw, starts, ends)
-    paired = where(source >= 0)
-    source = take(source, paired)
-    end = take(ends, paired)
-    used = np.zeros(len(starts), bool)
-    put(used, source, np.ones(len(source), bool))
+    end = ends
+    if len(source) and int(source.min()) < 0:
+        paired = where(source >= 0)
+        source, end = take(source, paired), take(ends, paired)
+    used = seen(source, len(starts))
     start = take(starts, source)
     # Between the nodes of a graph: named as launches are, numbered beyond any correlation.
     named_so = texts.code(DEPENDENCY_FLOW)
@@ -135,6 +138,22 @@ def _by_number(raw: RawTrace, texts: Texts, starts: I32, ends: I32) -> I32 | Non
     ids = raw.ints.get(ID_INT)
     if ids is None or not len(starts) or not len(ends):
         return None if len(starts) and len(ends) else np.full(len(ends), -1, np.int32)
+    events, span = raw.events, max(_DENSE, 8 * len(ids.row))
+    if handed(ids.row, np.int32) and handed(events.category, np.int32):
+        source, told = np.empty(len(ends), np.int32), np.empty(2, np.int64)
+        asked = ids.row, np.ascontiguousarray(ids.value), ids.value.itemsize, len(ids.row)
+        of_rows = events.phase, events.category, len(events)
+        limits = FLOW_START, FLOW_END, span
+        done = call("kinetoscope_match_starts", *asked, *of_rows, *limits, source, len(ends), told)
+        if done:
+            return source if told.tolist() == [len(starts), len(ends)] else None
+    return _by_number_in_python(raw, texts, starts, ends, ids)
+
+
+def _by_number_in_python(
+    raw: RawTrace, texts: Texts, starts: I32, ends: I32, ids: Sparse
+) -> I32 | None:
+    """The reference of ``_by_number``, where there are starts, ends and ids."""
     phase = take(raw.events.phase, ids.row)
     begun, ended = where(phase == FLOW_START), where(phase == FLOW_END)
     if len(begun) != len(starts) or len(ended) != len(ends):
@@ -208,7 +227,8 @@ _PATIENCE = 32
 
 def op_around(host: Host, rows: I32) -> I32:
     """The innermost op open at the start of each of these host rows (an op: itself)."""
-    return _climb(host, rows.astype(np.int32), host.ts[rows])
+    rows = np.ascontiguousarray(rows, np.int32)
+    return _climb(host, rows, take(host.ts, rows))
 
 
 def op_at(host: Host, thread: I32, at: I64) -> I32:
@@ -219,6 +239,19 @@ def op_at(host: Host, thread: I32, at: I64) -> I32:
 
 def _climb(host: Host, found: I32, at: I64) -> I32:
     """From events up to the first op that is open at an instant; −1 where there is none."""
+    rows, up = len(host), host.nesting.outer
+    is_whole = all(handed(one, np.int64) for one in (host.ts, host.dur))
+    if is_whole and handed(up, np.int32) and handed(host.kind, np.int8) and handed(at, np.int64, 0):
+        climbed = np.array(found, np.int32)
+        nested = host.ts, host.dur, up, host.kind, rows, int(HostKind.OP)
+        patience = _PATIENCE * len(at)
+        if call("kinetoscope_climb", *nested, at, len(at), patience, climbed) is not None:
+            return climbed
+    return climb_in_python(host, found, at)
+
+
+def climb_in_python(host: Host, found: I32, at: I64) -> I32:
+    """The reference of the climb to open ops; changes ``found``."""
     up: I32 = host.nesting.outer
     active = where(found >= 0)
     steps = 0
@@ -237,7 +270,17 @@ def _climb(host: Host, found: I32, at: I64) -> I32:
 
 
 def op_above(host: Host) -> I32:
-    """For each row the next op on the way up, −1 without one; the way is halved in every round."""
+    """For each row the next op on the way up, −1 without one."""
+    outer, kind = host.nesting.outer, host.kind
+    if handed(outer, np.int32) and handed(kind, np.int8):
+        found = np.empty(len(outer), np.int32)
+        if call("kinetoscope_ops_above", outer, kind, len(outer), int(HostKind.OP), found) == 0:
+            return found
+    return ops_above_in_python(host)
+
+
+def ops_above_in_python(host: Host) -> I32:
+    """The reference of ``op_above``: the way is halved in every round."""
     above: I32 = host.nesting.outer.copy()
     active = where(above >= 0)
     active = active[host.kind[above[active]] != HostKind.OP]

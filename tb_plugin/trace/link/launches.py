@@ -23,13 +23,16 @@ from ...base.arrays import (
     I32,
     I64,
     Sparse,
+    distinct,
     distinct_values,
+    handed,
     is_among,
     occur_twice,
     put,
     take,
     where,
 )
+from ...base.native import call
 from ..build.categories import EventRole, role_of
 from ..build.device import Activity
 from ..build.devices import Streams
@@ -42,22 +45,35 @@ from .flows import Ends, LaunchArrows, follow_arrows, op_around
 _DENSE = 1 << 20
 
 
-def join(key: I64, row: I32, wanted: I64) -> I32:
+def join(key: I64 | I32, row: I32, wanted: I64, *, first_counts: bool = False) -> I32:
     """For each wanted id the row that carries it, −1 where none does; ids below 1 carry nothing.
 
-    Where several rows carry one id, the last of ``key`` counts: sort the best to the end.
+    Where several rows carry one id, the last of ``key`` counts (sort the best to the end), or the
+    first.
     """
+    is_plain = handed(key, np.int64) or handed(key, np.int32)
+    if is_plain and handed(row, np.int32) and handed(wanted, np.int64, least=0):
+        found = np.empty(len(wanted), np.int32)
+        limit = max(_DENSE, 8 * len(key))
+        keys = key, key.itemsize, row, len(key)
+        asked = *keys, wanted, len(wanted), limit, int(first_counts), found
+        if call("kinetoscope_join", *asked):
+            return found
+    if first_counts:
+        key, row = key[::-1], row[::-1]
+    return join_in_python(key, row, wanted)
+
+
+def join_in_python(key: I64 | I32, row: I32, wanted: I64) -> I32:
+    """The reference of ``join``, of which the last counts."""
     nothing = np.full(len(wanted), -1, np.int32)
-    if len(key) and int(key.min()) <= 0:
-        useful = where(key > 0)
-        key, row = take(key, useful), take(row, useful)
+    useful = where(key > 0)
+    key, row = take(key, useful), take(row, useful)
     if not len(key) or not len(wanted):
         return nothing
     low, high = int(key.min()), int(key.max())
-    ask = None
-    if int(wanted.min()) < low or int(wanted.max()) > high:
-        ask = where((wanted >= low) & (wanted <= high))
-        wanted = take(wanted, ask)
+    ask = where((wanted >= low) & (wanted <= high))
+    wanted = take(wanted, ask)
     if high - low < max(_DENSE, 8 * len(key)):
         table = np.full(high - low + 1, -1, np.int32)
         put(table, key - low, row)
@@ -67,8 +83,6 @@ def join(key: I64, row: I32, wanted: I64) -> I32:
         key, row = key[order], row[order]
         at = np.searchsorted(key, wanted, side="right") - 1
         found = np.where((at >= 0) & (key[at] == wanted), row[at], np.int32(-1))
-    if ask is None:
-        return found
     put(nothing, ask, found)
     return nothing
 
@@ -155,7 +169,8 @@ def correlate(
     launch = join(carried.value, carried.row, device.correlation)
     by_correlation = launch >= 0
     op = np.full(len(launch), -1, np.int32)
-    op[by_correlation] = op_around(host, launch[by_correlation])
+    launched = where(by_correlation)
+    put(op, launched, op_around(host, take(launch, launched)))
 
     follow_arrows(texts, host, device, streams, arrows, start, launch, op)
     link = np.full(len(launch), Link.UNLINKED, np.int8)
@@ -166,14 +181,13 @@ def correlate(
     believed = _external_id_believed(device)
     if believed:
         # Of several owners of one id the first counts.
-        ids = np.ascontiguousarray(host.owners.value[::-1])
-        named = join(ids, np.ascontiguousarray(host.owners.row[::-1]), device.external_id)
+        owners = host.owners
+        named = join(owners.value, owners.row, device.external_id, first_counts=True)
     checked = (named >= 0) & (op >= 0) & (link != Link.GRAPH)
-    disagree = int(np.count_nonzero(named[checked] != op[checked]))
-    is_op = np.zeros(len(launch), bool)
-    is_op[named >= 0] = host.kind[named[named >= 0]] == HostKind.OP
-    fill = (op < 0) & is_op
-    op[fill] = named[fill]
+    disagree = int(np.count_nonzero(checked & (named != op)))
+    fill = where((named >= 0) & (op < 0))
+    fill = fill[take(host.kind, take(named, fill)) == HostKind.OP]
+    put(op, fill, take(named, fill))
     link[(launch < 0) & (op >= 0)] = Link.EXTERNAL_ID
     link[_prologue(device, launch, link)] = Link.PROLOGUE
     return Launches(
@@ -239,13 +253,15 @@ def _graphs(
     result = np.zeros(len(launch), bool)
     if not len(rows):
         return result
-    name = take(host.name, take(launch, rows))
-    graph = texts.table(name, lambda text: "GraphLaunch" in text, np.bool_)[name]
-    copying = texts.table(name, lambda text: any(word in text for word in _COPYING), np.bool_)[name]
+    call_row = take(launch, rows)
+    name, category = take(host.name, call_row), take(device.category, rows)
+    names = distinct(name, len(texts))
+    graph = texts.table(names, lambda text: "GraphLaunch" in text, np.bool_)
+    copying = texts.table(names, lambda text: any(word in text for word in _COPYING), np.bool_)
     # MTIA writes two events of its own for each call.
-    vendor = texts.table(device.category[rows], _is_vendor, np.bool_)[device.category[rows]]
-    many = in_common(launch[rows], len(host)) & ~vendor & ~copying
-    result[rows] = graph | many
+    vendor = texts.table(category, _is_vendor, np.bool_)
+    many = in_common(call_row, len(host)) & ~take(vendor, category) & ~take(copying, name)
+    put(result, rows, take(graph, name) | many)
     number = device.args.get("graph_id")
     if number is not None:
         result[number.row[(number.value > 0) & (launch[number.row] >= 0)]] = True
