@@ -138,13 +138,12 @@ pub fn match_starts<T: Copy + Into<i64>>(
         .iter()
         .map(|&(category, low, high)| Some((category, Table::between(low, high, limit)?)));
     let mut tables: Vec<(i32, Table)> = tables.collect::<Option<_>>()?;
-    let mut number = 0;
-    for (row, id) in cells().filter(|&(row, _)| arrows.phase[row] == arrows.start) {
+    let begun = cells().filter(|&(row, _)| arrows.phase[row] == arrows.start);
+    for (number, (row, id)) in begun.enumerate() {
         let category = arrows.category[row];
         if let Some((_, table)) = tables.iter_mut().find(|(known, _)| *known == category) {
-            table.put(id, number)?;
+            table.put(id, number as i32)?;
         }
-        number += 1;
     }
     let ended = cells().filter(|&(row, _)| arrows.phase[row] == arrows.end);
     for ((row, id), to) in ended.zip(source) {
