@@ -22,18 +22,17 @@ import importlib.util
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 Reason = Literal["missing", "exists", "denied", "extra", "refused", "unreachable"]
 
 # Two letters at least: `C:/logs` is a drive. One slash is enough: pathlib eats the other.
-_SCHEME = re.compile(r"(?P<scheme>[a-zA-Z][0-9a-zA-Z.+-]+)://?(?P<rest>.*)", re.DOTALL)
+_SCHEME = r"(?P<scheme>[a-zA-Z][0-9a-zA-Z.+-]+)://?(?P<rest>.*)"
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"} | dict.fromkeys(
     ("az", "abfs", "abfss", "azure", "wasb", "wasbs"), "abfs"
 )
-_ACCOUNT = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]*)\.(?P<kind>blob|dfs)\.(?P<cloud>core\.[a-z.]+)")
+_ACCOUNT = r"(?P<name>[a-z0-9][a-z0-9-]*)\.(?P<kind>blob|dfs)\.(?P<cloud>core\.[a-z.]+)"
 _CLOUD = "core.windows.net"
 
 # Scheme → what is imported, and the extra of kinetoscope that brings it.
@@ -66,15 +65,20 @@ class RemoteError(OSError):
         return RemoteError, (self.message, self.reason, self.hint)
 
 
-@dataclass(frozen=True)
-class RemoteAddress:
+class RemoteAddress(NamedTuple):
     """One folder or file on another machine."""
 
     protocol: str  # as fsspec has it
     url: str  # as fsspec wants it
     shown: str  # as typed, but for secrets
     # Tried in this order until one is let in; the last word has the first or the last of them.
-    options: tuple[Mapping[str, Any], ...] = field(default=({},), repr=False, hash=False)
+    options: tuple[Mapping[str, Any], ...] = ({},)
+
+    def __repr__(self) -> str:
+        return f"RemoteAddress({self.shown!r})"  # the options hold secrets
+
+    def __hash__(self) -> int:
+        return hash((self.protocol, self.url))
 
     def problem(self) -> RemoteError | None:
         """Why nothing there can be reached from this installation; None if it may be."""
@@ -122,7 +126,8 @@ def without_file_scheme(text: str) -> str:
 
 def _split(text: str) -> tuple[str, str] | None:
     """Scheme and rest of an address; None for a path."""
-    match = _SCHEME.fullmatch(text.strip())
+    # A path needs no expression: thousands of them are looked at.
+    match = re.fullmatch(_SCHEME, text.strip(), re.DOTALL) if ":/" in text else None
     if match is None:
         return None
     scheme = match["scheme"].lower()
@@ -189,7 +194,7 @@ def _azure(scheme: str, rest: str) -> tuple[str, tuple[Mapping[str, Any], ...]] 
     """Container with path, and options; None for an address of something else."""
     host = urlsplit(f"x://{rest}")
     authority = (host.hostname or "").lower()
-    match = _ACCOUNT.fullmatch(authority)
+    match = re.fullmatch(_ACCOUNT, authority)
     if scheme in {"http", "https"}:
         if match is None:
             return None
@@ -243,7 +248,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-_SECRET = re.compile(
+_SECRET = (
     r"(?i)((?:sig|signature|token|secret|password|credential|access[-_]?key(?:[-_]?id)?|account[-_]?key"
     r"|sharedaccesssignature|x-(?:amz|goog)-[a-z-]+|[a-z_]*(?:secret|token)[a-z_]*)\s*[=:]\s*)[^&;,\s\"']+"
 )
@@ -264,4 +269,4 @@ def redacted(text: str) -> str:
         if len(value) >= 8:
             text = text.replace(value, "…")
     text = re.sub(r"://[^/\s@]*:[^/\s@]*@", "://…@", text)
-    return _SECRET.sub(r"\1…", text)
+    return re.sub(_SECRET, r"\1…", text)

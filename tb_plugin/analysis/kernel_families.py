@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import platformdirs
 from msgspec import Struct
 
 from ..base.errors import QueryError
+from ..base.machine import user_folder
 from ..base.regex import regex
 
 FILE = "kernel_families.json"
@@ -102,7 +102,7 @@ def user_file() -> Path | None:
     named = os.environ.get(SETTING)
     if named:
         return Path(named)
-    kept = Path(platformdirs.user_config_dir("kinetoscope")) / FILE
+    kept = Path(user_folder("config")) / FILE
     return kept if kept.is_file() else None
 
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -134,6 +134,18 @@ def _half_of_the_machine() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, OSError, ValueError):  # not everywhere is it told
         return _ASSUMED_MEMORY
+
+
+def user_folder(kind: Literal["cache", "config"]) -> str:
+    """The folder of ours where this user's system keeps what may be lost, or settings."""
+    folder = os.environ.get(f"XDG_{kind.upper()}_HOME") or f"{os.environ.get('HOME', '')}/.{kind}"
+    # By far the most frequent case, for which nothing needs to be imported.
+    if sys.platform == "linux" and folder.startswith("/") and "ANDROID_DATA" not in os.environ:
+        return f"{folder.rstrip('/')}/kinetoscope"
+    import platformdirs
+
+    folders = platformdirs.PlatformDirs("kinetoscope", False)
+    return folders.user_cache_dir if kind == "cache" else folders.user_config_dir
 
 
 # --- steps side by side ---------------------------------------------------------------------------

@@ -11,7 +11,6 @@ stored appears by renames alone: nothing is half there, nothing is there twice.
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -113,7 +112,7 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
     code = content_key.code_version(READER, SUMMARIZE)
     cache = Cache((root,), 0)
     key = content_key.digest(path, version, code, root)
-    token = secrets.token_hex(8)
+    token = os.urandom(8).hex()
     stored = cache.load_summary(key)
     makings = [
         Making(load_callable(make), disk.version_of(make), name, variants)

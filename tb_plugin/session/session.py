@@ -11,7 +11,6 @@ file; below a folder the newest run is chosen, its first worker, and that worker
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -388,7 +387,7 @@ class FileSession(Session):
         self._beside = beside
         self._version = FileVersion.of(os.stat(path))
         code = content_key.code_version(READER, SUMMARIZE)
-        self._cache = _lasting(open_cache())
+        self._cache = open_cache(lasting=True)
         self._cache.look_beside(path)
         notes = next(iter(self._cache.roots), None)
         self._digest = content_key.digest(path, self._version, code, notes)
@@ -500,7 +499,7 @@ class FileSession(Session):
 
     def _publish(self, *stores: Callable[[Path, str], None]) -> bool:
         """True if the cache took everything; the first time, old entries make room for it."""
-        token = secrets.token_hex(8)
+        token = os.urandom(8).hex()
         kept = True
         try:
             for store in stores:
@@ -515,9 +514,3 @@ class FileSession(Session):
 
 def _with_token(store: Callable[[Path, str], None], token: str, root: Path) -> None:
     store(root, token)
-
-
-def _lasting(cache: Cache) -> Cache:
-    """The cache without the folder that is removed when the program ends."""
-    roots = () if cache.problem else cache.roots[:1]
-    return Cache(roots, cache.limit_bytes, cache.problem)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import atexit
 import logging
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -135,7 +135,7 @@ class CatalogService(Generic[S]):
         self._given_cache = cache
         self._limits = limits
         self._timing = timing or Timing()
-        self._boot, self._count = secrets.token_hex(4), 0
+        self._boot, self._count = os.urandom(4).hex(), 0
         self._dirty = threading.Event()
         self._first_look = threading.Event()
         self._closed = threading.Event()

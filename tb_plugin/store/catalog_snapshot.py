@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from collections import defaultdict
@@ -225,7 +224,9 @@ def pick(
 def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:
     if wanted in names:
         return wanted
-    close = difflib.get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
+    from difflib import get_close_matches
+
+    close = get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
     more = f" and {len(names) - len(close)} more" if len(names) > len(close) else ""
     raise NotFoundError(
         f"There is no {what} {wanted} in {where}.", hint=f"There is: {', '.join(close)}{more}."

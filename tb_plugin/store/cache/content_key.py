@@ -24,10 +24,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import hashlib
 import importlib.util
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -35,6 +33,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+
+try:  # hashlib has it from there, and loads OpenSSL besides
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 from ... import base
 from ..discovery.walk import FileVersion
@@ -65,7 +68,7 @@ def digest(path: str, identity: FileVersion, version: str, root: Path | None = N
     Raises:
         OSError: the file cannot be read.
     """
-    key = hashlib.blake2b(f"{version}\0{identity.bytes}\0".encode(), digest_size=16)
+    key = blake2b(f"{version}\0{identity.bytes}\0".encode(), digest_size=16)
     if identity.bytes > WHOLE:
         key.update(f"{identity.modified_ns}\0".encode())
         with open(path, "rb") as file:
@@ -87,7 +90,7 @@ class HashedFile(msgspec.Struct, frozen=True):
 def _content(path: str, root: Path | None) -> bytes:
     """The hash of all bytes of a file, from its note where there is one that counts."""
     before = os.stat(path)
-    name = hashlib.blake2b(os.fsencode(os.path.abspath(path)), digest_size=16).hexdigest()
+    name = blake2b(os.fsencode(os.path.abspath(path)), digest_size=16).hexdigest()
     place = root / NOTES / f"{name}.json" if root and resources.has_local_clock(path) else None
     if place is not None:
         with contextlib.suppress(OSError, ValueError):
@@ -97,7 +100,7 @@ def _content(path: str, root: Path | None) -> bytes:
     told = _told_beside(path, before)
     if told is not None:
         return told
-    content = hashlib.blake2b(digest_size=32)
+    content = blake2b(digest_size=32)
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
             content.update(piece)
@@ -171,7 +174,7 @@ def _told_beside(path: str, status: os.stat_result) -> bytes | None:
 
 def _place_beside(path: str, folder: Path) -> Path:
     below = os.path.relpath(os.path.abspath(path), folder.parent)
-    name = hashlib.blake2b(os.fsencode(below), digest_size=16).hexdigest()
+    name = blake2b(os.fsencode(below), digest_size=16).hexdigest()
     return folder / NOTES / f"{name}.json"
 
 
@@ -180,7 +183,7 @@ def _copied_marks(path: str, status: os.stat_result) -> tuple[int, ...]:
     with open(path, "rb") as file:
         head = file.read(ENDS)
         file.seek(max(status.st_size - ENDS, 0))
-        ends = hashlib.blake2b(head + file.read(ENDS), digest_size=6)
+        ends = blake2b(head + file.read(ENDS), digest_size=6)
     return (status.st_size, status.st_mtime_ns, int.from_bytes(ends.digest(), "little"))
 
 
@@ -197,7 +200,7 @@ def _rests(status: os.stat_result) -> bool:
 
 def _write(place: Path, note: HashedFile) -> None:
     """Put a note into its place, by one rename; without room or permission there is none."""
-    half = place.with_name(f"{place.stem}-{secrets.token_hex(4)}.tmp")
+    half = place.with_name(f"{place.stem}-{os.urandom(4).hex()}.tmp")
     with contextlib.suppress(OSError):
         place.parent.mkdir(mode=0o700, exist_ok=True)
         half.write_bytes(msgspec.json.encode(note))
@@ -219,7 +222,7 @@ def code_version(*callables: str) -> str:
     Those in folders inside a package count, too. Nobody has to remember to raise a number when a
     formula changes. ``base`` and this package count always.
     """
-    key = hashlib.blake2b(digest_size=8)
+    key = blake2b(digest_size=8)
     folders = {Path(__file__).parent, Path(base.__file__).parent}
     for name in callables:
         spec = importlib.util.find_spec(name.partition(":")[0])

@@ -25,21 +25,19 @@ import contextlib
 import errno
 import logging
 import os
-import secrets
-import shutil
 import stat
-import tempfile
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-import platformdirs
 from isal import isal_zlib
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ...base.machine import user_folder
 from ...base.units import parse_size
 from ..discovery.walk import shown
 from ..ingest import resources
@@ -167,7 +165,7 @@ class Cache(Struct, frozen=True):
     def clear_token(self, token: str) -> None:
         """Remove the unfinished files of one reading process."""
         for root in self.roots:
-            shutil.rmtree(root / TMP / token, ignore_errors=True)
+            _delete(root / TMP / token)
 
     def sweep(self) -> None:
         """Remove the unfinished files of processes that died long ago."""
@@ -175,7 +173,7 @@ class Cache(Struct, frozen=True):
             with contextlib.suppress(OSError):
                 for folder in (root / TMP).iterdir():
                     if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
-                        shutil.rmtree(folder, ignore_errors=True)
+                        _delete(folder)
 
 
 def entry(root: Path, digest: str) -> Path:
@@ -213,7 +211,7 @@ def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
         OSError: no room, or no permission.
     """
     folder = workspace(root, token) / COLUMNS
-    shutil.rmtree(folder, ignore_errors=True)
+    _delete(folder)
     folder.mkdir(mode=0o700)
     write_trace(trace, folder)
     move_folder(folder, entry(root, digest) / COLUMNS)
@@ -259,7 +257,7 @@ def move_folder(folder: Path, target: Path) -> None:
         # What the other one made is as good as ours.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
             raise
-        shutil.rmtree(folder, ignore_errors=True)
+        _delete(folder)
 
 
 def open_to_readers(root: Path, digest: str) -> None:
@@ -329,14 +327,26 @@ def _size(folder: Path) -> int:
 
 def remove(folder: Path, root: Path) -> None:
     """Rename a folder away at once, then delete it."""
-    trash = root / TMP / f"trash-{secrets.token_hex(8)}"
+    trash = root / TMP / f"trash-{os.urandom(8).hex()}"
     try:
         os.rename(folder, trash)
     except FileNotFoundError:
         return
     except OSError:
         trash = folder
-    shutil.rmtree(trash, ignore_errors=True)
+    _delete(trash)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder as far as that is possible; most often it is empty, or not there."""
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return
+    except OSError:
+        import shutil  # with four modules of compression
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def encode_summary(
@@ -471,7 +481,7 @@ def publish_artifact(folder: Path, root: Path, digest: str, version: str) -> Non
     """
     target = entry(root, digest) / ARTIFACTS / folder.name
     if is_whole(target, version):
-        shutil.rmtree(folder, ignore_errors=True)  # another process was first
+        _delete(folder)  # another process was first
         return
     remove(target, root)
     entry(root, digest).mkdir(mode=0o700, exist_ok=True)
@@ -501,48 +511,54 @@ _TAG = (
 _SESSION = "kinetoscope-"
 
 
-def open_cache(folder: str | None = None, limit_bytes: int | None = None) -> Cache:
+def open_cache(
+    folder: str | None = None, limit_bytes: int | None = None, *, lasting: bool = False
+) -> Cache:
     """The cache of this user, ready to use; never fails.
 
     ``folder`` and ``limit_bytes`` default to the environment (``KINETOSCOPE_CACHE_DIR``,
     ``KINETOSCOPE_CACHE_SIZE``, for example ``20GB``), then to the user's cache folder and the
     smaller of 10 GB and a tenth of the free disk. A folder for this session, in the system's
     temporary folder, is always second: it takes what the first cannot. ``close_session`` removes
-    it.
+    it. ``lasting``: without that one, for a program that soon ends.
     """
-    chosen = (
-        folder or os.environ.get(DIR_VARIABLE) or platformdirs.user_cache_dir("kinetoscope", False)
-    )
+    chosen = folder or os.environ.get(DIR_VARIABLE) or user_folder("cache")
     root = Path(os.path.abspath(os.path.expanduser(chosen)))
-    session = _session_root()
     problem = _prepare(root)
-    roots = (session,) if problem else (root, session)
-    limit = limit_bytes if limit_bytes is not None else _limit(roots[0])
+    roots = () if problem else (root,)
+    if not lasting:
+        roots += (_session_root(),)
+    limit = _limit(roots[0] if roots else root) if limit_bytes is None else limit_bytes
     cache = Cache(roots, limit, problem)
     cache.sweep()
-    _sweep_sessions()
+    if not lasting:
+        _sweep_sessions()
     return cache
 
 
 def close_session(cache: Cache) -> None:
     """Remove the cache of this session."""
-    shutil.rmtree(cache.roots[-1], ignore_errors=True)
+    _delete(cache.roots[-1])
 
 
 def _session_root() -> Path:
+    import tempfile
+
     # Not made before it is needed; its name cannot be guessed and taken by others.
-    return Path(tempfile.gettempdir()) / f"{_SESSION}{os.getpid()}-{secrets.token_hex(8)}"
+    return Path(tempfile.gettempdir()) / f"{_SESSION}{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def _sweep_sessions() -> None:
     """Remove session folders of this user's programs that were killed long ago."""
+    import tempfile
+
     for folder in Path(tempfile.gettempdir()).glob(f"{_SESSION}*-*"):
         with contextlib.suppress(OSError):
             status = folder.lstat()
             ours = os.name != "posix" or status.st_uid == os.geteuid()
             old = time.time() - status.st_mtime > ABANDONED_SECONDS
             if ours and old and stat.S_ISDIR(status.st_mode) and not _is_running(folder.name):
-                shutil.rmtree(folder, ignore_errors=True)
+                _delete(folder)
 
 
 def _is_running(name: str) -> bool:
@@ -568,7 +584,7 @@ def _prepare(root: Path) -> str:
             return f"The cache folder {root} belongs to another user."
         if os.name == "posix" and status.st_mode & stat.S_IWOTH:
             return f"The cache folder {root} can be written by everybody."
-        probe = root / TMP / f"probe-{secrets.token_hex(8)}"
+        probe = root / TMP / f"probe-{os.urandom(8).hex()}"
         probe.write_bytes(b"")
         probe.unlink()
         tag = root / "CACHEDIR.TAG"
@@ -593,6 +609,15 @@ def _limit(root: Path) -> int:
     while not root.exists() and root.parent != root:
         root = root.parent
     try:
-        return min(MOST_BYTES, int(shutil.disk_usage(root).free * SHARE_OF_FREE))
+        return min(MOST_BYTES, int(_free_bytes(root) * SHARE_OF_FREE))
     except OSError:
         return MOST_BYTES
+
+
+def _free_bytes(folder: Path) -> int:
+    if sys.platform == "win32":
+        import shutil
+
+        return shutil.disk_usage(folder).free
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize

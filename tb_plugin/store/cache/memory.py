@@ -8,9 +8,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import secrets
-import shutil
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -248,7 +245,9 @@ class ArtifactCache:
         if _is_shared(root):
             return folders
         for folder in folders:
-            copy = workspace(root, secrets.token_hex(8)) / folder.name
+            import shutil
+
+            copy = workspace(root, os.urandom(8).hex()) / folder.name
             shutil.copytree(folder, copy)
             disk.publish_artifact(copy, root, digest, version)
             copy.parent.rmdir()
@@ -265,6 +264,8 @@ def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
     Raises:
         UnavailableError: there is no room for them, not even for that moment.
     """
+    import tempfile
+
     make = load_callable(spec.make)
     problem = ""
     for parent in dict.fromkeys((tempfile.gettempdir(), _MEMORY)):

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from multiprocessing import spawn
 from typing import IO
 
 import msgspec
@@ -185,5 +184,9 @@ def _how_it_died(code: int, said: str, job: Command | None) -> ErrorInfo:
 
 
 def _python() -> str:
-    # Knows better than sys.executable where Python is embedded.
+    # Who embeds Python tells it to multiprocessing, which Windows and framework builds adjust.
+    if sys.platform == "linux" and "multiprocessing.spawn" not in sys.modules:
+        return sys.executable
+    from multiprocessing import spawn
+
     return os.fsdecode(spawn.get_executable() or sys.executable)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -161,7 +160,7 @@ def make_artifact(job: Job[S], request: MakeRequest, hire: Hire) -> None:
         size=request.identity.bytes,
         threads=job.threads,
         digest=request.digest,
-        token=secrets.token_hex(8),
+        token=os.urandom(8).hex(),
         roots=[os.fsencode(root) for root in job.cache.roots],
         make=request.make,
         name=request.name,
@@ -183,7 +182,7 @@ def make_artifact(job: Job[S], request: MakeRequest, hire: Hire) -> None:
 def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
     """Look into the cache, else read the file in a child process."""
     # What is read of a file that changes meanwhile is the answer to no other file.
-    version = work.version + (secrets.token_hex(8) if request.as_is else "")
+    version = work.version + (os.urandom(8).hex() if request.as_is else "")
     identity, roots = request.identity, job.cache.roots
     try:
         job.digest = content_key.digest(request.path, identity, version, roots[0])
@@ -210,7 +209,7 @@ def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
         modified_ns=identity.modified_ns,
         digest=job.digest,
         as_is=request.as_is,
-        token=secrets.token_hex(8),
+        token=os.urandom(8).hex(),
         roots=[os.fsencode(root) for root in roots],
         read=work.read,
         summarize=work.summarize,

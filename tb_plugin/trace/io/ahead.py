@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...base import machine
 from ..raw import FaultLog
 from .gzip import Layer, PieceStream
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 BLOCK_BYTES = 1024 * 1024
 BLOCKS_PER_THREAD, MORE_BLOCKS, MOST_BLOCKS = 4, 6, 34  # more than the scan takes at once
@@ -66,6 +68,8 @@ class Ahead(PieceStream):
 
     def _order(self) -> None:
         if self._worker is None:
+            from concurrent.futures import ThreadPoolExecutor  # most files have one block
+
             self._worker = ThreadPoolExecutor(1, "kinetoscope-inflate")
         while len(self._coming) < self._most:
             self._coming.append(self._worker.submit(self._read_block))
