@@ -23,7 +23,6 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
 
 Reason = Literal["missing", "exists", "denied", "extra", "refused", "unreachable"]
 
@@ -192,6 +191,8 @@ def _s3() -> dict[str, Any]:
 
 def _azure(scheme: str, rest: str) -> tuple[str, tuple[Mapping[str, Any], ...]] | None:
     """Container with path, and options; None for an address of something else."""
+    from urllib.parse import unquote, urlsplit
+
     host = urlsplit(f"x://{rest}")
     authority = (host.hostname or "").lower()
     match = re.fullmatch(_ACCOUNT, authority)
@@ -211,6 +212,8 @@ def _azure(scheme: str, rest: str) -> tuple[str, tuple[Mapping[str, Any], ...]] 
 
 
 def _azure_options(match: re.Match[str] | None, query: str) -> tuple[Mapping[str, Any], ...]:
+    from urllib.parse import parse_qs
+
     env = os.environ
     mine = _account_of(env.get("AZURE_STORAGE_CONNECTION_STRING", "")) or (
         env.get("AZURE_STORAGE_ACCOUNT_NAME") or env.get("AZURE_STORAGE_ACCOUNT") or ""

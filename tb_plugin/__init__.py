@@ -6,7 +6,6 @@ Importing the package is free of heavy dependencies, because training jobs impor
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -49,6 +48,8 @@ def _log_as_asked() -> None:
     level = os.environ.get("KINETOSCOPE_LOG_LEVEL", "").strip().upper()
     if not level:
         return
+    import logging  # a training job that imports our handlers may never need it
+
     log = logging.getLogger(__name__)
     try:
         log.setLevel(int(level) if level.isdigit() else level)

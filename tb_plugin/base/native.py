@@ -8,7 +8,6 @@ while a function of the library runs.
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 from functools import cache
 from pathlib import Path
@@ -17,13 +16,15 @@ from typing import Any, Literal
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from .logs import logger
+
 INTERFACE = 9  # of native/src/ffi.rs
 PANICKED = -1
 OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"
 SUFFIXES = (".so", ".dylib", ".dll", ".pyd")
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 AGAIN = "Install Rust's cargo, then kinetoscope again"

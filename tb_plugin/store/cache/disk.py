@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import stat
 import sys
@@ -37,6 +36,7 @@ from isal import isal_zlib
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ...base.logs import logger
 from ...base.machine import user_folder
 from ...base.units import parse_size
 from ..discovery.walk import shown
@@ -46,7 +46,7 @@ from . import content_key
 if TYPE_CHECKING:
     from ...trace.model import Trace
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
 ARTIFACTS, SEAL = "artifacts", "seal.json"

@@ -6,7 +6,6 @@ The last few of each are kept. A trace or an artifact is opened once and shared 
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import threading
 import time
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from ...base.artifact_spec import ArtifactSpec, load_callable
 from ...base.errors import UnavailableError
+from ...base.logs import logger
 from ...trace.model import Trace
 from ..ingest import resources
 from . import disk
@@ -135,7 +135,7 @@ class MemoryCache(Generic[S]):
         return None if trace is None else self._traces.put(f"{digest} {path}", trace)
 
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 T = TypeVar("T")
 
