@@ -251,7 +251,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-_SECRET = (
+_LETS_IN = (
     r"(?i)((?:sig|signature|token|secret|password|credential|access[-_]?key(?:[-_]?id)?|account[-_]?key"
     r"|sharedaccesssignature|x-(?:amz|goog)-[a-z-]+|[a-z_]*(?:secret|token)[a-z_]*)\s*[=:]\s*)[^&;,\s\"']+"
 )
@@ -272,4 +272,4 @@ def redacted(text: str) -> str:
         if len(value) >= 8:
             text = text.replace(value, "…")
     text = re.sub(r"://[^/\s@]*:[^/\s@]*@", "://…@", text)
-    return re.sub(_SECRET, r"\1…", text)
+    return re.sub(_LETS_IN, r"\1…", text)

@@ -158,9 +158,14 @@ def test_the_reading_process_computes_with_numpy_alone(trace_file: Path) -> None
     assert found & {"kinetoscope.views", "kinetoscope.web", "kinetoscope.cli"} == set()
 
 
-def test_columns_are_written_and_read_without_pandas(trace_file: Path, tmp_path: Path) -> None:
-    """Arrow imports it to look at arrays, unless it is handed their memory."""
-    code = """
+@pytest.mark.parametrize("small", [True, False])
+def test_columns_are_written_and_read_without_pandas(
+    trace_file: Path, tmp_path: Path, small: bool
+) -> None:
+    """Arrow imports it to look at arrays, unless it has their memory. Small ones need no Arrow."""
+    code = f"""
+from kinetoscope.base.columnar import tables
+tables.SMALL_BYTES *= {small}
 from kinetoscope.store.cache.disk import read_trace, write_trace
 folder = Path(sys.argv[2])
 write_trace(trace, folder)
@@ -171,7 +176,7 @@ for table in (again.host, again.device):
 """
     (tmp_path / "columns").mkdir()
     found = imported(READ_ALL + code, str(trace_file), str(tmp_path / "columns"))
-    assert "pyarrow" in found
+    assert ("pyarrow" in found) == (not small)
     assert "pandas" not in found
 
 

@@ -6,22 +6,29 @@ Numbers without gaps are one buffer either way.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from contextlib import ExitStack
+from mmap import mmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from .arrays import B, SomeRows, Sparse, dense, take, where
 from .native import call
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Array = NDArray[Any]
 
 _PACKED = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)
+_ALIGNED = 64  # bytes, as in files of Arrow
 _FEW = 8  # one row in so many
 _MANY = 1 << 12  # rows for which a call is worth it
 
@@ -53,6 +60,21 @@ class Packed(Struct, frozen=True, eq=False):
     small: Numbers
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+
+    def is_listed(self, most_bytes: int) -> bool:
+        """True if it has numbers of its own, and no more bytes than these when it is read."""
+        small = self.small
+        size = math.prod(self.shape) * self.dtype.itemsize
+        return size <= most_bytes and (small.value is None or small.rows is not None)
+
+    def widened(self) -> Array:
+        """The column as it was."""
+        small = self.small
+        if small.value is None:
+            return small.numbers.astype(self.dtype, copy=False).reshape(self.shape)
+        column = np.full(self.shape, small.value, self.dtype)
+        column[small.rows] = small.numbers
+        return column
 
 
 def packed(column: Array) -> Packed:
@@ -145,6 +167,8 @@ def arrow_column(column: Array) -> pa.Array:
     Raises:
         ValueError: a value is not of whole bytes there.
     """
+    import pyarrow as pa
+
     kind = pa.from_numpy_dtype(column.dtype)
     if kind.bit_width % 8:
         raise ValueError(f"a column of {column.dtype}")
@@ -169,9 +193,49 @@ def numbers(column: pa.Array) -> Array:
 
 def texts_array(encoded: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     """Texts or bytes of a large kind as a column."""
+    import pyarrow as pa
+
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     content = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(kind, len(encoded), content)
+
+
+# --- small columns, as they are in memory ---------------------------------------------------------
+
+
+class PlainFile:
+    """A file of columns, one behind the other, while it is written."""
+
+    def __init__(self, file: Path, stack: ExitStack) -> None:
+        self.name = file.name
+        self._stream = stack.enter_context(file.open("wb"))
+        self._size = 0
+
+    def append(self, column: Array) -> int:
+        """Where in the file the column begins.
+
+        Raises:
+            OSError: no room, or no permission.
+            ValueError: its values are no numbers.
+        """
+        if column.dtype.kind not in "iuf":
+            raise ValueError(f"a column of {column.dtype}")
+        start = -(-self._size // _ALIGNED) * _ALIGNED
+        self._stream.write(bytes(start - self._size))
+        self._stream.write(np.ascontiguousarray(column).data)
+        self._size = start + column.nbytes
+        return start
+
+
+def plain_column(content: bytes | mmap, offset: int, kind: str, shape: tuple[int, ...]) -> Array:
+    """A column of the content of such a file, as a view of it.
+
+    Raises:
+        ValueError: the content ends before.
+    """
+    if not (count := math.prod(shape)):
+        return read_only(np.empty(shape, kind))
+    return np.frombuffer(content, kind, count, offset).reshape(shape)
 
 
 def read_only(column: Array) -> Array:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def logger(name: str) -> Logger:
-    """The logger of this name, for ``log = logger(__name__)``."""
+    """A module's own logger, by the module's name."""
     return cast("Logger", UnusedLogger(name))
 
 

@@ -136,6 +136,20 @@ def _half_of_the_machine() -> int:
         return _ASSUMED_MEMORY
 
 
+def free_disk(folder: Path) -> int:
+    """Bytes that this user may still write below a folder.
+
+    Raises:
+        OSError: the system does not tell.
+    """
+    if sys.platform == "win32":
+        import shutil
+
+        return shutil.disk_usage(folder).free
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
 def user_folder(kind: Literal["cache", "config"]) -> str:
     """The folder of ours where this user's system keeps what may be lost, or settings."""
     folder = os.environ.get(f"XDG_{kind.upper()}_HOME") or f"{os.environ.get('HOME', '')}/.{kind}"

@@ -140,7 +140,7 @@ def _end_at_once(code: int) -> None:
     watched = sys.gettrace() or sys.getprofile() or sys.flags.interactive or sys.flags.inspect
     if watched or threading.active_count() > 1:
         return
-    atexit._run_exitfuncs()  # noqa: SLF001  no other name runs them
+    atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()

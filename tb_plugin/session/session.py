@@ -29,7 +29,6 @@ from ..handlers.remote_address import without_file_scheme
 from ..store.cache import content_key, disk
 from ..store.cache.content_key import READER
 from ..store.cache.disk import (
-    Cache,
     Making,
     Target,
     encode_summary,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +19,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64, SomeRows, Sparse
-from kinetoscope.base.columnar import (
-    DamagedError,
-    Writer,
-    load,
-    sealed,
-    unsealed,
-)
+from kinetoscope.base.columnar import DamagedError, Writer, load, tables
+from kinetoscope.base.columnar.sealed import sealed, unsealed
 from kinetoscope.base.columns import (
     Packed,
     arrow_column,
@@ -32,6 +30,7 @@ from kinetoscope.base.columns import (
     packed_few,
     packed_rows,
 )
+from tests.conftest import ROOT
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -79,14 +78,29 @@ def same_part(a: Part | None, b: Part | None) -> bool:
     )
 
 
+@pytest.fixture
+def all_in_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small columns are stored as large ones are."""
+    monkeypatch.setattr("kinetoscope.base.columnar.tables.SMALL_BYTES", 0)
+    monkeypatch.setattr("kinetoscope.base.columnar.tables.MANY_CHARACTERS", 0)
+
+
+@pytest.mark.parametrize("small", [0, 1 << 20])
 @pytest.mark.parametrize("mapped", [True, False])
 @pytest.mark.parametrize("hot", [None, {}, {"more": {"ts"}, "lone": {"first"}}])
 def test_every_kind_of_field_comes_back(
-    tmp_path: Path, mapped: bool, hot: Mapping[str, set[str]] | None
+    tmp_path: Path,
+    mapped: bool,
+    hot: Mapping[str, set[str]] | None,
+    small: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("kinetoscope.base.columnar.tables.SMALL_BYTES", small)
     given = whole()
     with Writer(tmp_path, hot) as writer:
         writer.close(given, "whole", checked=True)
+    suffixes = {file.suffix for file in tmp_path.iterdir()}
+    assert suffixes == {".json", ".plain" if small else ".arrow"}
     found = load(Whole, tmp_path, "whole", mapped=mapped)
     assert found.grid.tolist() == given.grid.tolist()
     assert found.grid.dtype == given.grid.dtype
@@ -108,18 +122,21 @@ def store(table: object, folder: Path, stem: str) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 1000])
+@pytest.mark.usefixtures("all_in_arrow")
 def test_texts_of_any_content(tmp_path: Path, count: int) -> None:
     names = ("naïve ☃", "\ud800 lone", "", "a" * 10_000) * count
     store(whole(names), tmp_path, "whole")
     assert load(Whole, tmp_path, "whole").names == names
 
 
+@pytest.mark.usefixtures("all_in_arrow")
 def test_tables_of_a_collection_share_files(tmp_path: Path) -> None:
     store(replace(whole(), more=tuple(map(part, range(50)))), tmp_path, "whole")
     assert len(list(tmp_path.glob("more*"))) == 2  # one for each length of its columns
     assert [one.number for one in load(Whole, tmp_path, "whole").more] == list(range(50))
 
 
+@pytest.mark.usefixtures("all_in_arrow")
 def test_columns_stored_before_are_not_stored_again(tmp_path: Path) -> None:
     with Writer(tmp_path) as writer:
         ts = writer.keep("lone.ts", np.arange(1000))
@@ -150,6 +167,34 @@ def test_damage_is_said_with_the_name_of_the_file(tmp_path: Path) -> None:
         load(Whole, tmp_path, "whole")
     (tmp_path / "whole.json").unlink()
     with pytest.raises(DamagedError, match="FileNotFoundError"):
+        load(Whole, tmp_path, "whole")
+
+
+PLAIN_ALONE = """
+import sys
+import numpy as np
+from pathlib import Path
+from tests.base.test_columnar import Whole, store, whole
+from kinetoscope.base.columnar import load
+folder = Path(sys.argv[1])
+store(whole(("a",) * 1000), folder, "whole")
+assert load(Whole, folder, "whole").parts[4].ts.tolist() == [0, 1, 2]
+assert "pyarrow" not in sys.modules, "imported"
+"""
+
+
+def test_small_tables_are_stored_and_read_without_arrow(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PLAIN_ALONE, str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+
+
+def test_a_plain_file_that_ends_early_is_damaged(tmp_path: Path) -> None:
+    store(whole(), tmp_path, "whole")
+    os.truncate(tmp_path / "lone.plain", 8)
+    with pytest.raises(DamagedError, match="ValueError"):
+        load(Whole, tmp_path, "whole")
+    os.truncate(tmp_path / "lone.plain", 0)
+    with pytest.raises(DamagedError, match="ValueError"):
         load(Whole, tmp_path, "whole")
 
 
@@ -203,11 +248,13 @@ def test_packed_numbers_are_the_same_numbers(
         values = [one % (int(np.iinfo(dtype).max) + 1) for one in values]
     column = np.full(64, values[0], dtype)
     column[:others] = np.resize(np.array(values, dtype), others)
-    with tempfile.TemporaryDirectory() as temporary:
-        found = kept_packed(Path(temporary) / "kept", column, early=early)
-    assert found.dtype == column.dtype
-    assert found.tolist() == column.tolist()
-    assert not found.flags.writeable
+    for most in (0, tables.SMALL_BYTES):
+        with tempfile.TemporaryDirectory() as temporary, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tables, "SMALL_BYTES", most)
+            found = kept_packed(Path(temporary) / "kept", column, early=early)
+        assert found.dtype == column.dtype
+        assert found.tolist() == column.tolist()
+        assert not found.flags.writeable
 
 
 @given(
@@ -258,6 +305,7 @@ def assert_equal(found: Packed, wanted: Packed) -> None:
     assert numbers.tolist() == least.tolist()
 
 
+@pytest.mark.usefixtures("all_in_arrow")
 def test_a_few_real_numbers_cost_little(tmp_path: Path) -> None:
     """FLOPs are known of few calls, and NaN stands for all others."""
     column = np.full(ROWS, np.nan)
@@ -273,6 +321,7 @@ def test_a_table_is_written_with_columns_that_were_not_read_yet(tmp_path: Path) 
     assert repr(load(Numbers, tmp_path, "numbers")) == "Numbers(column=array([  1, 300]))"
 
 
+@pytest.mark.usefixtures("all_in_arrow")
 def test_columns_of_one_type_share_a_file(tmp_path: Path) -> None:
     with Writer(tmp_path, is_packed=True) as writer:
         stored = [
@@ -298,6 +347,7 @@ def stored_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.arrow"))
 
 
+@pytest.mark.usefixtures("all_in_arrow")
 def test_what_packed_numbers_cost(tmp_path: Path) -> None:
     """Nothing where all are equal, little where nearly all are, else as few bytes as hold them."""
     rng = np.random.default_rng(0)
@@ -317,6 +367,7 @@ def test_what_packed_numbers_cost(tmp_path: Path) -> None:
         assert stored_bytes(tmp_path / name) <= (a_row + 0.3) * ROWS, name
 
 
+@pytest.mark.usefixtures("all_in_arrow")
 def test_memory_of_widened_columns_is_counted_until_they_are_let_go(tmp_path: Path) -> None:
     before = held_bytes()
     found = kept_packed(tmp_path / "kept", np.full(ROWS, -1, np.int32), early=True)

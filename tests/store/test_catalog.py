@@ -436,7 +436,7 @@ def test_the_next_server_reads_nothing(logdir: Path, serve: Serve) -> None:
     assert events_of(second) == 3
 
 
-@pytest.mark.parametrize("what", ["summary.json", "columns/host.hot.arrow", ""])
+@pytest.mark.parametrize("what", ["summary.json", "columns/host.plain", ""])
 def test_a_damaged_answer_is_read_again(
     logdir: Path, serve: Serve, cache: Cache, what: str
 ) -> None:

@@ -136,6 +136,18 @@ def read_regular(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
+def delete(folder: Path) -> None:
+    """Delete a folder as far as that is possible; most often it is empty, or not there."""
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return
+    except OSError:
+        import shutil  # with four modules of compression
+
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def folder_beside(path: str) -> Path | None:
     """The nearest ``.kinetoscope`` in a folder above a file; None if there is none."""
     for folder in list(Path(os.path.abspath(path)).parents)[:HIGHEST]:

@@ -25,7 +25,6 @@ import contextlib
 import errno
 import os
 import stat
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +36,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ...base.logs import logger
-from ...base.machine import user_folder
+from ...base.machine import free_disk, user_folder
 from ...base.units import parse_size
 from ..discovery.walk import shown
 from ..ingest import resources
@@ -165,7 +164,7 @@ class Cache(Struct, frozen=True):
     def clear_token(self, token: str) -> None:
         """Remove the unfinished files of one reading process."""
         for root in self.roots:
-            _delete(root / TMP / token)
+            content_key.delete(root / TMP / token)
 
     def sweep(self) -> None:
         """Remove the unfinished files of processes that died long ago."""
@@ -173,7 +172,7 @@ class Cache(Struct, frozen=True):
             with contextlib.suppress(OSError):
                 for folder in (root / TMP).iterdir():
                     if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
-                        _delete(folder)
+                        content_key.delete(folder)
 
 
 def entry(root: Path, digest: str) -> Path:
@@ -211,7 +210,7 @@ def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
         OSError: no room, or no permission.
     """
     folder = workspace(root, token) / COLUMNS
-    _delete(folder)
+    content_key.delete(folder)
     folder.mkdir(mode=0o700)
     write_trace(trace, folder)
     move_folder(folder, entry(root, digest) / COLUMNS)
@@ -257,7 +256,7 @@ def move_folder(folder: Path, target: Path) -> None:
         # What the other one made is as good as ours.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
             raise
-        _delete(folder)
+        content_key.delete(folder)
 
 
 def open_to_readers(root: Path, digest: str) -> None:
@@ -334,19 +333,7 @@ def remove(folder: Path, root: Path) -> None:
         return
     except OSError:
         trash = folder
-    _delete(trash)
-
-
-def _delete(folder: Path) -> None:
-    """Delete a folder as far as that is possible; most often it is empty, or not there."""
-    try:
-        os.rmdir(folder)
-    except FileNotFoundError:
-        return
-    except OSError:
-        import shutil  # with four modules of compression
-
-        shutil.rmtree(folder, ignore_errors=True)
+    content_key.delete(trash)
 
 
 def encode_summary(
@@ -453,7 +440,7 @@ def seal(folder: Path, version: str) -> None:
     Raises:
         OSError: no room, or no permission.
     """
-    from ...base.columnar import sealed
+    from ...base.columnar.sealed import sealed
 
     files = {file.name: _ends(file) for file in sorted(folder.iterdir())}
     text = sealed({"version": version, "files": files})
@@ -462,7 +449,7 @@ def seal(folder: Path, version: str) -> None:
 
 def is_whole(folder: Path, version: str) -> bool:
     """True if a folder is there as this version of the code made it."""
-    from ...base.columnar import unsealed
+    from ...base.columnar.sealed import unsealed
 
     try:
         told = unsealed(content_key.read_regular(folder / SEAL, MOST_SEAL_BYTES).decode("ascii"))
@@ -481,7 +468,7 @@ def publish_artifact(folder: Path, root: Path, digest: str, version: str) -> Non
     """
     target = entry(root, digest) / ARTIFACTS / folder.name
     if is_whole(target, version):
-        _delete(folder)  # another process was first
+        content_key.delete(folder)  # another process was first
         return
     remove(target, root)
     entry(root, digest).mkdir(mode=0o700, exist_ok=True)
@@ -525,7 +512,7 @@ def open_cache(
     chosen = folder or os.environ.get(DIR_VARIABLE) or user_folder("cache")
     root = Path(os.path.abspath(os.path.expanduser(chosen)))
     problem = _prepare(root)
-    roots = () if problem else (root,)
+    roots: tuple[Path, ...] = () if problem else (root,)
     if not lasting:
         roots += (_session_root(),)
     limit = _limit(roots[0] if roots else root) if limit_bytes is None else limit_bytes
@@ -538,7 +525,7 @@ def open_cache(
 
 def close_session(cache: Cache) -> None:
     """Remove the cache of this session."""
-    _delete(cache.roots[-1])
+    content_key.delete(cache.roots[-1])
 
 
 def _session_root() -> Path:
@@ -558,7 +545,7 @@ def _sweep_sessions() -> None:
             ours = os.name != "posix" or status.st_uid == os.geteuid()
             old = time.time() - status.st_mtime > ABANDONED_SECONDS
             if ours and old and stat.S_ISDIR(status.st_mode) and not _is_running(folder.name):
-                _delete(folder)
+                content_key.delete(folder)
 
 
 def _is_running(name: str) -> bool:
@@ -567,10 +554,8 @@ def _is_running(name: str) -> bool:
         return True  # cannot be told
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -609,15 +594,6 @@ def _limit(root: Path) -> int:
     while not root.exists() and root.parent != root:
         root = root.parent
     try:
-        return min(MOST_BYTES, int(_free_bytes(root) * SHARE_OF_FREE))
+        return min(MOST_BYTES, int(free_disk(root) * SHARE_OF_FREE))
     except OSError:
         return MOST_BYTES
-
-
-def _free_bytes(folder: Path) -> int:
-    if sys.platform == "win32":
-        import shutil
-
-        return shutil.disk_usage(folder).free
-    status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize

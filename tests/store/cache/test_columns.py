@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.base import columnar
 from kinetoscope.base.arrays import with_fields
-from kinetoscope.base.columnar import DamagedError, StoredColumns, sealed
+from kinetoscope.base.columnar import DamagedError, StoredColumns, tables
+from kinetoscope.base.columnar.sealed import sealed
 from kinetoscope.store.cache.disk import TRACE, read_trace, write_trace
 from kinetoscope.trace.model import Trace
 from tests.conftest import TRACES, requires_traces
@@ -28,18 +28,26 @@ def stored(trace: Trace, folder: Path) -> Path:
 
 
 @settings(max_examples=40)
-@given(rows=st.integers(0, 40), seed=st.integers(0, 1000), mapped=st.booleans())
+@given(
+    rows=st.integers(0, 40),
+    seed=st.integers(0, 1000),
+    mapped=st.booleans(),
+    small=st.sampled_from([0, 100, tables.SMALL_BYTES]),
+)
 def test_nothing_is_lost(
-    tmp_path_factory: pytest.TempPathFactory, rows: int, seed: int, mapped: bool
+    tmp_path_factory: pytest.TempPathFactory, rows: int, seed: int, mapped: bool, small: int
 ) -> None:
     trace = made_trace(rows, rank=3, seed=seed)
-    again = read_trace(stored(trace, tmp_path_factory.mktemp("t")), "elsewhere", mapped=mapped)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "SMALL_BYTES", small)
+        again = read_trace(stored(trace, tmp_path_factory.mktemp("t")), "elsewhere", mapped=mapped)
     assert again.path == "elsewhere"
     assert same(with_fields(again, path=trace.path), trace)
 
 
 def test_many_batches_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar, "BATCH_ROWS", 7)
+    monkeypatch.setattr(tables, "BATCH_ROWS", 7)
+    monkeypatch.setattr(tables, "SMALL_BYTES", 0)
     trace = made_trace(50, rank=None)
     assert same(with_fields(read_trace(stored(trace, tmp_path), "p", mapped=True)), trace)
 
@@ -58,6 +66,7 @@ def test_every_array_is_read_only_and_hot_ones_are_mapped(tmp_path: Path) -> Non
 def test_cold_columns_are_inflated_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tables, "SMALL_BYTES", 0)
     stored(made_trace(100, rank=None), tmp_path)
     inflated: list[str] = []
     usual = StoredColumns.read
@@ -81,7 +90,7 @@ def test_cold_columns_are_inflated_one_by_one(
 def test_a_table_without_one_of_its_columns_is_damaged(tmp_path: Path) -> None:
     """Such as one that an older program wrote."""
     file = stored(made_trace(3, rank=None), tmp_path) / f"{TRACE}.json"
-    index = columnar.parse_index(file.read_text())
+    index = tables.parse_index(file.read_text())
     del index.table.tables["host"].columns["self_ns"]
     file.write_text(sealed(msgspec.to_builtins(index)))
     with pytest.raises(DamagedError, match="HostTable has no self_ns"):
@@ -97,11 +106,15 @@ def test_names_are_known_before_sparse_columns_are_read_trace(tmp_path: Path) ->
         trace.host.args["nonsense"]
 
 
+@pytest.mark.parametrize("small", [0, tables.SMALL_BYTES])
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "delete"])
-def test_damage_to_any_file_is_found(tmp_path: Path, damage: str) -> None:
+def test_damage_to_any_file_is_found(
+    tmp_path: Path, damage: str, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "SMALL_BYTES", small)
     pristine = stored(made_trace(30, rank=None), tmp_path / "pristine")
     names = [file.name for file in pristine.iterdir()]
-    assert len(names) > 10
+    assert len(names) > (3 if small else 10)
     for name in names:
         folder = stored(made_trace(30, rank=None), tmp_path / f"{name}.damaged")
         data = bytearray((folder / name).read_bytes())
@@ -116,7 +129,8 @@ def test_damage_to_any_file_is_found(tmp_path: Path, damage: str) -> None:
             read_trace(folder, "p", mapped=True)
 
 
-def test_the_files_open_in_any_tool(tmp_path: Path) -> None:
+def test_large_columns_open_in_any_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SMALL_BYTES", 0)
     stored(made_trace(5, rank=None), tmp_path)
     hot = pa.ipc.open_file(str(tmp_path / "host.hot.arrow")).read_all()
     assert {"ts", "dur", "name"} <= set(hot.column_names)

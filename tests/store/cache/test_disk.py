@@ -77,7 +77,7 @@ def test_a_damaged_summary_takes_everything_with_it(cache: Cache, damage: bytes 
 
 def test_damaged_columns_are_dropped(cache: Cache) -> None:
     keep(cache, "d")
-    file = entry(cache.roots[0], "d") / COLUMNS / "host.hot.arrow"
+    file = entry(cache.roots[0], "d") / COLUMNS / "host.plain"
     os.truncate(file, file.stat().st_size - 1)
     assert cache.load_trace("d", "p") is None
     assert not cache.has_columns("d")

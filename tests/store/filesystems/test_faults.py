@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import logging
 from collections.abc import Iterator
@@ -383,7 +382,7 @@ def test_a_public_bucket_is_read_without_a_name(flaky: type[Flaky]) -> None:
         return "listed"
 
     address = parse("flaky://logs")
-    far = RemoteFilesystem(dataclasses.replace(address, options=({}, {"anon": True})))
+    far = RemoteFilesystem(address._replace(options=({}, {"anon": True})))
     assert far.root == "/logs"
     assert [far.call(listed), far.call(listed)] == ["listed", "listed"]
     assert asked == [None, True, True]

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
@@ -23,6 +22,9 @@ from ....base.errors import KinetoscopeError
 from ....base.group_sums import group_sums
 from ..model import ByTrack, Layout, Narrow
 from .lane_layout import edges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _CHUNK = 1 << 21
 MOST_CELLS = 1 << 22
@@ -150,16 +152,19 @@ class NameTexts:
     def _matching(self, pattern: str) -> NDArray[np.bool_]:
         # Costs a seventh of the start of a command, and few searches are patterns. Its engine takes
         # time linear in the text for every pattern, which Python's does not.
+        import pyarrow as pa
         import pyarrow.compute
 
         try:
-            found = pyarrow.compute.match_substring_regex(self._texts, _sound(pattern))
+            found = pa.compute.match_substring_regex(self._texts, _sound(pattern))
         except pa.ArrowInvalid as error:
             raise BadPattern(f"no regular expression: {_reason(error)}") from None
         return numbers(found.cast(pa.uint8())).astype(np.bool_)
 
 
 def _array(texts: Sequence[str]) -> pa.Array:
+    import pyarrow as pa
+
     # Halves of surrogate pairs become question marks: UTF-8 cannot hold them.
     return texts_array([text.encode("utf-8", "replace") for text in texts], pa.large_string())
 

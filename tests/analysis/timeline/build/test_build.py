@@ -115,7 +115,7 @@ def test_layouts_share_the_slices(tmp_path: Path) -> None:
     trace = draw(PICTURE)
     split = made(tmp_path, trace, "split")
     merged = made(tmp_path, trace, "merged")
-    assert not (merged / "slices.ts.arrow").exists()
+    assert not (merged / "slices.ts.plain").exists()
     both = [open_timeline(folder) for folder in (split, merged)]
     assert [list(one.layouts) for one in both] == [["split"], ["merged"]]
     assert np.array_equal(both[0].slices.ts, both[1].slices.ts)
@@ -135,7 +135,7 @@ def test_progress_rises_to_the_end(tmp_path: Path) -> None:
 
 def test_a_damaged_folder_is_an_error_that_the_store_understands(tmp_path: Path) -> None:
     folder = made(tmp_path, draw(PICTURE), "split")
-    (folder / "slices.ts.arrow").write_bytes(b"nothing")
+    (folder / "slices.ts.plain").write_bytes(b"nothing")
     with pytest.raises(DamagedError):
         open_timeline(folder)
     (folder / "timeline.json").unlink()

@@ -5,39 +5,54 @@
 ``<table>.cold.arrow``        columns to be inflated when they are asked for: lz4, in batches
 ``<table>.packed.arrow``      columns to be widened when they are asked for (``columns.packed``)
 ``<field>.texts.arrow``       texts, where they are many
+``<table>.plain``             small columns, as they are in memory
 
 Which fields are columns, texts, tables or collections of tables follows from the annotations of the
 Struct: a new column needs no change here. Columns of one length share a file, and so do the
-tables of a collection, each in batches of its own. The files are plain Arrow and open in any tool
-that reads it. All arrays that are read back are read-only.
+tables of a collection, each in batches of its own. Files of Arrow open in any tool; where all
+columns are small, it is not even imported. All arrays that are read back are read-only.
 """
 
 from __future__ import annotations
 
 import functools
-import json
-import re
+import mmap
 import sys
 import threading
-import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 from isal import isal_zlib
-from msgspec import Struct
 
-from .columns import Array, Packed, arrow_column, counted, numbers, packed, read_only, texts_array
-from .regex import regex
+from ..columns import (
+    Array,
+    Packed,
+    PlainFile,
+    arrow_column,
+    counted,
+    numbers,
+    packed,
+    plain_column,
+    read_only,
+    texts_array,
+)
+from .fields import StructField, fields
+from .sealed import checksum, sealed, unsealed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BATCH_ROWS = 256 * 1024
-MANY_TEXTS = 256
-SUFFIX = ".arrow"
+MANY_TEXTS, MANY_CHARACTERS = 256, 128 << 10
+SMALL_BYTES = 256 << 10
+"""Columns up to this size are stored as they are: Arrow takes longer to import than a small trace
+takes to read."""
+ARROW, PLAIN = ".arrow", ".plain"
 
 T = TypeVar("T")
 
@@ -57,6 +72,7 @@ class ColumnPlace(msgspec.Struct, frozen=True, array_like=True):
     hot: bool
     is_packed: bool = False  # numbers in another type, or few of them
     value: int | float | None = None  # of all rows that the file does not have
+    offset: int | None = None  # in a plain file
 
 
 class TableIndex(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,99 +91,6 @@ class FolderIndex(msgspec.Struct, frozen=True):
 
     files: dict[str, tuple[int, int]]  # size and crc32 of those that are checked when opened
     table: TableIndex
-
-
-# --- checksums that find damage: of files, and of JSON that carries its own -----------------------
-
-_SEALED = regex(r'\{"crc32": (\d+), "content": (.*)\}', re.DOTALL)
-
-
-def checksum(file: Path) -> tuple[int, int]:
-    """Size and CRC-32 of a file.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    size = crc = 0
-    with file.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            crc = isal_zlib.crc32(piece, crc)
-            size += len(piece)
-    return size, crc
-
-
-def sealed(content: object) -> str:
-    """JSON of a value with its checksum, in ASCII."""
-    # The standard library keeps what metadata may hold: NaN, huge integers, lone surrogates.
-    body = json.dumps(content)
-    return f'{{"crc32": {isal_zlib.crc32(body.encode())}, "content": {body}}}'
-
-
-def unsealed(text: str) -> Any:  # noqa: ANN401  any JSON
-    """The value in a text that ``sealed`` made.
-
-    Raises:
-        ValueError: it is not the text that was written.
-    """
-    match = _SEALED.fullmatch(text)
-    if not match or isal_zlib.crc32(match[2].encode()) != int(match[1]):
-        raise ValueError("the index is damaged")
-    return json.loads(match[2])
-
-
-# --- which fields a Struct has --------------------------------------------------------------------
-
-
-class _Field(Struct, frozen=True):
-    name: str
-    form: Literal["column", "texts", "table", "collection", "list", "scalar"]
-    hint: Any
-    item: Any = None  # the Struct of a table, or of each table of a collection
-    key: Any = None  # of a collection: type of its keys, None where it is a tuple
-
-
-def _annotated(kind: Any) -> tuple[_Field, ...]:  # noqa: ANN401  a Struct type
-    hints: dict[str, Any] = {}
-    for one in reversed(kind.__mro__):
-        for name, text in getattr(one, "__annotations__", {}).items():
-            hints[name] = _evaluated(one.__module__, text)
-    return tuple(_field(name, hints[name]) for name in kind.__struct_fields__)
-
-
-_fields: Callable[[Any], tuple[_Field, ...]] = functools.cache(_annotated)
-
-
-@functools.cache
-def _evaluated(module: str, annotation: str) -> Any:  # noqa: ANN401  one of hundreds of fields
-    field = types.SimpleNamespace(__annotations__={"": annotation})
-    return typing.get_type_hints(field, vars(sys.modules[module]))[""]
-
-
-def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401, PLR0911  an annotation; one a form
-    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
-    choices = typing.get_args(hint) if is_union else (hint,)
-    inner = next(one for one in choices if one is not types.NoneType)
-    origin, parts = typing.get_origin(inner), typing.get_args(inner)
-    if origin is np.ndarray:
-        return _Field(name, "column", hint)
-    if _has_columns(inner):
-        return _Field(name, "table", hint, inner)
-    if origin is tuple and parts[1:] == (...,):
-        if parts[0] is str:
-            return _Field(name, "texts", hint)
-        if typing.get_origin(parts[0]) is np.ndarray:
-            return _Field(name, "list", hint)
-        if _has_columns(parts[0]):
-            return _Field(name, "collection", hint, parts[0])
-    if origin is Mapping and _has_columns(parts[1]):
-        return _Field(name, "collection", hint, parts[1], parts[0])
-    return _Field(name, "scalar", hint)
-
-
-def _has_columns(kind: Any) -> bool:  # noqa: ANN401  an annotation
-    if not isinstance(kind, type) or not issubclass(kind, msgspec.Struct):
-        return False
-    return any(field.form not in ("scalar", "texts") for field in _fields(kind))
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -239,7 +162,7 @@ class Writer:
         """
         columns = {
             field.name: getattr(table, field.name)
-            for field in _fields(type(table))
+            for field in fields(type(table))
             if field.form == "column" and getattr(table, field.name) is not None
         }
         places = _append_columns(self._files, stem, columns, lambda _: True)
@@ -255,8 +178,8 @@ class Writer:
         """
         index = self._write(table, "", stem)
         self._files.close()
-        files = sorted(self._folder.glob(f"*{SUFFIX}")) if checked else []
-        stored = FolderIndex({file.name: checksum(file) for file in files}, index)
+        files = [file for file in sorted(self._folder.iterdir()) if file.suffix in (ARROW, PLAIN)]
+        stored = FolderIndex({file.name: checksum(file) for file in files if checked}, index)
         text = sealed(msgspec.to_builtins(stored))
         (self._folder / f"{stem}.json").write_text(text, encoding="ascii")
 
@@ -273,10 +196,10 @@ class Writer:
         with ExitStack() as stack:
             own = _Files(self._folder, is_packed=self._is_packed)
             files = shared or stack.enter_context(own)
-            for field in _fields(type(table)):
+            for field in fields(type(table)):
                 value, below = getattr(table, field.name), f"{path}.{field.name}".lstrip(".")
                 is_text = field.form == "texts"
-                if value is None or field.form == "scalar" or (is_text and len(value) < MANY_TEXTS):
+                if value is None or field.form == "scalar" or (is_text and _are_few(value)):
                     index.scalars[field.name] = msgspec.to_builtins(value, str_keys=True)
                 elif field.form == "column":
                     if id(value) in self._kept:
@@ -303,6 +226,10 @@ class Writer:
         return self._hot is None or column in self._hot.get(path, ())
 
 
+def _are_few(texts: Sequence[str]) -> bool:
+    return len(texts) < MANY_TEXTS or sum(map(len, texts)) < MANY_CHARACTERS
+
+
 def _append_columns(
     files: _Files, stem: str, columns: Mapping[str, Array], is_hot: Callable[[str], bool]
 ) -> dict[str, ColumnPlace]:
@@ -317,10 +244,11 @@ def _append_columns(
 
 
 class _Files:
-    """Arrow files of a folder while they are written."""
+    """Files of a folder while they are written."""
 
     def __init__(self, folder: Path, *, is_packed: bool = False) -> None:
         self._folder = folder
+        self._plain: dict[str, PlainFile] = {}
         self._is_packed = is_packed
         self._open: dict[tuple[Any, ...], tuple[str, pa.ipc.RecordBatchFileWriter]] = {}
         self._batches: dict[str, int] = {}
@@ -335,19 +263,23 @@ class _Files:
     def close(self) -> None:
         """Ends all files."""
         self._open.clear()
+        self._plain.clear()
         self._stack.close()
 
     def append(
         self, stem: str, columns: Mapping[str, Array], *, hot: bool
     ) -> dict[str, ColumnPlace]:
         """Columns of one length, behind those of the same names and types."""
+        if all(column.nbytes <= SMALL_BYTES for column in columns.values()):
+            return {name: self._append_plain(stem, one) for name, one in columns.items()}
         if self._is_packed and hot:
             return self.append_packed(stem, {name: packed(one) for name, one in columns.items()})
         return self._append(stem, columns, hot=hot)
 
     def append_packed(self, stem: str, columns: Mapping[str, Packed]) -> dict[str, ColumnPlace]:
         """Columns that are to be mapped, packed and as a batch of their own."""
-        small = {name: one.small for name, one in columns.items()}
+        plain = {n: one for n, one in columns.items() if one.is_listed(SMALL_BYTES)}
+        small = {name: one.small for name, one in columns.items() if name not in plain}
         whole = {name: one.numbers for name, one in small.items() if one.value is None}
         places = self._append(stem, whole, hot=True) if whole else {}
         for name, one in small.items():
@@ -360,11 +292,23 @@ class _Files:
             places[name] = msgspec.structs.replace(
                 at, type=kind, shape=shape, is_packed=is_packed, value=one.value
             )
-        return places
+        return places | {n: self._append_plain(stem, one.widened()) for n, one in plain.items()}
+
+    def _append_plain(self, stem: str, column: Array) -> ColumnPlace:
+        """A small column, as it is; one without rows is in no file."""
+        kind, name, at = str(column.dtype), "", 0
+        if column.size:
+            if stem not in self._plain:
+                self._plain[stem] = PlainFile(self._free_name(stem, PLAIN), self._stack)
+            file = self._plain[stem]
+            name, at = file.name, file.append(column)
+        return ColumnPlace(name, 0, (0, 0), kind, column.shape, hot=True, offset=at)
 
     def _append(
         self, stem: str, columns: Mapping[str, Array], *, hot: bool
     ) -> dict[str, ColumnPlace]:
+        import pyarrow as pa
+
         arrays = [arrow_column(column) for column in columns.values()]
         rows = len(arrays[0])
         schema = pa.schema(list(zip(columns, (one.type for one in arrays), strict=True)))
@@ -387,6 +331,8 @@ class _Files:
 
     def write_texts(self, stem: str, texts: Sequence[str], *, hot: bool) -> str:
         """The name of the file the texts are in."""
+        import pyarrow as pa
+
         schema = pa.schema([("text", pa.large_binary())])
         file, writer = self._new(f"{stem}.texts", schema, compress=not hot)
         for start, stop in _spans(len(texts)):
@@ -398,14 +344,20 @@ class _Files:
     def _new(
         self, stem: str, schema: pa.Schema, *, compress: bool
     ) -> tuple[str, pa.ipc.RecordBatchFileWriter]:
-        file, count = stem + SUFFIX, 1
-        while (self._folder / file).exists():
-            count += 1
-            file = f"{stem}.{count}{SUFFIX}"
+        import pyarrow as pa
+
+        file = self._free_name(stem, ARROW)
         options = pa.ipc.IpcWriteOptions(compression="lz4" if compress else None, use_threads=False)
-        sink = self._stack.enter_context(pa.OSFile(str(self._folder / file), "wb"))
+        sink = self._stack.enter_context(pa.OSFile(str(file), "wb"))
         writer = self._stack.enter_context(pa.ipc.new_file(sink, schema, options=options))
-        return file, writer
+        return file.name, writer
+
+    def _free_name(self, stem: str, suffix: str) -> Path:
+        file, count = self._folder / f"{stem}{suffix}", 1
+        while file.exists():
+            count += 1
+            file = self._folder / f"{stem}.{count}{suffix}"
+        return file
 
 
 def _spans(rows: int) -> Iterator[tuple[int, int]]:
@@ -430,9 +382,15 @@ def load(kind: type[T], folder: Path, stem: str, *, mapped: bool = True) -> T:
         return typing.cast("T", _read(kind, index.table, source))
     except DamagedError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
-        # json, msgspec and numpy errors are ValueErrors.
+    except _signs_of_damage() as error:
         raise DamagedError(f"{type(error).__name__}: {error}") from error
+
+
+def _signs_of_damage() -> tuple[type[Exception], ...]:
+    """What reading damaged files may raise; errors of json, msgspec and numpy are ValueErrors."""
+    errors = (OSError, ValueError, LookupError, TypeError)
+    arrow = sys.modules.get("pyarrow")
+    return (*errors, arrow.ArrowException) if arrow else errors
 
 
 def parse_index(text: str) -> FolderIndex:
@@ -447,7 +405,7 @@ def parse_index(text: str) -> FolderIndex:
 def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: ANN401  of ``kind``
     values: dict[str, Any] = {}
     cold: dict[str, ColumnPlace] = {}
-    for field in _fields(kind):
+    for field in fields(kind):
         name = field.name
         if name in index.scalars:
             told = index.scalars[name]
@@ -481,7 +439,7 @@ def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: 
     return result
 
 
-def _collection(field: _Field, tables: Iterable[tuple[str, Any]]) -> Any:  # noqa: ANN401
+def _collection(field: StructField, tables: Iterable[tuple[str, Any]]) -> Any:  # noqa: ANN401
     if field.key is None:
         return tuple(table for _, table in tables)
     return {msgspec.convert(key, field.key, strict=False): table for key, table in tables}
@@ -546,6 +504,8 @@ class StoredColumns:
         return column
 
     def _batches(self, place: ColumnPlace, columns: list[int]) -> Iterator[list[Array]]:
+        import pyarrow as pa
+
         with self._lock:
             options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
             reader = pa.ipc.open_file(self._sources[place.file], options=options)
@@ -555,31 +515,49 @@ class StoredColumns:
 
 
 class _Source:
-    """Arrow files of a folder while a table is read from them."""
+    """Files of a folder while a table is read from them."""
 
     def __init__(self, folder: Path, *, mapped: bool) -> None:
         self._folder = folder
         self._is_mapped = mapped
         self._buffers: dict[str, pa.Buffer] = {}
+        self._plain: dict[str, bytes | mmap.mmap] = {}
         self._readers: dict[str, pa.ipc.RecordBatchFileReader] = {}
         self._batches: dict[tuple[str, int], pa.RecordBatch] = {}
 
     def check(self, files: Mapping[str, tuple[int, int]]) -> None:
         """Opens files and compares them with what was written."""
         for name, (size, crc) in files.items():
-            if self.buffer(name).size != size or isal_zlib.crc32(self.buffer(name)) != crc:
+            content = self.plain(name) if name.endswith(PLAIN) else self.buffer(name)
+            if len(memoryview(content)) != size or isal_zlib.crc32(content) != crc:
                 raise DamagedError(f"{name} is not as it was written")
 
     def buffer(self, name: str) -> pa.Buffer:
-        """A whole file."""
+        """A whole file of Arrow."""
         if name not in self._buffers:
+            import pyarrow as pa
+
             file = f"{self._folder}/{name}"
             with pa.memory_map(file) if self._is_mapped else pa.OSFile(file) as stream:
                 self._buffers[name] = stream.read_buffer()
         return self._buffers[name]
 
+    def plain(self, name: str) -> bytes | mmap.mmap:
+        """A whole file of small columns."""
+        if name not in self._plain:
+            with (self._folder / name).open("rb") as file:
+                self._plain[name] = (
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                    if self._is_mapped
+                    else file.read()
+                )
+        return self._plain[name]
+
     def hot_column(self, place: ColumnPlace) -> Array:
         """A column as a view of its file."""
+        if place.offset is not None:
+            content = self.plain(place.file) if place.file else b""
+            return plain_column(content, place.offset, place.type, place.shape)
         key = place.file, place.batches[0]
         if key not in self._batches:
             self._batches[key] = self._reader(place.file).get_batch(place.batches[0])
@@ -596,5 +574,7 @@ class _Source:
 
     def _reader(self, name: str) -> pa.ipc.RecordBatchFileReader:
         if name not in self._readers:
+            import pyarrow as pa
+
             self._readers[name] = pa.ipc.open_file(self.buffer(name))
         return self._readers[name]
