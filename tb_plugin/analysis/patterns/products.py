@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -199,7 +199,7 @@ class DevicePeak(Struct, frozen=True):
 @cache
 def device_peaks() -> tuple[DevicePeak, ...]:
     """All rows."""
-    text = resources.files(__package__).joinpath("device_peaks.json").read_bytes()
+    text = Path(__file__).with_name("device_peaks.json").read_bytes()
     return msgspec.json.decode(text, type=tuple[DevicePeak, ...])
 
 

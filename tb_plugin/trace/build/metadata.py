@@ -29,7 +29,7 @@ from ...base.arrays import (
 )
 from ...base.regex import regex
 from ..model import Recording
-from ..perfetto.source import ORIGIN
+from ..perfetto import ORIGIN
 from ..raw import META, MISSING, RANGED, RawEvents, RawTrace, Texts
 from .categories import DEVICE_LABELS, PROCESS_ROLES, EventRole, is_graph_node
 

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from ...base.errors import NotFoundError, TraceFormatError
 from ...base.regex import regex
-from ..perfetto.source import SNIFFED, PerfettoText, is_perfetto
+from ..perfetto import SNIFFED
 from ..raw import FaultLog, SeekIndex
 from .ahead import Ahead
 from .gzip import (
@@ -468,10 +468,13 @@ def _peeled(
         if head.startswith(magic):
             message = f"The file is compressed with {name}, which is not read here."
             raise TraceFormatError(name, message, hint=f"Decompress it first: {command} FILE")
-    begun = layer.peek(SNIFFED) if head.startswith(b"\n") else b""
-    if is_perfetto(begun):
-        watch.give_up()
-        return PerfettoText(begun, layer, open_layer, faults, stored_bytes)
+    if head.startswith(b"\n"):
+        from ..perfetto.source import PerfettoText, is_perfetto
+
+        begun = layer.peek(SNIFFED)
+        if is_perfetto(begun):
+            watch.give_up()
+            return PerfettoText(begun, layer, open_layer, faults, stored_bytes)
     text = _decode(layer, head, faults)
     if text is not layer or layer.place:
         watch.give_up()

@@ -16,17 +16,14 @@ from msgspec import Struct
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
 from ..scan.cursor import Guard, ScanLimits
+from . import ORIGIN, SNIFFED
 from .native import NativeTranscoder, TranscoderFailed
 from .packets import BOOT, REAL
 from .survey import Notes, Survey
 from .wire import KEY, BadPacket, Frames, Packet
 from .writer import RowWriter
 
-SNIFFED = 64 * 1024
-"""Bytes by which a file is judged."""
 _PACKETS_SNIFFED = 64
-ORIGIN = "kinetoscopePerfetto"
-"""Top-level key of the text, which says that the file is protobuf and who wrote it."""
 _PRINTABLE = frozenset(range(32, 127)) | frozenset(b"\t\n\r")
 
 
