@@ -215,6 +215,30 @@ def test_an_answer_that_was_kept_needs_no_reader(
     assert len([name for name in kept if name.startswith("kinetoscope.")]) < 100
 
 
+NOT_FOR_SMALL = frozenset(
+    {
+        "pyarrow", "pandas", "secrets", "tempfile", "platformdirs", "multiprocessing",
+        "concurrent.futures", "logging", "kinetoscope.trace.perfetto.source",
+    }
+)  # fmt: skip
+"""What a small trace needs neither the first time nor later, though a large or a rare one may."""
+
+
+@pytest.mark.parametrize("view", ["overview", "operators", "kernels", "timeline", "health"])
+def test_a_small_trace_is_shown_and_kept_with_little(
+    trace_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("KINETOSCOPE_CACHE_DIR", raising=False)
+    monkeypatch.delenv("KINETOSCOPE_LOG_LEVEL", raising=False)
+    program = "import kinetoscope.cli.entry as entry\nentry.main()"
+    for _ in ("first", "kept"):
+        found = imported(program, "show", view, str(trace_file))
+        assert {f"kinetoscope.views.{view}", "kinetoscope.session.session"} <= found
+        assert found & NOT_FOR_SMALL == set()
+    assert list((tmp_path / "kinetoscope" / "entries").iterdir())
+
+
 def test_the_modules_named_above_are_there() -> None:
     names = {*READERS, *MAKERS, *(f"kinetoscope.{name}" for name in OF_FEW_FILES)}
     found = imported(

@@ -152,10 +152,13 @@ def free_disk(folder: Path) -> int:
 
 def user_folder(kind: Literal["cache", "config"]) -> str:
     """The folder of ours where this user's system keeps what may be lost, or settings."""
-    folder = os.environ.get(f"XDG_{kind.upper()}_HOME") or f"{os.environ.get('HOME', '')}/.{kind}"
-    # By far the most frequent case, for which nothing needs to be imported.
-    if sys.platform == "linux" and folder.startswith("/") and "ANDROID_DATA" not in os.environ:
-        return f"{folder.rstrip('/')}/kinetoscope"
+    # By far the most frequent cases, for which nothing needs to be imported.
+    if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
+        given, home = os.environ.get(f"XDG_{kind.upper()}_HOME", ""), os.environ.get("HOME", "")
+        if given.startswith("/"):
+            return f"{given.rstrip('/')}/kinetoscope"
+        if not given and home.startswith("/"):
+            return f"{home.rstrip('/')}/.{kind}/kinetoscope"
     import platformdirs
 
     folders = platformdirs.PlatformDirs("kinetoscope", False)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
+import platformdirs
 import pytest
 
 from kinetoscope.base import machine
@@ -282,3 +284,21 @@ def test_threads_are_as_many_as_was_said_or_as_there_are_cores(
     for variable, number in said.items():
         monkeypatch.setenv(variable, number)
     assert machine.thread_count() == threads
+
+
+@pytest.mark.parametrize("kind", ["cache", "config"])
+@pytest.mark.parametrize("said", [None, "", "/x/y", "/x/y/", "x/y"])
+@pytest.mark.parametrize("home", ["/home/me", "/home/me/", "", "me", None])
+def test_folders_of_a_user_are_where_platformdirs_has_them(
+    kind: Literal["cache", "config"],
+    said: str | None,
+    home: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in ((f"XDG_{kind.upper()}_HOME", said), ("HOME", home)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    of_others = {"cache": platformdirs.user_cache_dir, "config": platformdirs.user_config_dir}
+    assert machine.user_folder(kind) == of_others[kind]("kinetoscope", False)

@@ -30,6 +30,45 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"kinetoscope {__version__}\n")
 
 
+PROGRAM = "from kinetoscope.cli import main; main()"
+
+
+REGISTERED = "import atexit; atexit.register(print, 'registered')"
+THREAD = """
+import threading
+main = threading.main_thread()
+threading.Thread(target=lambda: (main.join(), print('a thread'))).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "arguments", "code", "last"),
+    [
+        (REGISTERED, ("--version",), 0, "registered"),
+        (REGISTERED, ("nothing",), 2, "registered"),
+        (THREAD, ("--version",), 0, "a thread"),
+    ],
+    ids=["end", "failed", "thread"],
+)
+def test_nothing_is_lost_when_a_command_ends(
+    before: str, arguments: tuple[str, ...], code: int, last: str
+) -> None:
+    """Objects are not taken apart one by one, but what waits for the end is done."""
+    command = [sys.executable, "-c", f"{before}\n{PROGRAM}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == code
+    assert done.stdout.splitlines()[-1] == last
+
+
+def test_a_command_that_is_called_returns_to_its_caller() -> None:
+    code = (
+        "from kinetoscope.cli import main\n"
+        "try: main(['--version'])\nexcept SystemExit as end: print('code', end.code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "code 0"
+
+
 def test_help_lists_every_command_in_order() -> None:
     text = run("--help").stdout
     places = [text.index(f"  {name} ") for name in COMMANDS]
