@@ -95,6 +95,11 @@
       lines.push({ element, text: words(node.data), ...part });
     }
   }
+  for (const head of document.querySelectorAll("main .dt > thead th")) {
+    if (words(head.textContent) !== "" && head.title === "") {
+      faults.add(`a column without a definition: "${words(head.textContent)}"`);
+    }
+  }
   lines.sort((one, other) => one.top - other.top);
   lines.forEach((one, at) => {
     for (let next = at + 1; next < lines.length && lines[next].top < one.bottom; next += 1) {

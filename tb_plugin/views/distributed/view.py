@@ -23,7 +23,7 @@ from . import contract as answers
 from . import what_if
 from .axis import clocks, joined
 from .compared import Compared, among, chosen_steps, compared
-from .rows import RunRows
+from .rows import FAST_RATIO, SLOW_RATIO, SMALL_BYTES, RunRows
 from .sets import experts_text, first_late, inherited_text, node_rows, pipeline_text, stage_rows
 
 MOST_LOG_BYTES = 256 << 20
@@ -73,6 +73,9 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         " instant, the first counts.",
         "last_one": "The rank that started it last, of several at the same instant the first, and"
         " how many others those are. None where all started it at one instant.",
+        "verdict": f"latency-bound: smaller than {SMALL_BYTES >> 10} KiB, at less than"
+        f" {SLOW_RATIO:.0%} of the bus bandwidth that large ones of its group reach;"
+        f" bandwidth-bound: larger, at {FAST_RATIO:.0%} of it or more. Else nothing.",
         "rank": "Its number among all processes of the job.",
         "worker": "Name of the worker: that of its recording, without time.",
         "device": "The accelerator that it used, and its number on the host.",
@@ -513,7 +516,7 @@ def _collective_table(answer: answers.Distributed) -> Table:
         Column("last", "Last", DEFINITIONS["last_one"]),
         Column("tied", "At the same instant", "other ranks that came as late", is_minor=True),
         Column("match", "Matched by", is_minor=True),
-        Column("verdict", "Verdict", is_minor=True),
+        Column("verdict", "Verdict", DEFINITIONS["verdict"], is_minor=True),
     )
     rows = tuple(
         tuple(

@@ -67,6 +67,7 @@ GRAPH_DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "replay_p95_ns": "95 % of the replays take no longer.",
         "replay_max_ns": "The longest replay.",
         "inside_idle_ns": "Within its replays, the time in which none of their work ran.",
+        "kind": "What it is: a kernel, a copy, a set, a call of the host, a recorded event.",
         "place": "Nodes in the order of their mean start within a replay.",
         "number": "The node's id as recorded.",
         "start_ns": "Mean start, from the start of the replay.",

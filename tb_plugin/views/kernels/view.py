@@ -58,6 +58,8 @@ _MEASURED = (
 _SHARED = "What runs at the same time shares the device, and each row is told all of it."
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
+        "name": "The kernel, class or graph; what the grouping does not tell apart is one row.",
+        "op": "The operator that launched it.",
         "calls": "How often it ran.",
         "total_ns": "Sum of the durations on the device.",
         "ratio": "Of the durations of all chosen kernels.",

@@ -60,6 +60,7 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "allocated_ns": "When it was allocated; nothing if that is outside of the range.",
         "released_ns": "When it was released; nothing if that is outside of the range.",
         "alive_ns": "From its allocation to its release, if both are in the range.",
+        "line": "The innermost line of your own code around the allocation.",
         "category": "What it holds, concluded from where it was allocated and how long it lived.",
         "calls": "Calls of the op that touch the range.",
         "increase_bytes": "Allocated less released, with the ops inside.",

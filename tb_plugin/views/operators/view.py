@@ -37,6 +37,7 @@ from .contract import (
 from .rows import details, kinds_named, rows_of, sort_named, table_of, wall_of
 
 DEFINITIONS: dict[str, str] = {
+    "name": "What was called; calls that the grouping does not tell apart are one row.",
     "calls": "How often it was called; a call whose only child has its name is one with it.",
     "self_ns": "Host time of the calls without those that lie strictly inside them, runtime calls"
     " included. Of two that overlap and are not inside each other, the common time counts in both;"

@@ -28,9 +28,15 @@ export function Counts({ answer, isOld }: { answer: Diff; isOld: boolean }) {
         <thead>
           <tr>
             <th> </th>
-            <th className="num">A</th>
-            <th className="num">B</th>
-            <th className="num">Change</th>
+            <th title="In the baseline." className="num">
+              A
+            </th>
+            <th title="In the experiment." className="num">
+              B
+            </th>
+            <th title="B less A." className="num">
+              Change
+            </th>
             <th>Known</th>
           </tr>
         </thead>

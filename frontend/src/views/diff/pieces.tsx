@@ -97,6 +97,7 @@ const COLUMNS: readonly Column<DiffRow>[] = [
   {
     key: "name",
     head: "Operator",
+    help: "Calls of one operator in this piece are one row.",
     sort: (row) => row.name,
     width: 200,
     grow: 4,
@@ -104,19 +105,29 @@ const COLUMNS: readonly Column<DiffRow>[] = [
   },
   numberColumn("base_calls", "Calls A", (row) => fixed(row.base_calls, 0), {
     sort: (row) => row.base_calls,
+    help: "Calls per step in the baseline.",
   }),
   numberColumn("other_calls", "Calls B", (row) => fixed(row.other_calls, 0), {
     sort: (row) => row.other_calls,
+    help: "Calls per step in the experiment.",
   }),
-  numberColumn("base_ns", "A", (row) => time(row.base_ns), { sort: (row) => row.base_ns }),
-  numberColumn("other_ns", "B", (row) => time(row.other_ns), { sort: (row) => row.other_ns }),
+  numberColumn("base_ns", "A", (row) => time(row.base_ns), {
+    help: "Time per step in the baseline.",
+    sort: (row) => row.base_ns,
+  }),
+  numberColumn("other_ns", "B", (row) => time(row.other_ns), {
+    help: "Time per step in the experiment.",
+    sort: (row) => row.other_ns,
+  }),
   numberColumn("change", "Change", (row) => <ChangeCell row={row} />, {
     sort: (row) => Math.abs(row.change_ns),
+    help: "B less A.",
     width: 110,
     isMain: true,
   }),
   numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), {
     sort: (row) => row.ratio,
+    help: "The change, of A.",
   }),
 ];
 

@@ -76,11 +76,19 @@ export function RowDetails({ row, group, query }: RowDetailsProps) {
       <table className="plain">
         <thead>
           <tr>
-            <th>Per step</th>
-            <th className="num">A</th>
-            <th className="num">B</th>
-            <th className="num">Change</th>
-            <th className="num">%</th>
+            <th title="Each figure of the row, mean of the steps.">Per step</th>
+            <th title="In the baseline." className="num">
+              A
+            </th>
+            <th title="In the experiment." className="num">
+              B
+            </th>
+            <th title="B less A." className="num">
+              Change
+            </th>
+            <th title="The change, of A." className="num">
+              %
+            </th>
           </tr>
         </thead>
         <tbody>

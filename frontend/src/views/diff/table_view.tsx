@@ -36,6 +36,7 @@ const DEFINITIONS: Readonly<Record<string, string>> = {
   name: "The name in A; after the arrow the one in B, found by its place.",
   base_calls: "Calls per step in A.",
   other_calls: "Calls per step in B.",
+  bar: "The change, as long as it is beside the largest of these rows.",
   base: "Per step in A.",
   other: "Per step in B.",
   change: "B less A, per step.",

@@ -103,7 +103,9 @@ function PairTable({ answer }: { answer: Distributed }) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
                 <th key={at}>{answer.ranks[at]?.rank ?? at}</th>
               ))}
-              <th className="num">sum</th>
+              <th title="What all others together waited for it." className="num">
+                sum
+              </th>
             </tr>
           </thead>
           <tbody>

@@ -92,6 +92,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     {
       key: "label",
       head: "Group",
+      help: "The process group, as the recordings name it.",
       width: 150,
       grow: 2,
       sort: ({ label }) => label,
@@ -100,6 +101,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     {
       key: "key",
       head: "Ranks",
+      help: "The ranks that are in it.",
       width: 140,
       grow: 1,
       sort: ({ size }) => size,
@@ -112,6 +114,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     {
       key: "role",
       head: "Role",
+      help: "What it is for, guessed from its shape and its operations unless you choose it.",
       width: 170,
       grow: 1,
       cell: (group) => (
@@ -133,12 +136,14 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     {
       key: "operations",
       head: "Operations per step",
+      help: "How often which operation ran in it, mean of the steps.",
       width: 120,
       grow: 2,
       cell: ({ operations }) => <span title={operations}>{harmless(operations, 120)}</span>,
     },
     numberColumn("bytes", "Bytes per step", (one) => (one.bytes === 0 ? none : bytes(one.bytes)), {
       sort: (one) => one.bytes,
+      help: "Sizes of its operations, added up, mean of the steps.",
     }),
     numberColumn("exposed", "Exposed", ({ exposed_ns }) => time(exposed_ns), {
       sort: ({ exposed_ns }) => exposed_ns,

@@ -128,7 +128,9 @@ function LaidOut({ grid, metric, lost }: { grid: Grid; metric: Metric; lost: rea
                 <b>{grid.columns.details[column] ?? ""}</b>
               </th>
             ))}
-            <th className="num">lost per step</th>
+            <th title="What this rank waited for others in collectives, per step." className="num">
+              lost per step
+            </th>
           </tr>
         </thead>
         <tbody>

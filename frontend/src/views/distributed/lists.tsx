@@ -78,6 +78,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
     {
       key: "number",
       head: "#",
+      help: "Its place among the collectives of the run, in time.",
       width: 56,
       grow: 0,
       sort: (one) => one.number,
@@ -88,6 +89,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
           {
             key: "step",
             head: "Step",
+            help: "The step of the recording in which it began.",
             width: 52,
             grow: 0,
             sort: (one: DistributedCollective) => Number(one.step),
@@ -98,6 +100,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
     {
       key: "operation",
       head: "Operation",
+      help: "What it does. Its group, its ranks and how they were matched stand on its name.",
       width: 100,
       grow: 2,
       isMain: true,
@@ -113,6 +116,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
           {
             key: "group",
             head: "Group",
+            help: "The process group that it runs in.",
             width: 130,
             grow: 1,
             sort: (one: DistributedCollective) => one.group,
@@ -241,6 +245,7 @@ function OperationList({ rows, answer }: OperationListProps) {
     {
       key: "operation",
       head: "Operation",
+      help: "Calls of one operation and process group are one row.",
       width: 100,
       grow: 2,
       sort: (one) => one.operation,
@@ -251,6 +256,7 @@ function OperationList({ rows, answer }: OperationListProps) {
           {
             key: "group",
             head: "Group",
+            help: "The process group that they run in.",
             width: 130,
             sort: (one: RankOperation) => one.group,
             cell: (one: RankOperation) => harmless(one.group, 40) || none,
@@ -265,7 +271,10 @@ function OperationList({ rows, answer }: OperationListProps) {
           {count(one.calls)}
         </span>
       ),
-      { sort: (one) => one.calls },
+      {
+        sort: (one) => one.calls,
+        help: "Calls in the chosen steps, of the chosen rank or of all.",
+      },
     ),
     numberColumn("total", "Size", (one) => known(one.total_bytes, bytes), {
       sort: (one) => one.total_bytes,
@@ -273,6 +282,7 @@ function OperationList({ rows, answer }: OperationListProps) {
     }),
     numberColumn("mean", "Mean size", (one) => known(one.mean_bytes, bytes), {
       sort: (one) => one.mean_bytes,
+      help: "Size by calls.",
     }),
     numberColumn("latency", "Latency", (one) => time(one.latency_ns), {
       sort: (one) => one.latency_ns,
@@ -280,6 +290,7 @@ function OperationList({ rows, answer }: OperationListProps) {
     }),
     numberColumn("mean_latency", "Mean", (one) => time(one.mean_latency_ns), {
       sort: (one) => one.mean_latency_ns,
+      help: "Latency by calls.",
     }),
     numberColumn("transfer", "Data transfer", (one) => known(one.transfer_ns, time), {
       sort: (one) => one.transfer_ns,
@@ -287,6 +298,7 @@ function OperationList({ rows, answer }: OperationListProps) {
     }),
     numberColumn("mean_transfer", "Mean", (one) => known(one.mean_transfer_ns, time), {
       sort: (one) => one.mean_transfer_ns,
+      help: "Data transfer by calls.",
     }),
     numberColumn("algorithm", "Algorithm", (one) => known(one.algorithm_gbs, speed), {
       unit: "GB/s",

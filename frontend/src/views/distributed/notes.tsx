@@ -44,8 +44,10 @@ export function Hang() {
                 <table className="hang">
                   <thead>
                     <tr>
-                      <th>Collective</th>
-                      <th>Problem</th>
+                      <th title="Group, operation and number, as the logs have them.">
+                        Collective
+                      </th>
+                      <th title="What is wrong with it.">Problem</th>
                       {columnsOf(rows).map(([key, head]) => (
                         <th key={key}>{head}</th>
                       ))}

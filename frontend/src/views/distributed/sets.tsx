@@ -59,6 +59,7 @@ export function Nodes({ answer, isOld }: Shown) {
     {
       key: "ranks",
       head: "Ranks",
+      help: "The ranks that run on it.",
       grow: 2,
       sort: (one) => one.count,
       cell: (one) => (
@@ -125,6 +126,7 @@ export function Stages({ answer, isOld }: Shown) {
     {
       key: "stage",
       head: "Stage",
+      help: "Its place in the pipeline, from 0.",
       width: 60,
       grow: 0,
       cell: (one) => String(answer.pipeline.indexOf(one)),
@@ -132,6 +134,7 @@ export function Stages({ answer, isOld }: Shown) {
     {
       key: "ranks",
       head: "Ranks",
+      help: "The ranks of the stage.",
       grow: 2,
       cell: ({ ranks }) => <span title={ranks}>{harmless(ranks, 60)}</span>,
     },
@@ -141,6 +144,7 @@ export function Stages({ answer, isOld }: Shown) {
     }),
     numberColumn("ratio", "Of the step", (one) => known(one.bubble_ratio, share), {
       sort: (one) => one.bubble_ratio,
+      help: "The bubble by the length of the step.",
     }),
     numberColumn("least", "GPipe, 1F1B", ({ least_ratio }) => known(least_ratio, share), {
       ...help("least"),
@@ -266,7 +270,10 @@ function figureColumns(answer: Distributed): Column<DistributedRank>[] {
       "busy",
       "Busy",
       ({ step }) => known(step, (one) => share(1 - one.idle_ns / Math.max(1, one.length_ns), 0)),
-      { sort: ({ step }) => (step === null ? null : 1 - step.idle_ns / step.length_ns) },
+      {
+        sort: ({ step }) => (step === null ? null : 1 - step.idle_ns / step.length_ns),
+        help: answer.definitions["busy"] ?? "",
+      },
     ),
     numberColumn("own", "Own time", ({ own_ns }) => known(own_ns, time), {
       sort: ({ own_ns }) => own_ns,
@@ -298,6 +305,7 @@ export function Ranks({ answer, isOld }: Shown) {
     {
       key: "rank",
       head: "Rank",
+      help: answer.definitions["rank"] ?? "",
       width: 64,
       grow: 0,
       sort: ({ rank }) => rank,
@@ -332,6 +340,7 @@ export function Ranks({ answer, isOld }: Shown) {
     {
       key: "worker",
       head: "Worker",
+      help: answer.definitions["worker"] ?? "",
       width: 90,
       grow: 2,
       sort: ({ worker }) => worker,
@@ -343,6 +352,7 @@ export function Ranks({ answer, isOld }: Shown) {
           {
             key: "role",
             head: "Role",
+            help: answer.definitions["role"] ?? "",
             sort: (one: DistributedRank) => one.role,
             cell: (one: DistributedRank) => one.role || none,
           },
@@ -351,6 +361,7 @@ export function Ranks({ answer, isOld }: Shown) {
     {
       key: "device",
       head: "Device",
+      help: answer.definitions["device"] ?? "",
       width: 90,
       grow: 2,
       sort: ({ device }) => device,
@@ -363,6 +374,7 @@ export function Ranks({ answer, isOld }: Shown) {
     },
     numberColumn("memory", "Memory", ({ memory_bytes }) => known(memory_bytes, bytes), {
       sort: ({ memory_bytes }) => memory_bytes,
+      help: answer.definitions["memory"] ?? "",
       width: 70,
     }),
     ...(some(({ used }) => used) ? figureColumns(answer) : []),

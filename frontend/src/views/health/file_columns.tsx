@@ -44,6 +44,7 @@ export const columns: readonly Column<FileInfo>[] = [
   {
     key: "path",
     head: "File",
+    help: "Its path in the logdir.",
     width: 180,
     grow: 5,
     sort: ({ path }) => path,
@@ -56,6 +57,7 @@ export const columns: readonly Column<FileInfo>[] = [
   {
     key: "run",
     head: "Run",
+    help: "The run that it belongs to: its folder.",
     width: 80,
     grow: 2,
     sort: ({ run }) => run,
@@ -64,12 +66,17 @@ export const columns: readonly Column<FileInfo>[] = [
   numberColumn("bytes", "Size", (file) => bytes(file.bytes), {
     width: 76,
     sort: (file) => file.bytes,
+    help: "As it lies there, compressed or not.",
   }),
   numberColumn("events", "Events", ({ events }) => (events === null ? DASH : count(events)), {
     width: 76,
     sort: ({ events }) => events,
+    help: "Events that it holds, of any kind.",
   }),
-  numberColumn("read", "Read in", readIn, { sort: ({ read_seconds }) => read_seconds }),
+  numberColumn("read", "Read in", readIn, {
+    sort: ({ read_seconds }) => read_seconds,
+    help: "How long reading took; “cache” where what was read before was kept.",
+  }),
   numberColumn(
     "modified",
     "Changed",
@@ -78,11 +85,12 @@ export const columns: readonly Column<FileInfo>[] = [
         {ago(Math.max(0, Date.now() / 1000 - modified))}
       </span>
     ),
-    { width: 92, sort: ({ modified }) => modified },
+    { width: 92, sort: ({ modified }) => modified, help: "When the file was written last." },
   ),
   {
     key: "verdict",
     head: "Verdict",
+    help: "Whether it is in use, and why not. A row opens on the words that find no room.",
     width: 160,
     grow: 5,
     sort: ({ verdict, reason }) => `${verdict} ${reason}`,

@@ -32,10 +32,10 @@ export function Answers({ answers, isOld }: { answers: readonly Answerable[]; is
         <table className="answers">
           <thead>
             <tr>
-              <th>Question</th>
-              <th>has</th>
-              <th>lacks</th>
-              <th>answer</th>
+              <th title="What one may want to know of a run.">Question</th>
+              <th title="What was recorded that answers it.">has</th>
+              <th title="What was not recorded and would answer it.">lacks</th>
+              <th title="Whether this recording answers it: yes, in part, no.">answer</th>
             </tr>
           </thead>
           <tbody>

@@ -55,12 +55,16 @@ export function Waits({ page }: { page: GraphPage }) {
               <th>
                 <Tip text={page.definitions["waits"] ?? ""}>Waited for</Tip>
               </th>
-              <th>Node</th>
+              <th title="The node that was waited for.">Node</th>
               <th className="num">
                 <Tip text="How many nodes of that name were waited for.">Nodes</Tip>
               </th>
-              <th className="num">Idle</th>
-              <th className="num">Share</th>
+              <th title="Idle time inside of the replays while it was waited for." className="num">
+                Idle
+              </th>
+              <th title="Of all idle time inside of replays." className="num">
+                Share
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -109,10 +113,19 @@ export function Replays({ page }: { page: GraphPage }) {
           <table className="plain">
             <thead>
               <tr>
-                <th>Longest replays</th>
-                <th className="num">Batch</th>
-                <th className="num">Idle</th>
-                <th className="num">Length</th>
+                <th title="Each leads to its place in Trace.">Longest replays</th>
+                <th title="The batch size that a range around the launch names." className="num">
+                  Batch
+                </th>
+                <th title="Time within the replay in which none of its work ran." className="num">
+                  Idle
+                </th>
+                <th
+                  title="From the start of its first work to the end of its last."
+                  className="num"
+                >
+                  Length
+                </th>
               </tr>
             </thead>
             <tbody>

@@ -96,11 +96,19 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
             <table className="plain">
               <thead>
                 <tr>
-                  <th>Copies and sets</th>
-                  <th className="num">Calls</th>
-                  <th className="num">Time</th>
-                  <th className="num">Size</th>
-                  <th className="num">GB/s</th>
+                  <th title="From where to where memory was copied, or set.">Copies and sets</th>
+                  <th title="How often, in the chosen steps." className="num">
+                    Calls
+                  </th>
+                  <th title="Sum of the durations on the device." className="num">
+                    Time
+                  </th>
+                  <th title="Bytes moved or set, of those whose size was recorded." className="num">
+                    Size
+                  </th>
+                  <th title="Bytes by the time spent on them." className="num">
+                    GB/s
+                  </th>
                 </tr>
               </thead>
               <tbody>

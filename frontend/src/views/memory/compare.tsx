@@ -80,13 +80,23 @@ function Sites({ sites }: Pick<MemoryComparison, "sites">) {
         <table className="plain mem-changes">
           <thead>
             <tr>
-              <th>Code</th>
-              <th>Change</th>
-              <th className="num">Difference</th>
-              <th className="num">Before</th>
-              <th className="num">Now</th>
-              <th className="num">Blocks</th>
-              <th className="num">Lifetime</th>
+              <th title="The line, or the operator, that allocated.">Code</th>
+              <th title="Whether it is new, gone, larger or smaller.">Change</th>
+              <th title="Now less before." className="num">
+                Difference
+              </th>
+              <th title="Bytes in the earlier of the two." className="num">
+                Before
+              </th>
+              <th title="Bytes in the later of the two." className="num">
+                Now
+              </th>
+              <th title="How many blocks it held before, and holds now." className="num">
+                Blocks
+              </th>
+              <th title="How long its blocks lived before, and now: median of those with both ends in the history." className="num">
+                Lifetime
+              </th>
             </tr>
           </thead>
           <tbody>

@@ -68,9 +68,13 @@ export function SecondPeak({ answer, isOld, choice, noBlocks }: FactProps & { no
             <table className="plain">
               <thead>
                 <tr>
-                  <th>Category</th>
-                  <th className="num">Peak</th>
-                  <th className="num">Gain, up to</th>
+                  <th title="What the memory holds.">Category</th>
+                  <th title="The largest total of the other categories." className="num">
+                    Peak
+                  </th>
+                  <th title="How much lower the peak is without this category." className="num">
+                    Gain, up to
+                  </th>
                 </tr>
               </thead>
               <tbody>
@@ -197,10 +201,16 @@ function StepLines({ rows, answer, choice }: { rows: readonly StepMemoryRow[] } 
           <table className="plain">
             <thead>
               <tr>
-                <th>Step</th>
-                <th className="num">At its end</th>
-                <th className="num">Peak</th>
-                <th className="num">Allocations</th>
+                <th title="Leads to the step alone.">Step</th>
+                <th title="Bytes in use as the step ended." className="num">
+                  At its end
+                </th>
+                <th title="The most bytes in use during the step." className="num">
+                  Peak
+                </th>
+                <th title="How often memory was allocated in the step." className="num">
+                  Allocations
+                </th>
               </tr>
             </thead>
             <tbody>

@@ -130,6 +130,7 @@ export function columnsOf(answer: Modules): readonly ModuleColumn[] {
     {
       key: "phases",
       head: answer.time === "device" ? "Device time" : "Time of ops",
+      help: "The total of the row, in parts: forward, backward, computed again in backward.",
       width: 90,
       grow: 2,
       cell: ({ row }) => <PhaseBar row={row} most={most} />,
@@ -152,6 +153,7 @@ export function columnsOf(answer: Modules): readonly ModuleColumn[] {
     {
       key: "slice",
       head: "Trace",
+      help: "Leads to the longest call.",
       width: 56,
       grow: 0,
       cell: ({ row }) =>

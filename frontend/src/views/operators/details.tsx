@@ -96,10 +96,18 @@ export function Details({ row, query, answer }: DetailsProps) {
                   <table className="plain">
                     <thead>
                       <tr>
-                        <th>inputs</th>
-                        <th className="num">Calls</th>
-                        {hasDevice ? <th className="num">Device</th> : null}
-                        <th className="num">Mean</th>
+                        <th title="Shapes and types of the inputs.">inputs</th>
+                        <th title="Calls with these inputs." className="num">
+                          Calls
+                        </th>
+                        {hasDevice ? (
+                          <th title="Device time that they launched." className="num">
+                            Device
+                          </th>
+                        ) : null}
+                        <th title="Mean length of such a call on the host." className="num">
+                          Mean
+                        </th>
                       </tr>
                     </thead>
                     <tbody>

@@ -86,7 +86,7 @@ function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld
         <table>
           <thead>
             <tr>
-              <th>Device</th>
+              <th title="A device of the recording, by kind and number.">Device</th>
               {devices[0]?.gauges.map((gauge) => (
                 <th key={gauge.key} className="num">
                   <Tip text={<Prose text={gauge.help} />}>{gauge.label}</Tip>

@@ -85,9 +85,15 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
     <table className="plain evidence">
       <thead>
         <tr>
-          <th>Figure</th>
-          <th className="num">here</th>
-          {compares ? <th className="num">compared with</th> : null}
+          <th title="What was measured.">Figure</th>
+          <th title="Its value in this recording." className="num">
+            here
+          </th>
+          {compares ? (
+            <th title="The value from which on the rule speaks." className="num">
+              compared with
+            </th>
+          ) : null}
         </tr>
       </thead>
       <tbody>
@@ -118,9 +124,11 @@ function Events({ events }: { events: readonly SeenEvent[] }) {
     <table className="plain evidence">
       <thead>
         <tr>
-          <th>Longest events</th>
-          <th>step</th>
-          <th className="num">duration</th>
+          <th title="Each leads to its place in Trace.">Longest events</th>
+          <th title="The step in which it lies.">step</th>
+          <th title="From its start to its end." className="num">
+            duration
+          </th>
         </tr>
       </thead>
       <tbody>

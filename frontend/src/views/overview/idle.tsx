@@ -100,6 +100,7 @@ function Held({ gap }: { gap: IdleGap }) {
 
 const gapColumns: readonly Column<IdleGap>[] = [
   numberColumn("dur_ns", "Length", (gap) => time(gap.dur_ns), {
+    help: "How long the device ran nothing.",
     sort: (gap) => gap.dur_ns,
     grow: 0,
     width: 76,
@@ -169,6 +170,7 @@ const gapColumns: readonly Column<IdleGap>[] = [
   {
     key: "step",
     head: "Step",
+    help: "The step in which it lies; leads to it in Trace.",
     sort: (gap) => gap.ts,
     grow: 0,
     width: 54,
@@ -248,6 +250,7 @@ const pathColumns: readonly Column<PathRow>[] = [
   {
     key: "label",
     head: "Kind",
+    help: "What the part of the path is: ops, kernels, launches, waiting.",
     sort: (row) => row.label,
     width: 130,
     cell: (row) => row.label,
@@ -255,14 +258,25 @@ const pathColumns: readonly Column<PathRow>[] = [
   {
     key: "name",
     head: "Name",
+    help: "The event of which it is a part.",
     sort: (row) => row.name,
     grow: 4,
     width: 200,
     cell: (row) => <CodeName name={row.name} />,
   },
-  numberColumn("ns", "On the path", (row) => time(row.ns), { sort: (row) => row.ns, width: 90 }),
-  numberColumn("ratio", "Share", (row) => share(row.ratio), { sort: (row) => row.ratio }),
-  numberColumn("count", "Parts", (row) => count(row.count), { sort: (row) => row.count }),
+  numberColumn("ns", "On the path", (row) => time(row.ns), {
+    sort: (row) => row.ns,
+    width: 90,
+    help: "Its parts of the longest chain, added up. All rows sum to the steps.",
+  }),
+  numberColumn("ratio", "Share", (row) => share(row.ratio), {
+    sort: (row) => row.ratio,
+    help: "Of the length of the chosen steps.",
+  }),
+  numberColumn("count", "Parts", (row) => count(row.count), {
+    sort: (row) => row.count,
+    help: "How many pieces of the chain it is.",
+  }),
   numberColumn(
     "slack_ns",
     "Slack",
@@ -281,7 +295,11 @@ const pathColumns: readonly Column<PathRow>[] = [
         {time(row.longest_ns)}
       </ViewLink>
     ),
-    { sort: (row) => row.longest_ns, width: 80 },
+    {
+      sort: (row) => row.longest_ns,
+      width: 80,
+      help: "The longest of these pieces; leads to it in Trace.",
+    },
   ),
 ];
 

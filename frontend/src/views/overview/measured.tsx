@@ -64,6 +64,7 @@ function columnsOf(
     {
       key: "label",
       head: first,
+      help: "What ran, or what the device waited for.",
       width: 190,
       grow: 2,
       cell: (row) =>
@@ -76,7 +77,10 @@ function columnsOf(
           </span>
         ),
     },
-    numberColumn("ns", "Length", (row) => time(row.ns), { sort: (row) => row.ns }),
+    numberColumn("ns", "Length", (row) => time(row.ns), {
+      sort: (row) => row.ns,
+      help: "How long that was, in the chosen steps.",
+    }),
     ...heads.map(({ key, label, unit, help }, place) => {
       const inHead = unitInHead(unit);
       return numberColumn<MeasuredRow>(

@@ -32,12 +32,28 @@ function Pools({ pools }: Pick<FreeMemoryAnswer, "pools">) {
         <table className="plain">
           <thead>
             <tr>
-              <th>Pool</th>
-              <th className="num">Reserved</th>
-              <th className="num">Free</th>
-              <th className="num">Largest piece</th>
-              <th className="num">Unusable</th>
-              <th className="num">Pieces</th>
+              <th title="Segments that the allocator keeps for requests of one kind.">Pool</th>
+              <th title="Bytes that the pool holds on the device." className="num">
+                Reserved
+              </th>
+              <th title="Of these, bytes that no block is in." className="num">
+                Free
+              </th>
+              <th
+                title="The largest free piece: a larger request needs new memory."
+                className="num"
+              >
+                Largest piece
+              </th>
+              <th
+                title="Free bytes outside of the largest piece."
+                className="num"
+              >
+                Unusable
+              </th>
+              <th title="How many free pieces there are." className="num">
+                Pieces
+              </th>
             </tr>
           </thead>
           <tbody>

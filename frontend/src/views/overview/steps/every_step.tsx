@@ -45,15 +45,17 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
         <caption className="label">{parts.title}</caption>
         <thead>
           <tr>
-            <th>Step</th>
-            <th className="num">Length, {scale.unit.name}</th>
+            <th title="Its number, as recorded.">Step</th>
+            <th title="From its start to its end." className="num">
+              Length, {scale.unit.name}
+            </th>
             {parts.kinds.map((kind) => (
               <th key={kind.key} className="num" title={kind.help}>
                 <Swatch category={kind.category} ghost={kind.ghost} /> {kind.label}
               </th>
             ))}
-            {hasTrace ? <th>Trace</th> : null}
-            <th>Note</th>
+            {hasTrace ? <th title="Leads to the step in Trace.">Trace</th> : null}
+            <th title="Whether it is left out of the means, and why.">Note</th>
           </tr>
         </thead>
         <tbody>

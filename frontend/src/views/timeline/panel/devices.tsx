@@ -71,16 +71,34 @@ export function AreaDevices({ answer, scope }: { answer: AreaAnswer; scope: Scop
       <table className="tl-devices">
         <thead>
           <tr>
-            <th>Device</th>
-            <th className="tl-bar-head">Busy with</th>
-            <th className="num">Busy</th>
-            <th className="num">Idle</th>
-            <th className="num">Compute</th>
-            <th className="num">Communication</th>
-            <th className="num minor">Both</th>
-            <th className="num minor">Copies</th>
-            <th className="num">Gaps</th>
-            <th className="num">Longest gap</th>
+            <th title="A device with activity in the area.">Device</th>
+            <th title="The area, parted by what ran." className="tl-bar-head">
+              Busy with
+            </th>
+            <th title="Time in which anything ran on it, each instant once." className="num">
+              Busy
+            </th>
+            <th title="Time in which nothing ran on it." className="num">
+              Idle
+            </th>
+            <th title="Time in which kernels ran that are no communication." className="num">
+              Compute
+            </th>
+            <th title="Time in which collectives ran." className="num">
+              Communication
+            </th>
+            <th title="Time in which compute and communication ran at once." className="num minor">
+              Both
+            </th>
+            <th title="Time in which memory was copied or set." className="num minor">
+              Copies
+            </th>
+            <th title="How many stretches nothing ran in." className="num">
+              Gaps
+            </th>
+            <th title="The longest of them; leads to it." className="num">
+              Longest gap
+            </th>
           </tr>
         </thead>
         <tbody>

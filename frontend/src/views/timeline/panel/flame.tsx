@@ -45,6 +45,7 @@ function columnsOf(unit: string): readonly Column<FlameBox>[] {
     {
       key: "tree",
       head: "Call",
+      help: "A call, and inside it the calls that it made; equal ones are one row.",
       width: 200,
       grow: 5,
       sort: true,
@@ -52,14 +53,17 @@ function columnsOf(unit: string): readonly Column<FlameBox>[] {
     },
     numberColumn("value", unit === "ns" ? "Total" : "Count", ({ node }) => words(node.value), {
       sort: ({ node }) => node.value,
+      help: "With the calls inside it.",
       width: 96,
     }),
     numberColumn("self", "Self", ({ node }) => words(node.self_value), {
       sort: ({ node }) => node.self_value,
+      help: "Without the calls inside it.",
       width: 96,
     }),
     numberColumn("slices", "Slices", ({ node }) => count(node.count), {
       sort: ({ node }) => node.count,
+      help: "How many slices of the area it is.",
       width: 88,
     }),
   ];

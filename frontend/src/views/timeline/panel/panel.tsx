@@ -39,12 +39,16 @@ export function AreaCounters({ answer }: { answer: AreaAnswer }) {
       <table className="tl-counters">
         <thead>
           <tr>
-            <th>Series</th>
-            <th className="num">Min</th>
+            <th title="What was sampled or counted.">Series</th>
+            <th title="The least value in the area." className="num">
+              Min
+            </th>
             <th className="num" title="Weighted by time">
               Mean
             </th>
-            <th className="num">Max</th>
+            <th title="The largest value in the area." className="num">
+              Max
+            </th>
             <th className="num" title="From the start of the area to its end">
               Change
             </th>

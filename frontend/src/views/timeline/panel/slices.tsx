@@ -23,6 +23,7 @@ function columnsOf({ source }: Scope): readonly Column<SliceRow>[] {
     {
       key: "name",
       head: "Name",
+      help: "What the slice is called, and the colour of its kind.",
       width: 160,
       grow: 4,
       sort: true,
@@ -32,11 +33,18 @@ function columnsOf({ source }: Scope): readonly Column<SliceRow>[] {
       width: 104,
       help: "From the start of the trace",
     }),
-    numberColumn("dur", "Duration", (row) => time(row.dur), { width: 84 }),
-    numberColumn("self", "Self", (row) => time(row.self_ns), { width: 84 }),
+    numberColumn("dur", "Duration", (row) => time(row.dur), {
+      width: 84,
+      help: "From its start to its end, whole, even where it reaches out of the area.",
+    }),
+    numberColumn("self", "Self", (row) => time(row.self_ns), {
+      width: 84,
+      help: "Time that nothing inside it covers.",
+    }),
     {
       key: "track",
       head: "Track",
+      help: "The thread, stream or series that it is drawn on.",
       width: 120,
       grow: 2,
       cell: (row) => <bdi>{harmless(tracks[row.track]?.label ?? "", 80)}</bdi>,
@@ -44,6 +52,7 @@ function columnsOf({ source }: Scope): readonly Column<SliceRow>[] {
     {
       key: "step",
       head: "Step",
+      help: "The step in which it began.",
       width: 80,
       cell: (row) => {
         const step = steps.find(({ index }) => index === row.step);

@@ -50,12 +50,15 @@ function columnsOf(
     {
       key: "name",
       head: "Name",
+      help: "Slices of one name and kind are one row.",
       width: 160,
       grow: 5,
       sort: ({ text }) => text,
       cell: (row) => <KindName kind={row.kind} name={row.text} />,
     },
-    figure("count", "Count", (row) => count(row.count)),
+    figure("count", "Count", (row) => count(row.count), {
+      help: "How many slices of the area it is.",
+    }),
     figure(
       "total_ns",
       "Total",
@@ -64,30 +67,37 @@ function columnsOf(
           {time(row.total_ns)}
         </CellBar>
       ),
-      { width: 96, grow: 2 },
+      { width: 96, grow: 2, help: "Sum of their lengths; of one inside another both count." },
     ),
-    figure("share", "Share of area", (row) => (row.share === null ? DASH : share(row.share))),
+    figure("share", "Share of area", (row) => (row.share === null ? DASH : share(row.share)), {
+      help: "The total, of the length of the area.",
+    }),
     figure("self_ns", "Self", (row) => time(row.self_ns), {
       help: "Time that nothing inside it covers",
     }),
-    figure("min_ns", "Min", (row) => time(row.min_ns)),
-    figure("mean_ns", "Mean", (row) => time(row.mean_ns)),
+    figure("min_ns", "Min", (row) => time(row.min_ns), { help: "The shortest." }),
+    figure("mean_ns", "Mean", (row) => time(row.mean_ns), { help: "Total by count." }),
     figure("p50_ns", "p50", (row) => time(row.p50_ns), { help: "Half of them are shorter" }),
     figure("p95_ns", "p95", (row) => time(row.p95_ns), { help: "19 of 20 are shorter" }),
-    figure("max_ns", "Max", (row) => (
-      <button
-        type="button"
-        className="link"
-        tabIndex={-1}
-        title="Go to the longest"
-        onClick={(event) => {
-          event.stopPropagation();
-          actions.goToId(source, row.longest);
-        }}
-      >
-        {time(row.max_ns)}
-      </button>
-    )),
+    figure(
+      "max_ns",
+      "Max",
+      (row) => (
+        <button
+          type="button"
+          className="link"
+          tabIndex={-1}
+          title="Go to the longest"
+          onClick={(event) => {
+            event.stopPropagation();
+            actions.goToId(source, row.longest);
+          }}
+        >
+          {time(row.max_ns)}
+        </button>
+      ),
+      { help: "The longest; leads to it." },
+    ),
   ];
 }
 
