@@ -94,7 +94,10 @@ function Sites({ sites }: Pick<MemoryComparison, "sites">) {
               <th title="How many blocks it held before, and holds now." className="num">
                 Blocks
               </th>
-              <th title="How long its blocks lived before, and now: median of those with both ends in the history." className="num">
+              <th
+                title="How long its blocks lived before, and now: median of those with both ends in the history."
+                className="num"
+              >
                 Lifetime
               </th>
             </tr>

@@ -45,10 +45,7 @@ function Pools({ pools }: Pick<FreeMemoryAnswer, "pools">) {
               >
                 Largest piece
               </th>
-              <th
-                title="Free bytes outside of the largest piece."
-                className="num"
-              >
+              <th title="Free bytes outside of the largest piece." className="num">
                 Unusable
               </th>
               <th title="How many free pieces there are." className="num">
