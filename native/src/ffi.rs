@@ -9,8 +9,9 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::deflate::first_block;
-use crate::groups::{index, ranks, sums, Ranks};
-use crate::intervals::{hold, intersect, merge, union, Entries, Events, Spans};
+use crate::frames::{labels, numbers, sums as sums_of_frames, Holds, Owned};
+use crate::groups::{first_largest, index, middles, ranks, sums, Ranks};
+use crate::intervals::{hold, intersect, merge, union, union_of, Entries, Events, Spans};
 use crate::lanes::{assign, share};
 use crate::links::{join, match_starts, Arrows, Events as Nested};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
@@ -25,11 +26,12 @@ use crate::rows::{
 use crate::rows::{
     flags_by_code, mark, number, pack, pairs, places, put, rows_by_code, take, tally,
 };
+use crate::search::{length_within, search};
 use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 9;
+pub const INTERFACE: u32 = 10;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -107,6 +109,44 @@ macro_rules! exported {
 }
 pub(crate) use exported;
 
+/// Calls a body with the type of a column's values, and with that of rows.
+macro_rules! typed {
+    ($width:expr, |$value:ident| $body:expr) => {
+        match $width {
+            1 => {
+                type $value = u8;
+                $body
+            }
+            4 => {
+                type $value = u32;
+                $body
+            }
+            8 => {
+                type $value = u64;
+                $body
+            }
+            _ => panic!("values of {} bytes", $width),
+        }
+    };
+    ($width:expr, $row_width:expr, |$value:ident, $row:ident| $body:expr) => {
+        match $row_width {
+            1 => {
+                type $row = u8;
+                typed!($width, |$value| $body)
+            }
+            4 => {
+                type $row = i32;
+                typed!($width, |$value| $body)
+            }
+            8 => {
+                type $row = i64;
+                typed!($width, |$value| $body)
+            }
+            _ => panic!("rows of {} bytes", $row_width),
+        }
+    };
+}
+
 // --- sums, ranks and order by group ---------------------------------------------------------------
 
 exported! {
@@ -154,6 +194,83 @@ exported! {
     ) {
         let mut found = Ranks { least, median, p95, most, longest };
         ranks(code, value, count, room, &mut found);
+        0
+    }
+
+    /// Returns 0; panics where a code is no group.
+    kinetoscope_group_middles(
+        code: read(i32; rows),
+        value: read(i64; rows),
+        rows: number,
+        groups: number,
+        room: write(i64; rows),
+        lower: write(i64; groups),
+        upper: write(i64; groups),
+    ) {
+        middles(code, value, room, lower, upper);
+        0
+    }
+
+    /// Returns 0; panics where a code is no group. `found` is −1 everywhere before.
+    kinetoscope_group_first_largest(
+        code: read(i32; rows),
+        value: read(i64; rows),
+        rows: number,
+        groups: number,
+        most: write(i64; groups),
+        found: write(i64; groups),
+    ) {
+        first_largest(code, value, most, found);
+        0
+    }
+
+    /// Returns 0; panics where a row or a name is not there.
+    kinetoscope_frame_sums(
+        mask: read(u8; rows),
+        owner: read(i32; rows),
+        name: read(i32; rows),
+        own: read(i64; rows),
+        rows: number,
+        total: write(i64; names),
+        names: number,
+    ) {
+        sums_of_frames(Owned { mask, owner, name }, own, total);
+        0
+    }
+
+    /// Returns 0; panics where a row or a name is not there, or a parent behind its row. `around` is 0
+    /// everywhere before.
+    kinetoscope_frame_numbers(
+        mask: read(u8; rows),
+        owner: read(i32; rows),
+        name: read(i32; rows),
+        parent: read(i32; rows),
+        rows: number,
+        of_name: read(u8; names),
+        names: number,
+        number: write(u8; rows),
+        around: write(u8; rows),
+    ) {
+        numbers(Owned { mask, owner, name }, parent, of_name, number, around);
+        0
+    }
+
+    /// Returns 0; panics where a row or a label is not there.
+    kinetoscope_held_labels(
+        row: read(i32; count),
+        cause: read(i8; count),
+        idle: read(i64; count),
+        count: number,
+        marker: read(u8; rows),
+        name: read(i32; rows),
+        rows: number,
+        causes: number,
+        label: write(i32; count),
+        total: write(i64; all),
+        number: write(i64; all),
+        all: number,
+    ) {
+        labels(Holds { row, cause, idle }, marker, name, causes as i32, label, total, number);
         0
     }
 }
@@ -264,6 +381,12 @@ exported! {
 
     /// Returns 0; panics where a parent is behind its row.
     kinetoscope_tree_inherit(parent: read(i32; rows), own: write(i32; rows), rows: number) {
+        inherit(parent, own);
+        0
+    }
+
+    /// Returns 0; panics where a parent is behind its row.
+    kinetoscope_tree_inherit_bytes(parent: read(i32; rows), own: write(i8; rows), rows: number) {
         inherit(parent, own);
         0
     }
@@ -385,6 +508,33 @@ exported! {
         union(ts, dur, mask, start, end) as i64
     }
 
+    /// Returns how many intervals there are; panics where a row is not there, or rows have other widths.
+    kinetoscope_union_of(
+        ts: read(i64; size),
+        dur: read(i64; size),
+        size: number,
+        rows: raw(*const u8),
+        row_width: number,
+        count: number,
+        start: write(i64; count),
+        end: write(i64; count),
+    ) {
+        let found = typed!(1, row_width, |_Value, Row| {
+            union_of(ts, dur, slice(rows.cast::<Row>(), count), start, end)
+        });
+        found as i64
+    }
+
+    /// Returns 0.
+    kinetoscope_length_within(
+        start: read(i64; spans), end: read(i64; spans), spans: number,
+        low: read(i64; count), high: read(i64; count), count: number,
+        out: write(i64; count),
+    ) {
+        length_within(Spans { start, end }, low, high, out);
+        0
+    }
+
     /// Returns how many intervals there are.
     kinetoscope_merge(
         a_start: read(i64; a), a_end: read(i64; a), a: number,
@@ -433,44 +583,6 @@ exported! {
 }
 
 // --- rows of columns ------------------------------------------------------------------------------
-
-/// Calls a body with the type of a column's values, and with that of rows.
-macro_rules! typed {
-    ($width:expr, |$value:ident| $body:expr) => {
-        match $width {
-            1 => {
-                type $value = u8;
-                $body
-            }
-            4 => {
-                type $value = u32;
-                $body
-            }
-            8 => {
-                type $value = u64;
-                $body
-            }
-            _ => panic!("values of {} bytes", $width),
-        }
-    };
-    ($width:expr, $row_width:expr, |$value:ident, $row:ident| $body:expr) => {
-        match $row_width {
-            1 => {
-                type $row = u8;
-                typed!($width, |$value| $body)
-            }
-            4 => {
-                type $row = i32;
-                typed!($width, |$value| $body)
-            }
-            8 => {
-                type $row = i64;
-                typed!($width, |$value| $body)
-            }
-            _ => panic!("rows of {} bytes", $row_width),
-        }
-    };
-}
 
 exported! {
     /// Returns 0; panics where a row is not there, and where values or rows have other widths.
@@ -536,6 +648,28 @@ exported! {
         mask: read(u8; count), count: number, out: write(i32; room), room: number,
     ) {
         find(mask, out) as i64
+    }
+
+    /// Returns 0; panics where numbers have other widths than 4 and 8 bytes.
+    kinetoscope_rows_search(
+        ordered: raw(*const u8),
+        width: number,
+        size: number,
+        values: raw(*const u8),
+        value_width: number,
+        count: number,
+        equal: number,
+        out: write(i64; count),
+    ) {
+        let equal = equal != 0;
+        match (width, value_width) {
+            (4, 4) => search(slice(ordered.cast::<i32>(), size), slice(values.cast::<i32>(), count), equal, out),
+            (4, 8) => search(slice(ordered.cast::<i32>(), size), slice(values.cast::<i64>(), count), equal, out),
+            (8, 4) => search(slice(ordered.cast::<i64>(), size), slice(values.cast::<i32>(), count), equal, out),
+            (8, 8) => search(slice(ordered.cast::<i64>(), size), slice(values.cast::<i64>(), count), equal, out),
+            _ => panic!("numbers of {width} and {value_width} bytes"),
+        }
+        0
     }
 
     /// Returns 0; panics where rows have other widths.

@@ -60,6 +60,58 @@ pub fn ranks(code: &[i32], value: &[i64], count: &[i64], room: &mut [i64], found
     }
 }
 
+/// The value in the middle of each group, and where there are two, both; groups without values stay as
+/// they are. `room` is as long as `value` and holds anything afterwards.
+pub fn middles(
+    code: &[i32],
+    value: &[i64],
+    room: &mut [i64],
+    lower: &mut [i64],
+    upper: &mut [i64],
+) {
+    let mut next = vec![0; lower.len() + 1];
+    for &code in code {
+        next[code as usize + 1] += 1;
+    }
+    for at in 1..next.len() {
+        next[at] += next[at - 1];
+    }
+    for (&code, &value) in code.iter().zip(value) {
+        let at = &mut next[code as usize]; // becomes the end of the group
+        room[*at] = value;
+        *at += 1;
+    }
+    let mut begin = 0;
+    for (at, &end) in next[..lower.len()].iter().enumerate() {
+        let values = &mut room[begin..end];
+        let count = values.len();
+        begin = end;
+        if count == 0 {
+            continue;
+        }
+        let (below, &mut middle, _) = values.select_nth_unstable(count / 2);
+        upper[at] = middle;
+        lower[at] = if count % 2 == 1 {
+            middle
+        } else {
+            *below.iter().max().unwrap_or(&middle)
+        };
+    }
+}
+
+/// The place of the first of the largest values of each group, into `found`; groups without values
+/// stay as they are. `most` ends as those values.
+pub fn first_largest(code: &[i32], value: &[i64], most: &mut [i64], found: &mut [i64]) {
+    most.fill(i64::MIN);
+    for (place, (&code, &value)) in code.iter().zip(value).enumerate() {
+        let at = code as usize;
+        if value > most[at] || (value == i64::MIN && found[at] < 0) {
+            most[at] = value;
+            found[at] = place as i64;
+        }
+    }
+}
+
 /// Place of the least value that a share of the values does not exceed.
 fn rank(count: usize, part: usize, whole: usize) -> usize {
     ((count * part + whole - 1) / whole).max(1) - 1
@@ -124,6 +176,22 @@ mod tests {
             [1, 2, 19, 20, 21, 100].map(|n| rank(n, 95, 100)),
             [0, 1, 18, 18, 19, 94]
         );
+    }
+
+    #[test]
+    fn one_middle_or_two() {
+        let (code, value) = ([1, 0, 1, 1, 3, 1], [5, 7, 9, 1, -2, 6]);
+        let (mut lower, mut upper, mut room) = ([0; 4], [0; 4], [0; 6]);
+        middles(&code, &value, &mut room, &mut lower, &mut upper);
+        assert_eq!((lower, upper), ([7, 5, 0, -2], [7, 6, 0, -2]));
+    }
+
+    #[test]
+    fn the_first_of_the_largest() {
+        let (code, value) = ([1, 0, 1, 1, 3], [5, i64::MIN, 9, 9, -2]);
+        let (mut most, mut found) = ([0; 4], [-1; 4]);
+        first_largest(&code, &value, &mut most, &mut found);
+        assert_eq!(found, [1, 2, -1, 4]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The references are `tb_plugin/base/intervals.py` and `tb_plugin/analysis/idle/holders.py`.
 
-use super::rows::marked;
+use super::rows::{marked, Row};
 
 /// The union of the events at which a mask holds, as intervals that are apart as long as starts ascend:
 /// where one is below that before it, the next run begins. Returns how many there are; `start` and
@@ -10,6 +10,25 @@ use super::rows::marked;
 pub fn union(ts: &[i64], dur: &[i64], mask: &[u8], start: &mut [i64], end: &mut [i64]) -> usize {
     let mut count = 0;
     for row in marked(mask).filter(|&row| dur[row] > 0) {
+        append(start, end, &mut count, ts[row], ts[row] + dur[row]);
+    }
+    count
+}
+
+/// As `union`, of the events in some rows, in their order.
+pub fn union_of<R: Row>(
+    ts: &[i64],
+    dur: &[i64],
+    rows: &[R],
+    start: &mut [i64],
+    end: &mut [i64],
+) -> usize {
+    let mut count = 0;
+    for row in rows
+        .iter()
+        .map(|row| row.index())
+        .filter(|&row| dur[row] > 0)
+    {
         append(start, end, &mut count, ts[row], ts[row] + dur[row]);
     }
     count
@@ -110,8 +129,6 @@ impl Entries<'_> {
     }
 }
 
-const NOTHING: u32 = u32::MAX;
-
 /// Writes the entries that hold more than nothing, by event and window, as rows; returns how many they
 /// are. Where there was too little room, nothing of use is written, and what is returned is as much
 /// room as is needed. `windows` hold all `pieces`.
@@ -120,15 +137,18 @@ pub fn hold(events: Events, pieces: Spans, windows: Spans, mut to: Entries) -> u
     let passed = running(pieces);
     let window_of: Vec<i32> = windows_of(pieces, windows);
     let (room, mut made) = (to.event.len(), 0);
-    let mut first = vec![NOTHING; events.ts.len()];
+    // Where the entries of each event begin, counted from 1; 0 for none. Zeros take no memory until then.
+    let mut first = vec![0u32; events.ts.len()];
     let mut begin = 0;
-    for event in 0..events.ts.len() {
-        let ts = events.ts[event];
-        let end = ts + events.dur[event];
+    for (event, (&ts, &dur)) in events.ts.iter().zip(events.dur).enumerate() {
+        let end = ts + dur;
         while begin < count && pieces.end[begin] <= ts {
             begin += 1;
         }
-        if begin == count || pieces.start[begin] >= end {
+        if begin == count {
+            break;
+        }
+        if pieces.start[begin] >= end {
             continue;
         }
         let stop = begin + 1 + ahead(&pieces.start[begin + 1..], end);
@@ -136,7 +156,7 @@ pub fn hold(events: Events, pieces: Spans, windows: Spans, mut to: Entries) -> u
             - passed[begin]
             - (ts - pieces.start[begin]).max(0)
             - (pieces.end[stop - 1] - end).max(0);
-        first[event] = made as u32;
+        first[event] = made as u32 + 1;
         let (low, high) = (window_of[begin], window_of[stop - 1]);
         let above = events.parent[event] - events.low;
         let parent = (above >= 0).then(|| {
@@ -153,8 +173,8 @@ pub fn hold(events: Events, pieces: Spans, windows: Spans, mut to: Entries) -> u
             };
             to.put(made, event as i32, at, held);
             made += 1;
-            if let Some(parent) = parent.filter(|&parent| first[parent] != NOTHING) {
-                to.take(parent as i32, first[parent] as usize, at, held);
+            if let Some(parent) = parent.filter(|&parent| first[parent] != 0) {
+                to.take(parent as i32, first[parent] as usize - 1, at, held);
             }
         }
     }
@@ -174,7 +194,7 @@ pub fn hold(events: Events, pieces: Spans, windows: Spans, mut to: Entries) -> u
 }
 
 /// The length of all spans before each, and behind the last one of all.
-fn running(spans: Spans) -> Vec<i64> {
+pub fn running(spans: Spans) -> Vec<i64> {
     let mut passed = Vec::with_capacity(spans.start.len() + 1);
     let mut total = 0;
     passed.push(total);
@@ -274,6 +294,15 @@ mod tests {
         let count = union(&ts, &dur, &mask, &mut start, &mut end);
         let found: Vec<_> = (0..count).map(|at| (start[at], end[at])).collect();
         assert_eq!(found, [(0, 6), (9, 25), (3, 7), (30, 32), (40, 42)]);
+    }
+
+    #[test]
+    fn a_union_of_rows() {
+        let (ts, dur) = ([0, 5, 9, 20, 30], [6, 1, 11, 5, 0]);
+        let (mut start, mut end) = ([0; 6], [0; 6]);
+        let count = union_of(&ts, &dur, &[0i32, 2, 3, 4, 1, 0], &mut start, &mut end);
+        let found: Vec<_> = (0..count).map(|at| (start[at], end[at])).collect();
+        assert_eq!(found, [(0, 6), (9, 25), (5, 6), (0, 6)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 pub mod deflate;
 pub mod ffi;
+pub mod frames;
 pub mod groups;
 pub mod intervals;
 pub mod lanes;
@@ -18,4 +19,5 @@ pub mod perfetto;
 pub mod pyramid;
 pub mod rows;
 pub mod scan;
+pub mod search;
 pub mod snapshot;

@@ -165,9 +165,10 @@ pub fn call_tree(calls: Calls, parent: &mut [i32], own: &mut [i64], survivor: &m
 }
 
 /// Gives each row that has nothing what its parent has.
-pub fn inherit(parent: &[i32], own: &mut [i32]) {
+pub fn inherit<T: Copy + PartialEq + From<i8>>(parent: &[i32], own: &mut [T]) {
+    let nothing = T::from(-1);
     for row in 0..own.len() {
-        if own[row] == NONE && parent[row] != NONE {
+        if own[row] == nothing && parent[row] != NONE {
             own[row] = own[before(parent[row], row)];
         }
     }

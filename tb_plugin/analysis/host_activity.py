@@ -11,8 +11,9 @@ only for facts that nothing but the name shows, such as a DataLoader's range.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ..base import arrays
-from ..base.arrays import I8, I32, distinct, matches, of_names
+from ..base.arrays import I8, I32, distinct, is_any, matches, of_names, search, take
+from ..base.group_sums import group_sums
 from ..base.intervals import Intervals, merge, union_where
 from ..base.regex import regex
 from ..trace.model import DeviceClass, HostKind, Link, Trace
@@ -126,7 +128,7 @@ _ROWS = 1 << 16
 _LONG_CALL_NS = 50_000  # no call that only enqueues a copy takes so long
 
 
-class Hosts(Struct, frozen=True, eq=False):
+class Hosts(Struct, frozen=True, eq=False, dict=True):
     """The host events of a trace with their roles; masks have shape (host rows,)."""
 
     trace: Trace
@@ -143,7 +145,18 @@ class Hosts(Struct, frozen=True, eq=False):
     left_open: Mask  # of those, ranges in which ops of their thread launch what computes
     loader: Mask  # of the DataLoader; kinds are not asked
     blocking: Mask  # runtime calls that wait for the device, or may; see ``_blocking``
-    executing: Mask  # ops, annotations, Python frames
+
+    @cached_property
+    def names(self) -> I32:
+        """The codes of all names, ascending."""
+        return distinct(self.trace.host.name, len(self.trace.strings))
+
+    def ask_names(self, ask: Callable[[str], int], dtype: type[np.generic]) -> NDArray[Any]:
+        """``ask(name)`` by code, of all names of host events; 0 for other codes."""
+        answer = np.zeros(len(self.trace.strings), dtype)
+        for code in self.names.tolist():
+            answer[code] = ask(self.trace.strings[code])
+        return answer
 
     def ranges(self, mask: Mask, threads: Iterable[int] | None = None) -> Intervals:
         """When any of the chosen events was open, on all threads or on some."""
@@ -169,16 +182,17 @@ def hosts_of(trace: Trace) -> Hosts:
     collective = (role == HostRole.COMMUNICATION) & ~runtime
     collective[trace.collectives.host[trace.collectives.host >= 0]] = True
     role[collective] = HostRole.COMMUNICATION
-    op = (host.kind == HostKind.OP) & ~marker
-    annotation = (host.kind == HostKind.ANNOTATION) & ~marker
-    frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
+    op, annotation = host.kind == HostKind.OP, host.kind == HostKind.ANNOTATION
+    marks = arrays.where(marker)
+    op[marks] = annotation[marks] = False
+    frame = is_any(host.kind, (HostKind.PYTHON, HostKind.MODULE))
     under_way = collective.copy()
     rows = arrays.where(collective)
     under_way[rows] = matches(trace.strings, host.name[rows], BACKEND_RANGE)
     threads = np.arange(len(trace.threads) + 1, dtype=host.thread.dtype)
     return Hosts(
         trace=trace,
-        first=np.searchsorted(host.thread, threads).astype(np.int64),
+        first=search(host.thread, threads).astype(np.int64),
         main=_main_thread(trace, op),
         role=role,
         marker=marker,
@@ -191,7 +205,6 @@ def hosts_of(trace: Trace) -> Hosts:
         left_open=_left_open(trace, under_way),
         loader=role == HostRole.DATALOADER,
         blocking=_blocking(trace, runtime, role),
-        executing=op | annotation | frame,
     )
 
 
@@ -210,8 +223,9 @@ def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
     chance: the call waits where it is long, or mostly the copy.
     """
     host, device = trace.host, trace.device
-    result: Mask = runtime & (role == HostRole.BLOCKING)
-    copies = np.flatnonzero(
+    result: Mask = role == HostRole.BLOCKING
+    result &= runtime
+    copies = arrays.where(
         (device.klass == DeviceClass.COPY) & (device.launch >= 0) & (device.link != Link.GRAPH)
     )
     call = device.launch[copies]
@@ -257,7 +271,7 @@ def _may_be_below(trace: Trace, above: Mask, rows: NDArray[np.integer]) -> Mask:
     start = trace.host.ts[chosen]
     reach = np.maximum.accumulate(start + trace.host.dur[chosen])
     ts = trace.host.ts[rows]
-    before = np.searchsorted(start, ts, side="right") - 1
+    before = search(start, ts, "right") - 1
     possible: Mask = (before >= 0) & (ts <= reach[before])
     return possible
 
@@ -346,8 +360,8 @@ def _pageable_copies(trace: Trace) -> int | None:
 def traits(trace: Trace, hosts: Hosts) -> RunTraits:
     """Reads the traits of a run from its names, its metadata and its device activity."""
     host = trace.host
-    names = [trace.strings[code] for code in distinct(host.name, len(trace.strings)).tolist()]
-    loader = np.flatnonzero(hosts.loader)
+    names = [trace.strings[code] for code in hosts.names.tolist()]
+    loader = arrays.where(hosts.loader)
     return RunTraits(
         data_parallel="DataParallel.forward" in names,
         distributed_data_parallel="DistributedDataParallel.forward" in names,
@@ -357,7 +371,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
         dataloader_shortest_ns=int(host.dur[loader].min()) if len(loader) else 0,
         pageable_copy_count=_pageable_copies(trace),
         eligible_ops=_eligible(trace),
-        backward=bool((hosts.with_role(HostRole.BACKWARD) & hosts.op).any()),
+        backward=bool((hosts.op & hosts.with_role(HostRole.BACKWARD)).any()),
         fully_sharded=any(_SHARDED.match(name) for name in names),
         **_collective_traits(trace, hosts),
         serving=_serving(names),
@@ -399,11 +413,12 @@ def _loader_class(trace: Trace, rows: np.ndarray) -> str | None:
 def _eligible(trace: Trace) -> tuple[str, ...]:
     """Names of ops that could use tensor cores, by the time of the kernels they launched."""
     op = trace.device.op
-    rows = np.flatnonzero((op >= 0) & (trace.device.klass == DeviceClass.COMPUTE))
+    rows = arrays.where((op >= 0) & (trace.device.klass == DeviceClass.COMPUTE))
     if not len(rows):
         return ()
-    rows = rows[are_eligible(trace, op[rows])]
-    time = np.bincount(trace.host.name[op[rows]], trace.device.dur[rows])
+    rows = rows[are_eligible(trace, take(op, rows))]
+    names = take(trace.host.name, take(op, rows))
+    time = group_sums(names, take(trace.device.dur, rows), len(trace.strings)).total
     order = np.argsort(-time, kind="stable")[:_MOST_OPS]
     return tuple(trace.strings[code] for code in order if time[code] > 0)
 
@@ -469,7 +484,7 @@ def _during_backward(
         return begun
     backward = hosts.ranges(hosts.with_role(HostRole.BACKWARD) & hosts.op)
     ts = trace.host.ts[begun]
-    at = np.searchsorted(backward.start, ts, side="right") - 1
+    at = search(backward.start, ts, "right") - 1
     inside = at >= 0
     inside[inside] = ts[inside] < backward.end[at[inside]]
     return begun[inside]

@@ -16,7 +16,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import Sparse, distinct, distinct_values, of_names
+from ..base.arrays import Sparse, count_codes, distinct, distinct_values, of_names, take, where
+from ..base.group_sums import group_sums
 from ..base.regex import regex
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
@@ -311,13 +312,11 @@ _DEVICE_KINDS = {
 
 def counts(trace: Trace) -> dict[str, int]:
     """Rows of each table, by kind; each row counts once."""
+    hosts, devices = count_codes(trace.host.kind), count_codes(trace.device.kind)
     return {
         # A file of memory alone has one range that says how long it lasts; it is no event.
-        **{
-            name: 0 if trace.timeline else _how_many(trace.host.kind, kind)
-            for kind, name in _HOST.items()
-        },
-        **{name: _how_many(trace.device.kind, kind) for kind, name in _DEVICE_KINDS.items()},
+        **{name: 0 if trace.timeline else int(hosts[kind]) for kind, name in _HOST.items()},
+        **{name: int(devices[kind]) for kind, name in _DEVICE_KINDS.items()},
         "device_annotation": len(trace.device_annotations),
         "sync": len(trace.syncs) - (nodes := graph_nodes(trace)),
         "graph_node": nodes,
@@ -354,10 +353,6 @@ def graph_nodes(trace: Trace) -> int:
     return int(np.count_nonzero(of_names(trace.strings, category, is_graph_node, np.bool_)))
 
 
-def _how_many(kinds: NDArray[np.int8], kind: int) -> int:
-    return int(np.count_nonzero(kinds == kind))
-
-
 def classified(trace: Trace) -> dict[str, int]:
     """Ns of device activity by class, kernels by family; "unclassified" is always there."""
     device = trace.device
@@ -367,13 +362,13 @@ def classified(trace: Trace) -> dict[str, int]:
         (DeviceClass.COPY, "copy"),
         (DeviceClass.MEMSET, "memset"),
     ):
-        result[name] = int(device.dur[device.klass == klass].sum())
-    rows = np.flatnonzero(device.klass == DeviceClass.COMPUTE)
-    codes = device.name[rows]
+        result[name] = int(take(device.dur, where(device.klass == klass)).sum())
+    rows = where(device.klass == DeviceClass.COMPUTE)
+    codes = take(device.name, rows)
     families: dict[str, int] = {}
     from .kernel_families import family_of  # a kept summary has the sums
 
-    time = np.bincount(codes, device.dur[rows], minlength=len(trace.strings))
+    time = group_sums(codes, take(device.dur, rows), len(trace.strings)).total
     for code in distinct(codes, len(trace.strings)).tolist():
         family = family_of(trace.strings[code])
         families[family] = families.get(family, 0) + int(time[code])

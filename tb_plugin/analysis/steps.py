@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ..base.arrays import I64, ColumnTable, distinct, is_among, median
+from ..base.arrays import I64, ColumnTable, distinct, is_among, median, search
 from ..base.errors import QueryError
 from ..base.regex import regex
 from ..trace.model import HostKind, Trace
@@ -71,7 +71,7 @@ class Windows(ColumnTable, frozen=True, eq=False):
 
     def of(self, ts: I64) -> I64:
         """The window that each instant lies in; −1 where in none."""
-        window = np.searchsorted(self.start, ts, side="right") - 1
+        window = search(self.start, ts, "right") - 1
         if not len(self):
             return window
         outside = (window < 0) | (ts >= self.end[np.maximum(window, 0)])

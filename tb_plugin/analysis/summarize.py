@@ -238,6 +238,8 @@ def _totals(trace: Trace, device: Device, totals: I64) -> I64:
     Memory of the host is never a device's: it carries device id −1 and another type.
     """
     memory = trace.memory
+    if not len(memory):
+        return np.zeros(0, np.int64)
     types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
     rows = is_any(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
     rows &= memory.device_id == _allocator_id(trace, device, memory.device_id[rows])

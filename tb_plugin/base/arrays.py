@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -71,7 +71,8 @@ def with_fields(table: S, **fields: Any) -> S:  # noqa: ANN401  as replace
 _MANY = 1 << 12  # rows for which a call is worth it
 _MOST_PAIRS = 1 << 16
 _WIDTHS = (1, 4, 8)
-_ROWS = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8))
+_WHOLE = (np.dtype(np.int32), np.dtype(np.int64))
+_ROWS = (*_WHOLE, np.dtype(np.uint8))
 
 Mask = NDArray[np.bool_]
 
@@ -312,7 +313,7 @@ def is_among(values: NDArray[Any], wanted: NDArray[Any]) -> Mask:
     if not len(wanted):
         return np.zeros(len(values), bool)
     ordered = np.sort(wanted, kind="stable")
-    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    at = np.minimum(search(ordered, values), len(ordered) - 1)
     return np.asarray(ordered[at] == values)
 
 
@@ -342,6 +343,22 @@ def has_cell(column: Sparse | None, rows: NDArray[Any]) -> Mask:
     return places_of(column.row, rows) >= 0
 
 
+def search(
+    ordered: NDArray[Any], values: NDArray[Any], side: Literal["left", "right"] = "left"
+) -> I64:
+    """``np.searchsorted`` of integers.
+
+    Quick where each value is near the one before it, and of two types without a copy of either.
+    """
+    some = len(ordered) + len(values) >= _MANY
+    if some and all(one.dtype in _WHOLE and one.flags.c_contiguous for one in (ordered, values)):
+        found = np.empty(len(values), np.int64)
+        asked = ordered, ordered.itemsize, len(ordered), values, values.itemsize, len(values)
+        if call("kinetoscope_rows_search", *asked, int(side == "right"), found) is not None:
+            return found
+    return np.searchsorted(ordered, values, side=side)
+
+
 def places_of(ordered: I32, rows: NDArray[Any]) -> I32:
     """Where each of the rows is in an ascending column, −1 where it is not.
 
@@ -354,7 +371,7 @@ def places_of(ordered: I32, rows: NDArray[Any]) -> I32:
             return at
     if not len(ordered):
         return np.full(len(rows), -1, np.int32)
-    near = np.minimum(np.searchsorted(ordered, rows), len(ordered) - 1).astype(np.int32)
+    near = np.minimum(search(ordered, rows), len(ordered) - 1).astype(np.int32)
     near[ordered[near] != rows] = -1
     return near
 
@@ -383,7 +400,7 @@ def ranked(values: NDArray[np.integer[Any]]) -> tuple[NDArray[np.integer[Any]], 
     if len(values) and int(values.min()) >= 0 and (size := int(values.max()) + 1) <= _FEW_VALUES:
         return dense_codes(values.astype(np.int32, copy=False), size)
     found = distinct_values(values)
-    return found, np.searchsorted(found, values).astype(np.int32)
+    return found, search(found, values).astype(np.int32)
 
 
 def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
@@ -470,6 +487,19 @@ def stable_order(key: I64) -> I64:
     packed.sort(kind="stable")
     packed &= (1 << bits) - 1
     return packed
+
+
+_BLOCK = 64  # values of which only the largest is looked at first
+
+
+def least_of_largest(values: I64, count: int) -> int:
+    """The least of the ``count`` largest values; there are at least so many."""
+    blocks = len(values) // _BLOCK
+    if blocks > count:
+        # So many blocks have a value that is at least as large.
+        most = values[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+        values = values[values >= np.partition(most, blocks - count)[blocks - count]]
+    return int(np.partition(values, len(values) - count)[len(values) - count])
 
 
 def median(values: NDArray[Any] | Sequence[float]) -> float:

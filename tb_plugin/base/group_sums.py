@@ -6,12 +6,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from .arrays import F64, I32, I64
+from .arrays import F64, I32, I64, Mask, seen
 from .native import call
 
 HALF, MOST = 0.5, 0.95
 _BITS = 26
 _LOW = (1 << _BITS) - 1
+_MANY = 1 << 12  # rows for which a call is worth it
 
 
 class GroupSums(Struct, frozen=True, eq=False):
@@ -50,18 +51,46 @@ def sums_by(code: I32, value: I64, count: int) -> I64:
 
 def group_medians(code: I32, value: I64, groups: int) -> F64:
     """The middle value of each group, or the mean of the two in the middle; NaN for none."""
-    size = np.bincount(code, minlength=groups)
-    ordered = sorted_by_code(code, value).astype(np.float64)
-    first = np.cumsum(size) - size
     found = np.full(groups, np.nan)
-    some = np.flatnonzero(size)
-    low, high = (first + (size - 1) // 2)[some], (first + size // 2)[some]
-    found[some] = (ordered[low] + ordered[high]) / 2
+    lower, upper, some = middles(code, value, groups)
+    found[some] = (lower[some].astype(np.float64) + upper[some].astype(np.float64)) / 2
     return found
+
+
+def middles(code: I32, value: I64, groups: int) -> tuple[I64, I64, Mask]:
+    """The value in the middle of each group, where there are two both, and which have a value."""
+    code, value = np.ascontiguousarray(code, np.int32), np.ascontiguousarray(value, np.int64)
+    lower, upper = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    asked = code, value, len(code), groups, np.empty(len(value), np.int64), lower, upper
+    if call("kinetoscope_group_middles", *asked) is None:
+        return middles_in_python(code, value, groups)
+    return lower, upper, seen(code, groups)
+
+
+def middles_in_python(code: I32, value: I64, groups: int) -> tuple[I64, I64, Mask]:
+    """The reference of ``middles``."""
+    size = np.bincount(code, minlength=groups)
+    ordered, first = sorted_by_code(code, value), np.cumsum(size) - size
+    lower, upper = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    some = size > 0
+    lower[some] = ordered[(first + (size - 1) // 2)[some]]
+    upper[some] = ordered[(first + size // 2)[some]]
+    return lower, upper, some
 
 
 def first_largest(code: NDArray[np.integer], value: I64, groups: int) -> I64:
     """The place of the first of the largest values of each group; −1 where it has none."""
+    found = np.full(groups, -1, np.int64)
+    if len(code) >= _MANY:
+        codes, values = np.ascontiguousarray(code, np.int32), np.ascontiguousarray(value, np.int64)
+        to = groups, np.empty(groups, np.int64), found
+        if call("kinetoscope_group_first_largest", codes, values, len(codes), *to) is not None:
+            return found
+    return first_largest_in_python(code, value, groups)
+
+
+def first_largest_in_python(code: NDArray[np.integer], value: I64, groups: int) -> I64:
+    """The reference of ``first_largest``."""
     most = np.full(groups, np.iinfo(np.int64).min)
     np.maximum.at(most, code, value)
     hits = np.flatnonzero(value == most[code])[::-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import I64, ColumnTable, Mask, chunks
+from .arrays import I32, I64, ColumnTable, Mask, chunks, handed, search, take
 from .native import call
 
 
@@ -65,6 +65,19 @@ def union_where(mask: Mask, ts: I64, dur: I64) -> Intervals:
     if count is None:
         return union_where_in_python(mask, ts, dur)
     return _in_any_order(start[:count].copy(), end[:count].copy()) if count else EMPTY
+
+
+def union_of(rows: I32 | I64, ts: I64, dur: I64) -> Intervals:
+    """Normal set of the events [ts, ts + dur) in some rows, in any order."""
+    columns_fit = handed(ts, np.int64, least=0) and handed(dur, np.int64, least=0)
+    if columns_fit and any(handed(rows, width, _MANY) for width in (np.int32, np.int64)):
+        start, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+        asked = ts, dur, len(ts), rows, rows.itemsize, len(rows)
+        count = call("kinetoscope_union_of", *asked, start, end)
+        if count is not None:
+            return _in_any_order(start[:count].copy(), end[:count].copy()) if count else EMPTY
+    begun = take(ts, rows)
+    return union(begun, begun + take(dur, rows))
 
 
 def union_where_in_python(mask: Mask, ts: I64, dur: I64) -> Intervals:
@@ -163,8 +176,8 @@ def overlaps(a: Intervals, b: Intervals) -> tuple[I64, I64]:
         nothing = np.empty(0, np.int64)
         return nothing, nothing
     # For each a, the range of b that overlaps it; sets are disjoint, so the ranges are contiguous.
-    low = np.searchsorted(b.end, a.start, side="right")
-    high = np.searchsorted(b.start, a.end, side="left")
+    low = search(b.end, a.start, "right")
+    high = search(b.start, a.end)
     count = np.maximum(high - low, 0)
     ia = np.repeat(np.arange(len(a)), count)
     # Of the pairs of one a the first has its lowest b, each further one the next.
@@ -184,7 +197,7 @@ def not_inside(a: Intervals, b: Intervals) -> Intervals:
     keep = np.empty(len(a), bool)
     for low in range(0, len(a), _CHUNK):
         part = slice(low, low + _CHUNK)
-        before = np.searchsorted(b.start, a.start[part], side="right") - 1
+        before = search(b.start, a.start[part], "right") - 1
         # Where it is −1 it reads the last interval, which begins later.
         keep[part] = (before < 0) | (b.end[before] < a.end[part])
     return a if keep.all() else Intervals(a.start[keep], a.end[keep])
@@ -215,7 +228,18 @@ def clip(a: Intervals, low: int, high: int) -> Intervals:
 
 
 def length_within(a: Intervals, low: I64, high: I64) -> I64:
-    """Length of A inside each window [low[i], high[i]); O((n + w) log n).
+    """Length of A inside each window [low[i], high[i]); quick where windows ascend."""
+    if len(a) + len(low) >= _MANY:
+        sides = [np.ascontiguousarray(side, np.int64) for side in (a.start, a.end, low, high)]
+        found = np.empty(len(low), np.int64)
+        asked = (*sides[:2], len(a), *sides[2:], len(low))
+        if call("kinetoscope_length_within", *asked, found) is not None:
+            return found
+    return length_within_in_python(a, low, high)
+
+
+def length_within_in_python(a: Intervals, low: I64, high: I64) -> I64:
+    """The reference of ``length_within``; O((n + w) log n).
 
     Prefix sums of the lengths give the length before any instant; a window is their difference.
     """
@@ -227,7 +251,7 @@ def length_before(a: Intervals, at: I64) -> I64:
     if not len(a):
         return np.zeros(len(at), np.int64)
     passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(a.end - a.start)])
-    index = np.searchsorted(a.start, at, side="right")
+    index = search(a.start, at, "right")
     last = np.maximum(index - 1, 0)
     beyond = np.where(index > 0, np.maximum(a.end[last] - at, 0), 0)
     result: I64 = passed[index] - beyond

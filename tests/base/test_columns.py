@@ -21,12 +21,14 @@ from kinetoscope.base.arrays import (
     flags_by_code,
     is_among,
     is_any,
+    least_of_largest,
     occur_twice,
     pairs_at,
     places_of,
     put,
     ranked,
     rows_by_code,
+    search,
     seen,
     stable_order,
     take,
@@ -176,6 +178,33 @@ def test_places_in_an_ascending_column(seed: int, dtype: type, ordered: bool, si
         asked.sort()
     at = {row: place for place, row in enumerate(column.tolist())}
     assert places_of(column, asked).tolist() == [at.get(row, -1) for row in asked.tolist()]
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([np.int32, np.int64]), st.sampled_from([np.int32, np.int64]),
+       st.sampled_from([0, 1, 90, MANY]), st.booleans())  # fmt: skip
+def test_places_among_ascending_numbers(
+    seed: int, dtype: type, other: type, size: int, ordered: bool
+) -> None:
+    column = np.sort(rows(seed, MANY // 2, dtype, size))
+    asked = rows(seed + 1, MANY, other) - other(MANY // 4)
+    asked[::97] = np.iinfo(other).max
+    asked[1::97] = np.iinfo(other).min
+    if ordered:
+        asked.sort()
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(
+            search(column, asked, side), np.searchsorted(column, asked, side=side)
+        )
+    few = search(np.sort(asked), column[:3])  # of few numbers among many
+    np.testing.assert_array_equal(few, np.searchsorted(np.sort(asked), column[:3]))
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([3, 1000, 1 << 40]), st.sampled_from([1, 5, 300, MANY]))
+def test_the_least_of_the_largest(seed: int, below: int, count: int) -> None:
+    values = rows(seed, below, np.int64)
+    assert least_of_largest(values, count) == np.sort(values)[-count]
 
 
 @given(

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.call_tree.paths import SlicePaths, find_paths, find_paths_in_python
+from kinetoscope.analysis.call_tree.paths import (
+    SlicePaths,
+    find_paths,
+    find_paths_in_python,
+    innermost,
+    innermost_in_python,
+)
+from kinetoscope.base import group_sums as module
 from kinetoscope.base.group_sums import (
     GroupRanks,
     first_largest,
@@ -17,6 +24,8 @@ from kinetoscope.base.group_sums import (
     group_ranks,
     group_ranks_in_python,
     group_sums,
+    middles,
+    middles_in_python,
 )
 from kinetoscope.base.native import native
 from tests.analysis.timeline.asked import nearest_rank
@@ -116,9 +125,33 @@ def test_medians_of_groups(pairs: list[tuple[int, int]]) -> None:
         assert np.isnan(found[group]) if not len(mine) else found[group] == np.median(mine)
 
 
+@needs_native
 @given(rows)
-def test_the_first_of_the_largest(pairs: list[tuple[int, int]]) -> None:
+def test_both_find_the_same_middles(pairs: list[tuple[int, int]]) -> None:
     code, value = columns(pairs)
-    for group, found in enumerate(first_largest(code, value, 8).tolist()):
+    found, plain = middles(code, value, 8), middles_in_python(code, value, 8)
+    for one, other in zip(found, plain, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@needs_native
+@pytest.mark.parametrize("width", [np.int8, np.int32])
+@given(tree=trees())
+def test_both_inherit_alike(tree: tuple[np.ndarray, np.ndarray], width: type) -> None:
+    parent, name = tree
+    own = name.astype(width) - width(1)
+    found, plain = innermost(own, parent), innermost_in_python(own, parent)
+    assert found.dtype == plain.dtype == width
+    assert found.tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("many", [0, 1 << 62])
+@given(pairs=rows)
+def test_the_first_of_the_largest(pairs: list[tuple[int, int]], many: int) -> None:
+    code, value = columns(pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_MANY", many)
+        largest = first_largest(code, value, 8)
+    for group, found in enumerate(largest.tolist()):
         mine = np.flatnonzero(code == group)
         assert found == (mine[value[mine].argmax()] if len(mine) else -1)

@@ -22,6 +22,7 @@ from kinetoscope.base.intervals import (
     not_inside,
     subtract,
     union,
+    union_of,
     union_where,
 )
 from kinetoscope.base.native import native
@@ -149,6 +150,16 @@ def test_the_union_of_chosen_events(spans: Spans, chosen: int) -> None:
     found = union_where(mask, start, length)
     assert_normal(found)
     assert covered(found) == instants([span for at, span in enumerate(spans) if mask[at]])
+
+
+@given(SPANS, st.lists(st.integers(0, 2**15), max_size=20), st.sampled_from([np.int32, np.int64]))
+def test_the_union_of_some_rows(spans: Spans, numbers: list[int], width: type) -> None:
+    start = np.array([start for start, _ in spans], np.int64)
+    length = np.array([length for _, length in spans], np.int64)
+    rows = np.array([number % len(spans) for number in numbers if spans], width)
+    found = union_of(rows, start, length)
+    assert_normal(found)
+    assert covered(found) == instants([spans[row] for row in rows.tolist()])
 
 
 @given(st.lists(SPANS, max_size=7))

@@ -8,13 +8,13 @@ a parent comes before its children, and −1 is no parent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, B, distinct_values, put, take, where
+from ...base.arrays import I8, I32, I64, B, distinct_values, put, take, where
 from ...base.native import call
 from ...trace.build.nest import depth_of
 
@@ -92,17 +92,21 @@ def _numbered(node: I32, parent: I32, name: I32, nodes: int) -> SlicePaths:
 NONE = -1
 
 
-def innermost(own: I32, parent: I32) -> I32:
+Marks = TypeVar("Marks", I8, I32)
+
+
+def innermost(own: Marks, parent: I32) -> Marks:
     """``own`` of the innermost row at or above each row that has one; −1 where none has."""
-    result: I32 = own.copy()
-    if call("kinetoscope_tree_inherit", parent, result, len(result)) is None:
+    result = own.copy()
+    function = "kinetoscope_tree_inherit" + ("" if own.dtype == np.int32 else "_bytes")
+    if call(function, parent, result, len(result)) is None:
         return innermost_in_python(own, parent)
     return result
 
 
-def innermost_in_python(own: I32, parent: I32) -> I32:
+def innermost_in_python(own: Marks, parent: I32) -> Marks:
     """The reference of ``innermost``."""
-    result: I32 = own.copy()
+    result = own.copy()
     for rows in _by_depth(parent):
         above = parent[rows]
         asks = (result[rows] == NONE) & (above >= 0)

@@ -15,7 +15,17 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, distinct, distinct_values, where
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    distinct,
+    distinct_values,
+    search,
+    take,
+    where,
+)
+from ...base.group_sums import first_largest, group_sums
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
 from ..device_work import DeviceWork
 from ..facts import IDLE_CAUSES, Gap, Idle, Learned, Spot
@@ -118,9 +128,9 @@ class IdleCauses:
             return np.empty(0, np.int8)
         host = self._trace.host
         cause = self._roles.of(calls)
-        plain = np.flatnonzero(cause == CAUSE["launch"])
-        dur = host.dur[calls[plain]]
-        slow = plain[(dur > SLOW_LAUNCH_NS) & (dur > SLOW_LAUNCH_RATIO * self._usual(calls[plain]))]
+        plain = where(cause == CAUSE["launch"])
+        plain = plain[take(host.dur, take(calls, plain)) > SLOW_LAUNCH_NS]
+        slow = plain[host.dur[calls[plain]] > SLOW_LAUNCH_RATIO * self._usual(calls[plain])]
         if len(slow):
             first = self._names.launches_first(calls[slow]) | self._loads(calls[slow])
             cause[slow[first]] = CAUSE["first_launch"]
@@ -133,7 +143,8 @@ class IdleCauses:
         names = host.name[calls]
         long = host.dur[calls] > SLOW_LAUNCH_NS
         for code in distinct_values(names[long]).tolist():
-            lengths = host.dur[where((host.name == code) & self._hosts.runtime)]
+            alike = where(host.name == code)
+            lengths = take(host.dur, alike[take(self._hosts.runtime, alike)])
             middle = len(lengths) // 2
             usual[names == code] = np.partition(lengths, middle)[middle]
         return usual
@@ -268,7 +279,7 @@ class _HostSide:
     def _sum(self, pieces: IdlePieces, side: DeviceSide) -> list[HeldRows]:
         trace, hosts = self._causes._trace, self._causes._hosts
         start, ready, ending = pieces.start, side.ready, pieces.ending
-        window = (np.searchsorted(self.windows.start, start, side="right") - 1).astype(np.int32)
+        window = (search(self.windows.start, start, "right") - 1).astype(np.int32)
         for name, parts in (
             ("latency", side.latency_ns),
             ("kernel_gap", side.gap_ns),
@@ -277,15 +288,17 @@ class _HostSide:
             ("before", side.before_ns),
         ):
             self._add(name, window, parts)
-        begun = np.clip(pieces.begun, start, ready)
+        begun = np.minimum(np.maximum(pieces.begun, start), ready)
         found = [self._launches(pieces.call, window, ready - begun)]
         if not len(trace.threads):
             self._add("unattributed", window, begun - start)
             return found
+        causes_have_frames = hosts.frame.any()
         for number in distinct(pieces.thread, len(trace.threads)).tolist():
             turn = pieces.thread == number
-            some = turn & (ready > begun)
-            self._ask(number, Intervals(begun[some], ready[some]))
+            if causes_have_frames:
+                some = turn & (ready > begun)
+                self._ask(number, Intervals(begun[some], ready[some]))
             for known in (True, False):
                 some = turn & (begun > start) & ((ending == Ending.KNOWN) == known)
                 left = Intervals(start[some], begun[some])
@@ -303,16 +316,16 @@ class _HostSide:
             self.asked[thread] = merge(self.asked.get(thread, EMPTY), some)
 
     def _add(self, name: str, window: I32, values: I64) -> None:
-        self.ns[:, CAUSE[name]] += np.bincount(window, values, len(self.windows)).astype(np.int64)
+        self.ns[:, CAUSE[name]] += group_sums(window, values, len(self.windows)).total
 
     def _launches(self, call: I32, window: I32, spent: I64) -> HeldRows:
         """Time inside the calls that end the pieces."""
-        some = np.flatnonzero(spent > 0)
-        cause = self._causes.launch_causes(call[some])
-        rows = HeldRows(call[some], window[some], spent[some], cause)
-        key = rows.window.astype(np.int64) * _COUNT + cause
-        cells = np.bincount(key, rows.idle, self.ns.size).astype(np.int64)
-        self.ns += cells.reshape(self.ns.shape)
+        some = where(spent > 0)
+        call = take(call, some)
+        cause = self._causes.launch_causes(call)
+        rows = HeldRows(call, take(window, some), take(spent, some), cause)
+        key = rows.window * np.int32(_COUNT) + cause
+        self.ns += group_sums(key, rows.idle, self.ns.size).total.reshape(self.ns.shape)
         return rows
 
     def _host(self, thread: int, left: Intervals, unknown: int) -> list[HeldRows]:
@@ -353,9 +366,10 @@ def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[
     """For each window the event that holds most of its main cause, else most at all."""
     found: dict[int, tuple[int, int, int]] = {}
     fits = rows.cause == cause[rows.window] if len(rows.row) else np.empty(0, np.bool_)
-    order = np.lexsort((-rows.idle, ~fits, rows.window))
-    first = order[np.flatnonzero(np.diff(rows.window[order], prepend=-1))]
-    for at in first.tolist():
+    # What fits is larger than all that does not.
+    weight = rows.idle + (fits.astype(np.int64) << 62)
+    first = first_largest(rows.window, weight, len(cause))
+    for at in first[first >= 0].tolist():
         found[int(rows.window[at])] = int(rows.row[at]), int(rows.idle[at]), int(rows.cause[at])
     return found
 
@@ -371,27 +385,32 @@ def _longest_per_window(pieces: IdlePieces, count: int) -> I64:
     if not len(pieces.start):
         return np.empty(0, np.int64)
     most = max(1, min(GAPS_PER_STEP, MOST_GAPS // max(count, 1)))
-    order = np.lexsort((pieces.start - pieces.end, pieces.window))
-    window = pieces.window[order]
-    begin = np.flatnonzero(np.diff(window, prepend=-1))
-    place = np.arange(len(order)) - np.repeat(begin, np.diff(np.append(begin, len(order))))
-    return np.sort(order[place < most])
+    length = pieces.end - pieces.start
+    found = []
+    for _ in range(most):
+        longest = first_largest(pieces.window, length, count)
+        longest = longest[longest >= 0]
+        longest = longest[length[longest] >= 0]
+        length[longest] = -1
+        found.append(longest)
+    return np.sort(np.concatenate(found))
 
 
 def _timing(pieces: IdlePieces, count: int) -> dict[str, I64]:
     """Whether the next work was launched already, and the idle time in short stretches."""
     length = pieces.end - pieces.start
     known = pieces.launched >= 0
-    before = np.where(known, np.clip(pieces.launched - pieces.start, 0, length), 0)
-    queued = np.where(known, length - before, 0)
+    before = np.minimum(np.maximum(pieces.launched - pieces.start, 0), length)
+    before *= known
+    queued = (length - before) * known
     short = (before > 0) & (length < SHORT_NS)
 
     def per_window(values: I64) -> I64:
-        return np.bincount(pieces.window, values, count).astype(np.int64)
+        return group_sums(pieces.window, values, count).total
 
     return {
         "queued_ns": per_window(queued),
-        "unlinked_ns": per_window(np.where(known, 0, length)),
-        "short_ns": per_window(np.where(short, length, 0)),
+        "unlinked_ns": per_window(length * ~known),
+        "short_ns": per_window(length * short),
         "short_count": per_window(short.astype(np.int64)),
     }

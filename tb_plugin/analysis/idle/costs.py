@@ -19,9 +19,21 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, cells, distinct, distinct_values, ranked, stable_order
-from ...base.group_sums import first_largest, group_sums
-from ...base.intervals import Intervals, length_within, overlaps, subtract, union
+from ...base.arrays import (
+    I32,
+    I64,
+    cells,
+    distinct,
+    distinct_values,
+    put,
+    ranked,
+    search,
+    stable_order,
+    take,
+    where,
+)
+from ...base.group_sums import first_largest, group_sums, middles
+from ...base.intervals import Intervals, length_within, overlaps, subtract, union_of
 from ...base.regex import regex
 from ...trace.model import DeviceClass, DeviceKind, Link, Trace
 from ..device_work import DeviceWork
@@ -133,20 +145,22 @@ def _kind(strings: Sequence[str], name: int, way: int = -1, *sides: int) -> tupl
 def launches(work: DeviceWork, windows: Windows) -> list[LaunchSums]:
     """The launches of a device by the step in which their first work began."""
     trace = work.trace
-    rows = work.by_time[work.is_launched[work.by_time]]
+    rows = work.by_time[take(work.is_launched, work.by_time)]
     # A call that launches much counts once, with what it launched first.
-    call = work.launch[rows].astype(np.int64)
-    order = stable_order(call)
-    first = order[np.flatnonzero(np.diff(call[order], prepend=-1))]
-    rows, call = rows[first], call[first]
-    window = windows.of(work.ts[rows]).astype(np.int32)
+    call = take(work.launch, rows)
+    if (call[1:] <= call[:-1]).any():
+        order = stable_order(call.astype(np.int64))
+        first = order[np.flatnonzero(np.diff(take(call, order), prepend=-1))]
+        rows, call = take(rows, first), take(call, first)
+    window = windows.of(take(work.ts, rows)).astype(np.int32)
     inside = window >= 0
-    rows, call, window = rows[inside], call[inside], window[inside]
-    spent, ran = work.returned[rows] - work.begun[rows], work.dur[rows]
+    if not inside.all():
+        rows, call, window = rows[inside], call[inside], window[inside]
+    spent, ran = take(work.returned, rows) - take(work.begun, rows), take(work.dur, rows)
     short = (ran < spent) & (ran < SHORT_KERNEL_NS)
-    rows += work.slice.start
-    short &= trace.device.kind[rows] == DeviceKind.KERNEL
-    short &= trace.device.link[rows] != Link.GRAPH
+    rows = rows + work.slice.start
+    short &= take(trace.device.kind, rows) == DeviceKind.KERNEL
+    short &= take(trace.device.link, rows) != Link.GRAPH
     slow = spent > np.maximum(SLOW_CALL_NS, SLOW_CALL_RATIO * _usual(trace, call))
 
     columns: list[list[int]] = []
@@ -156,14 +170,19 @@ def launches(work: DeviceWork, windows: Windows) -> list[LaunchSums]:
     return [LaunchSums(*one) for one in zip(*columns, strict=True)]
 
 
-def _usual(trace: Trace, calls: I64) -> I64:
+def _usual(trace: Trace, calls: I32) -> I64:
     """The median duration of the calls of each one's name, where that may matter."""
     usual = np.zeros(len(calls), np.int64)
-    names, spent = trace.host.name[calls], trace.host.dur[calls]
-    for code in distinct(names[spent > SLOW_CALL_NS], len(trace.strings)).tolist():
-        mine = names == code
-        middle = int(mine.sum()) // 2
-        usual[mine] = np.partition(spent[mine], middle)[middle]
+    names, spent = take(trace.host.name, calls), take(trace.host.dur, calls)
+    slow = distinct(names[spent > SLOW_CALL_NS], len(trace.strings))
+    if not len(slow):
+        return usual
+    of_name = np.full(len(trace.strings), -1, np.int32)
+    of_name[slow] = np.arange(len(slow), dtype=np.int32)
+    place = take(of_name, names)
+    some = where(place >= 0)
+    place = take(place, some)
+    put(usual, some, take(middles(place, take(spent, some), len(slow))[1], place))
     return usual
 
 
@@ -189,22 +208,22 @@ def communication(work: DeviceWork, hosts: Hosts, windows: Windows) -> list[Comm
     frames = Intervals(windows.start[some], windows.end[some])
     exposed = subtract(collectives, work.compute)
     piece, frame = overlaps(exposed, frames)
-    start = np.maximum(exposed.start[piece], frames.start[frame])
-    end = np.minimum(exposed.end[piece], frames.end[frame])
-    window = np.flatnonzero(some)[frame]
-    limited, known = _host_limited(work, hosts, start, end, exposed.end[piece])
+    whole_end = take(exposed.end, piece)
+    start = np.maximum(take(exposed.start, piece), take(frames.start, frame))
+    end = np.minimum(whole_end, take(frames.end, frame))
+    window = take(np.flatnonzero(some).astype(np.int32), frame)
+    limited, known = _host_limited(work, hosts, start, end, whole_end)
     length = end - start
 
     def per_window(values: I64) -> list[int]:
-        sums: list[int] = np.bincount(window, values, len(windows)).astype(np.int64).tolist()
-        return sums
+        return group_sums(window, values, len(windows)).total.tolist()
 
     columns = (
         length_within(collectives, windows.start, windows.end).tolist(),
         per_window(length),
-        per_window(np.where(known, length - limited, 0)),
-        per_window(np.where(known, limited, 0)),
-        per_window(np.where(known, 0, length)),
+        per_window((length - limited) * known),
+        per_window(limited * known),
+        per_window(length * ~known),
     )
     return [Communication(*one) for one in zip(*columns, strict=True)]
 
@@ -214,8 +233,8 @@ def _host_limited(
 ) -> tuple[I64, NDArray[np.bool_]]:
     """Of each piece the time before the launch of the next kernel; False: that is not known."""
     trace = work.trace
-    compute = work.by_time[work.klass[work.by_time] == DeviceClass.COMPUTE]
-    at = np.searchsorted(work.ts[compute], whole_end)
+    compute = work.by_time[take(work.klass == DeviceClass.COMPUTE, work.by_time)]
+    at = search(take(work.ts, compute), whole_end)
     follows = at < len(compute)
     known = follows.copy()
     launch = np.full(len(at), -1, np.int64)
@@ -235,6 +254,5 @@ def _host_limited(
 
 def exposed_alone(trace: Trace, rows: I64, busy: Intervals, windows: Windows) -> I64:
     """The union of some device work, per step, in which nothing of ``busy`` runs."""
-    ts = trace.device.ts[rows]
-    alone = subtract(union(ts, ts + trace.device.dur[rows]), busy)
+    alone = subtract(union_of(rows, trace.device.ts, trace.device.dur), busy)
     return length_within(alone, windows.start, windows.end)

@@ -24,7 +24,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from ...base.arrays import I8, I32, I64
+from ...base.arrays import I8, I32, I64, put, search, take, where
 from ...base.intervals import Intervals, overlaps
 from ...trace.model import Link, Trace
 from ..device_work import DeviceWork
@@ -76,12 +76,13 @@ def idle_pieces(work: DeviceWork, main: int, windows: Windows) -> IdlePieces:
     some = windows.end > windows.start
     frames = Intervals(windows.start[some], windows.end[some])
     gap, frame = overlaps(Intervals(gap_start, gap_end), frames)
-    start = np.maximum(gap_start[gap], frames.start[frame])
-    end = np.minimum(gap_end[gap], frames.end[frame])
-    window = np.flatnonzero(some).astype(np.int32)[frame]
+    start = np.maximum(take(gap_start, gap), take(frames.start, frame))
+    end = np.minimum(take(gap_end, gap), take(frames.end, frame))
+    window = take(np.flatnonzero(some).astype(np.int32), frame)
     # The work that ends each gap: of several that start together, any.
-    place = np.searchsorted(work.ts[work.by_time], busy.start, side="left")
-    following = np.append(work.by_time[place] + work.slice.start, -1).astype(np.int32)[gap]
+    place = search(take(work.ts, work.by_time), busy.start)
+    ends = take(work.by_time, place) + work.slice.start
+    following = take(np.append(ends, -1).astype(np.int32), gap)
     return _with_calls(work.trace, main, start, end, window, following)
 
 
@@ -91,20 +92,25 @@ def _with_calls(
     """The calls that launched the work after each gap, and their threads."""
     device, host = trace.device, trace.host
     call, op = (np.full(len(work), -1, np.int32) for _ in range(2))
-    some = np.flatnonzero(work >= 0)
-    call[some], op[some] = device.launch[work[some]], device.op[work[some]]
+    some = where(work >= 0)
+    follows = take(work, some)
+    put(call, some, take(device.launch, follows))
+    put(op, some, take(device.op, follows))
     ending = np.full(len(work), Ending.NOTHING, np.int8)
     ending[some] = Ending.UNKNOWN
-    ending[some[device.link[work[some]] == Link.PROLOGUE]] = Ending.BEFORE
+    ending[some[take(device.link, follows) == Link.PROLOGUE]] = Ending.BEFORE
     thread = np.full(len(work), max(main, 0), np.int32)
     begun, launched = end.copy(), np.full(len(work), -1, np.int64)
     # Where no call was recorded but its op was, the work is launched by the end of that op.
     for row, is_op in ((op, True), (call, False)):
-        known = np.flatnonzero(row >= 0)
+        known = where((row >= 0) & (call < 0)) if is_op else where(row >= 0)
+        rows = take(row, known)
         ending[known] = Ending.KNOWN
-        thread[known] = host.thread[row[known]]
-        launched[known] = host.ts[row[known]] + host.dur[row[known]]
-        begun[known] = launched[known] if is_op else host.ts[row[known]]
+        put(thread, known, take(host.thread, rows))
+        called = take(host.ts, rows)
+        returned = called + take(host.dur, rows)
+        put(launched, known, returned)
+        put(begun, known, returned if is_op else called)
     return IdlePieces(start, end, window, thread, begun, launched, work, call, ending)
 
 
@@ -174,15 +180,16 @@ def learn(work: DeviceWork) -> Learned:
     follows = work.is_launched & (trace.device.link[work.slice] == Link.CORRELATION)
     follows[1:] &= np.diff(trace.device.stream[work.slice]) == 0
     follows[:1] = False
-    some = np.flatnonzero(follows)
-    ahead = ts[some - 1] + work.dur[some - 1]
-    begun, returned = work.begun[some], work.returned[some]
+    some = where(follows)
+    before = some - np.int32(1)
+    ahead = take(ts, before) + take(work.dur, before)
+    ts, begun, returned = take(ts, some), take(work.begun, some), take(work.returned, some)
     amd = trace.devices[work.device].vendor == "AMD"
     gap, gaps = _usual(
-        (ts[some] - ahead)[returned < ahead - _QUEUED_NS], AMD_GAP_NS if amd else FALLBACK_GAP_NS
+        (ts - ahead)[returned < ahead - _QUEUED_NS], AMD_GAP_NS if amd else FALLBACK_GAP_NS
     )
     lag, lags = _usual(
-        (ts[some] - returned)[(ahead <= begun) & (ts[some] >= returned)],
+        (ts - returned)[(ahead <= begun) & (ts >= returned)],
         AMD_LATENCY_NS if amd else FALLBACK_LATENCY_NS,
     )
     return Learned(lag, lags, gap, gaps)

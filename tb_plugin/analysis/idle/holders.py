@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, where
+from ...base.arrays import I8, I32, I64, least_of_largest, where
+from ...base.group_sums import group_sums
 from ...base.intervals import Intervals, length_before
 from ...base.native import call
 from ...trace.model import Trace
@@ -168,11 +169,9 @@ def largest(values: I64, count: int) -> I64:
     """The places of the largest values, in no order."""
     if len(values) <= count:
         return np.arange(len(values))
-    place = len(values) - count
-    found = np.argpartition(values, place)[place:]
-    is_clear = np.count_nonzero(values >= values[found[0]]) == count
+    some = np.flatnonzero(values >= least_of_largest(values, count))
     # Several equal ones at the limit: which of them count is left to numpy.
-    return np.sort(found) if is_clear else found
+    return some if len(some) == count else np.argpartition(values, len(values) - count)[-count:]
 
 
 def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:
@@ -181,9 +180,8 @@ def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:
     Events that outlive each other (generators) may hold an instant twice: never more counts than
     there is.
     """
-    key = rows.window.astype(np.int64) * causes + rows.cause
-    cells = np.bincount(key, rows.idle, len(total) * causes).astype(np.int64)
-    cells = cells.reshape(len(total), causes)
+    key = rows.window * np.int32(causes) + rows.cause
+    cells = group_sums(key, rows.idle, len(total) * causes).total.reshape(len(total), causes)
     room = total.copy()
     for cause in range(causes):
         np.minimum(cells[:, cause], room, out=cells[:, cause])

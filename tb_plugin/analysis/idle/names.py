@@ -11,12 +11,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, equal_rows, put, ranked, take, where
-from ...base.group_sums import group_sums
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    chunks,
+    equal_rows,
+    least_of_largest,
+    put,
+    ranked,
+    search,
+    take,
+    where,
+    where_code,
+)
+from ...base.group_sums import GroupSums, first_largest, group_sums
 from ...base.intervals import Intervals, length_within
+from ...base.native import call
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
-from ..facts import First, Held, HeldName, HostPartition, Spot
+from ..facts import Held, HeldName, HostPartition, Spot
 from ..host_activity import HostRole, Hosts
 from ..steps import Windows
 from .dependencies import GraphNodes
@@ -29,6 +43,8 @@ MOST_NAMES = 24  # kept, the longest sums first, and beside them …
 MOST_CALLS = 24  # … the names of the longest single calls
 MOST_PLACES = 400
 MOST_NODES = 12  # of graphs, by window
+MOST_LABELS = 1 << 20  # of which a table is made
+_KINDS = max(HostKind) + 1
 _RUNTIME = int(HostKind.RUNTIME)
 
 PARTS = tuple(name for name in HostPartition.__struct_fields__ if name != "overlap_ns")
@@ -74,73 +90,63 @@ class HeldNames:
 
         ``causes`` are what the codes in ``rows.cause`` stand for.
         """
-        host, hosts = self.trace.host, self.hosts
-        held: list[list[Held]] = [[] for _ in range(count)]
-        work = where(~take(hosts.marker, rows.row))  # steps are no work
+        if not len(rows.row):
+            return [()] * count
+        label, total, occurs = labels_of(self.trace, self.hosts, rows, len(causes))
+        known = 1 + where(occurs[1:] > 0)  # steps, at 0, are no work
+        kept = np.zeros(len(total), np.bool_)
+        kept[known[np.argsort(-total[known], kind="stable")[:MOST_NAMES]]] = True
+        kept[label[_longest_calls(rows.idle, label)]] = True
+        # One group per window and name, in this order.
+        work = where_code(label, kept)
         if not len(work):
             return [()] * count
-        idle = take(rows.idle, work)
-        label = take(host.name, take(rows.row, work)) * np.int32(len(causes))
-        label += take(rows.cause, work)
-        labels, place = ranked(label)
-        del label
-        per_label = group_sums(place, idle, len(labels)).total
-        kept = np.zeros(len(labels), np.bool_)
-        kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
-        kept[place[largest(idle, MOST_CALLS)]] = True
-        # One group per window and name, in this order.
-        some = where(take(kept, place))
-        work = take(work, some)
-        idle = take(idle, some)
-        place = take(place, some)
-        del some
+        number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
         cell = take(rows.window, work)
-        if count * len(labels) >= 1 << 31:
+        if count * np.count_nonzero(kept) >= 1 << 31:
             cell = cell.astype(np.int64)
-        cell *= len(labels)
-        cell += place
-        del place
+        cell *= np.count_nonzero(kept)
+        cell += take(number, take(label, work))
+        idle = take(rows.idle, work)
         keys, group = ranked(cell)
-        del cell
         sums = group_sums(group, idle, len(keys))
-        most = np.zeros(len(keys), np.int64)
-        np.maximum.at(most, group, idle)
-        longest = where(idle == take(most, group))[::-1]
-        top_of = np.zeros(len(keys), np.int64)
-        top_of[group[longest]] = longest  # of several the first
-        top = work[top_of]
-        length = rows.idle[top]
-        rank = np.empty(len(top), np.int64)
-        rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
-        row = rows.row[top]
+        top = work[first_largest(group, idle, len(keys))]
+        return self._as_held(rows, top, sums, count, causes)
+
+    def _as_held(
+        self, rows: HeldRows, top: I32, sums: GroupSums, count: int, causes: tuple[str, ...]
+    ) -> list[tuple[Held, ...]]:
+        """One entry for each sum, whose longest part is in ``top``; by window."""
+        host = self.trace.host
+        row, window, length = rows.row[top], rows.window[top], rows.idle[top]
         self._find_first(row)
+        name = self._numbers(row, rows.cause[top], causes)
+        place = np.full(len(top), -1, np.int64)
+        far = np.sort(np.argsort(-length, kind="stable")[:MOST_PLACES])
+        place[far] = [self.places.of(one) for one in row[far].tolist()]
+        order = np.lexsort((-sums.total, window))  # of a window the largest sum first
         columns = (
-            row, rows.window[top], sums.count, sums.total, length, rank, host.name[row],
-            host.kind[row], hosts.blocking[row], rows.cause[top], host.ts[row], host.dur[row],
-            host.raw[row],
+            name, sums.count, sums.total, length, host.ts[row], host.dur[row],
+            self._firsts(row, length), place,
         )  # fmt: skip
-        known: dict[tuple[int, int, bool, int], int] = {}  # numbers of names
-        for one, window, calls, sum_ns, longest_ns, order, code, kind, blocking, cause, *of in zip(
-            *(column.tolist() for column in columns), strict=True
-        ):
-            key = code, kind, blocking, cause
-            if (name := known.get(key)) is None:
-                name = known[key] = self.number(one, causes[cause])
-            ts, dur, raw = of
-            held[window].append(
-                Held(
-                    name=name,
-                    count=calls,
-                    idle_ns=sum_ns,
-                    longest_ns=longest_ns,
-                    ts=ts,
-                    dur_ns=dur,
-                    first=self._first_of(one, code, kind, longest_ns),
-                    place=self.places.of(one) if order < MOST_PLACES else -1,
-                    spot=Spot(one, raw),
-                )
-            )
-        return [tuple(sorted(entries, key=lambda entry: -entry.idle_ns)) for entries in held]
+        spots = map(Spot, row[order].tolist(), host.raw[row[order]].tolist())
+        held = list(map(Held, *(column[order].tolist() for column in columns), spots))
+        ends = np.cumsum(np.bincount(window, minlength=count)).tolist()
+        return [tuple(held[low:high]) for low, high in zip([0, *ends], ends, strict=False)]
+
+    def _numbers(self, row: I32, cause: I8, causes: tuple[str, ...]) -> I64:
+        """The numbers of the names of some events, each under its cause."""
+        host = self.trace.host
+        key = (host.name[row].astype(np.int64) * _KINDS + host.kind[row]) * 2
+        key = (key + self.hosts.blocking[row]) * len(causes) + cause
+        values, place = ranked(key)
+        first = np.empty(len(values), np.int64)
+        first[place[::-1]] = np.arange(len(place) - 1, -1, -1)
+        number = np.empty(len(values), np.int64)
+        for at in np.argsort(first).tolist():  # names are numbered as they come
+            one = first[at]
+            number[at] = self.number(int(row[one]), causes[cause[one]])
+        return number[place]
 
     def held_by_nodes(self, nodes: GraphNodes, rows: HeldRows, count: int) -> list[list[Held]]:
         """The nodes of graphs (``rows.row``) that held most, by window; the largest sums first."""
@@ -167,13 +173,17 @@ class HeldNames:
         named = (self.trace.strings[name], "graph_node", "idle_graph_ns")
         return self._names.setdefault(named, len(self._names))
 
-    def _first_of(self, row: int, code: int, kind: int, idle_ns: int) -> First:
+    def _firsts(self, row: I32, idle: I64) -> NDArray[np.object_]:
         """Whether something happens for the first time in a call, where that may explain it."""
-        if self._first.get(code) == row:
-            return "call"
-        if idle_ns < SHORT_NS or kind != _RUNTIME:
-            return ""
-        return "kernel" if self.launches_first(np.array([row]))[0] else ""
+        host = self.trace.host
+        found = np.full(len(row), "", np.object_)
+        long = np.flatnonzero((idle >= SHORT_NS) & (host.kind[row] == _RUNTIME))
+        if len(long):
+            found[long[self.launches_first(row[long])]] = "kernel"
+        first = np.full(len(self.trace.strings), -1, np.int64)
+        first[list(self._first)] = list(self._first.values())
+        found[first[host.name[row]] == row] = "call"
+        return found
 
     def _find_first(self, candidates: I32) -> None:
         """The earliest event of each name of the ``candidates``, on any thread.
@@ -206,7 +216,7 @@ class HeldNames:
         found = np.zeros(len(calls), np.bool_)
         if len(launch) == 0:  # calls were recorded, what they launched was not
             return found
-        low = np.searchsorted(launch, calls)
+        low = search(launch, calls)
         known = (low < len(launch)) & (launch[np.minimum(low, len(launch) - 1)] == calls)
         work = by_launch[low[known]]
         found[known] = earliest[device.name[work]] == device.ts[work]
@@ -220,6 +230,42 @@ class HeldNames:
         earliest = np.full(len(self.trace.strings), np.iinfo(np.int64).max)
         np.minimum.at(earliest, device.name, device.ts)
         return by_launch, device.launch[by_launch], earliest
+
+
+def labels_of(trace: Trace, hosts: Hosts, rows: HeldRows, causes: int) -> tuple[I32, I64, I64]:
+    """The label of each entry, and by label the time and the number of entries.
+
+    In order of name and cause; 0 for ranges that mark steps.
+    """
+    size = len(trace.strings) * causes + 1
+    if size <= MOST_LABELS:
+        label = np.empty(len(rows.row), np.int32)
+        total, occurs = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        held = rows.row, rows.cause, rows.idle, len(rows.row)
+        host = hosts.marker, trace.host.name, len(hosts.marker), causes
+        if call("kinetoscope_held_labels", *held, *host, label, total, occurs, size) is not None:
+            return label, total, occurs
+    wide = np.zeros(len(rows.row) + 1, np.int64)  # one more, for the label of marks
+    for part in chunks(len(rows.row)):
+        row = rows.row[part]
+        one = trace.host.name[row].astype(np.int64) * causes + rows.cause[part] + 1
+        wide[part][: len(row)] = np.where(hosts.marker[row], 0, one)
+    label = (wide.astype(np.int32) if size <= MOST_LABELS else ranked(wide)[1])[:-1]
+    sums = group_sums(label, rows.idle, int(label.max(initial=0)) + 1)
+    return label, sums.total, sums.count
+
+
+def _longest_calls(idle: I64, label: I32) -> I64:
+    """The places of the entries with a label that last longest."""
+    count = MOST_CALLS + np.count_nonzero(label == 0)
+    if len(idle) > count:
+        some = np.flatnonzero(idle >= least_of_largest(idle, count))
+        some = some[label[some] > 0]
+        some = some[idle[some] >= least_of_largest(idle[some], MOST_CALLS)]
+        if len(some) == MOST_CALLS:
+            return some
+    work = where(label > 0)
+    return work[largest(take(idle, work), MOST_CALLS)]
 
 
 # --- without a device ---------------------------------------------------------------------------
@@ -240,10 +286,10 @@ def host_held(names: HeldNames, windows: Windows) -> list[tuple[Held, ...]]:
 def _parts_of(hosts: Hosts, rows: I32) -> I8:
     """The part of the step that each row counts as: by the role around it, else by its kind."""
     host = hosts.trace.host
-    own = np.full(len(host), -1, np.int32)
-    for role, name in _OF_ROLE.items():
-        own[where(hosts.with_role(role))] = _PART[name]
-    part = take(innermost(own, host.parent), rows).astype(np.int8)
+    of_role = np.full(max(HostRole) + 1, -1, np.int8)
+    of_role[list(_OF_ROLE)] = [_PART[name] for name in _OF_ROLE.values()]
+    own = take(of_role, hosts.role.view(np.uint8))
+    part = take(innermost(own, host.parent), rows)
     of_kind = np.zeros(max(_OF_KIND) + 1, np.int8)
     of_kind[list(_OF_KIND)] = [_PART[name] for name in _OF_KIND.values()]
     alone = where(part < 0)

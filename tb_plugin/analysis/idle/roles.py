@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, matches, of_names, where
+from ...base.arrays import I8, I32, least_of_largest, matches, take, where
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
@@ -75,31 +75,32 @@ class HostCauses:
     def of(self, rows: NDArray[np.integer]) -> I8:
         """The cause that the time of each of these rows counts as."""
         trace, hosts = self._trace, self._hosts
-        cause = _CAUSE_OF_KIND[trace.host.kind[rows]]
-        scope = self._scope[rows]
+        cause = take(_CAUSE_OF_KIND, take(trace.host.kind.view(np.uint8), rows))
+        scope = take(self._scope, rows)
         around = scope >= 0
         cause[around] = scope[around]
         # A call that waits is one within the optimizer and within a collective, too.
         mild = ~around | (scope == CAUSE["optimizer"]) | (scope == CAUSE["communication"])
-        calls = np.flatnonzero(mild & hosts.runtime[rows])
-        names = trace.host.name[rows[calls]]
-        blocks = hosts.blocking[rows[calls]]
+        calls = where(mild & take(hosts.runtime, rows))
+        names = take(trace.host.name, take(rows, calls))
+        blocks = take(hosts.blocking, take(rows, calls))
         cause[calls[blocks]] = CAUSE["blocking"]
         strings = trace.strings
         for pattern, name in ((_ALLOCATES, "allocator"), (LOADS_CODE, "first_launch")):
             cause[calls[matches(strings, names, pattern)]] = CAUSE[name]
-        self._mark_first_calls(rows[calls], calls, cause)
-        cause[self._in_loader[rows]] = CAUSE["dataloader"]
+        self._mark_first_calls(take(rows, calls), calls, cause)
+        if self._hosts.loader.any():
+            cause[take(self._in_loader, rows)] = CAUSE["dataloader"]
         result: I8 = cause.astype(np.int8)
         return result
 
     def _mark_first_calls(
-        self, rows: NDArray[np.integer], at: NDArray[np.intp], cause: NDArray[np.int8]
+        self, rows: NDArray[np.integer], at: I32, cause: NDArray[np.int8]
     ) -> None:
         """Long calls that come for the first time start the runtime, or load code."""
         host = self._trace.host
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
-        long = (host.dur[rows] >= mild) & (cause[at] != CAUSE["blocking"])
+        long = (take(host.dur, rows) >= mild) & (cause[at] != CAUSE["blocking"])
         for place in np.flatnonzero(long).tolist():
             row = int(rows[place])
             earliest, longest, second = self._of_name(int(host.name[row]))
@@ -117,13 +118,9 @@ class HostCauses:
         found = self._names.get(code)
         if found is None:
             alike = where(self._trace.host.name == code)
-            dur = self._trace.host.dur[alike]
-            second, longest = (
-                np.partition(dur, len(dur) - 2)[-2:].tolist()
-                if len(dur) > 1
-                else (ONLY_CALL_NS // FIRST_CALL_RATIO, int(dur[0]))
-            )
-            found = int(self._trace.host.ts[alike].min()), longest, second
+            dur = take(self._trace.host.dur, alike)
+            second = least_of_largest(dur, 2) if len(dur) > 1 else ONLY_CALL_NS // FIRST_CALL_RATIO
+            found = int(take(self._trace.host.ts, alike).min()), int(dur.max()), second
             self._names[code] = found
         return found
 
@@ -134,20 +131,20 @@ class HostCauses:
         return _OF_KIND[HostKind(int(self._trace.host.kind[row]))][1]
 
     @cached_property
-    def _scope(self) -> I32:
+    def _scope(self) -> I8:
         """The cause that the innermost range around each row says, −1 without one."""
         host = self._trace.host
-        own = of_names(self._trace.strings, host.name, _scope_of, np.int8).astype(np.int32)
+        own = take(self._hosts.ask_names(_scope_of, np.int8) - np.int8(1), host.name)
         if not any(one.used for one in self._trace.devices):
             # Without a device a collective is work of the host, whatever its back end.
-            own[self._hosts.collective & ~self._hosts.under_way] = CAUSE["communication"] + 1
-        return innermost(own - np.int32(1), host.parent)
+            own[self._hosts.collective & ~self._hosts.under_way] = CAUSE["communication"]
+        return innermost(own, host.parent)
 
     @cached_property
     def _in_loader(self) -> NDArray[np.bool_]:
-        own = np.where(self._hosts.loader, np.int32(1), np.int32(-1))
         if not self._hosts.loader.any():
             return self._hosts.loader
+        own = self._hosts.loader.view(np.int8) - np.int8(1)
         return np.asarray(innermost(own, self._trace.host.parent) >= 0)
 
     @cached_property
@@ -159,14 +156,17 @@ class HostCauses:
         return union(host.ts[rows[hit]], host.ts[rows[hit]] + host.dur[rows[hit]])
 
     @cached_property
-    def _marks(self) -> NDArray[np.int8]:
-        host = self._trace.host
-        return of_names(self._trace.strings, host.name, _capture_mark, np.int8)
+    def _marks(self) -> I8 | None:
+        """What the name of each row says of a capture; None where no name says anything."""
+        of_name = self._hosts.ask_names(_capture_mark, np.int8)
+        return take(of_name, self._trace.host.name) if of_name.any() else None
 
     def captures(self, thread: int) -> Intervals:
         """When a thread recorded a graph: its launches put nothing on the device."""
         if thread not in self._captured:
-            self._captured[thread] = _capture_ranges(self._hosts, self._marks, thread)
+            marks = self._marks
+            found = EMPTY if marks is None else _capture_ranges(self._hosts, marks, thread)
+            self._captured[thread] = found
         return self._captured[thread]
 
 

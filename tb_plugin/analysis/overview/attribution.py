@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64
+from ...base.arrays import I64, search
 from ...base.group_sums import first_largest
 from ...base.intervals import (
     EMPTY,
@@ -210,8 +210,8 @@ def _begun_inside(hosts: Hosts, ranges: Intervals) -> NDArray[np.bool_]:
     host, thread = hosts.trace.host, slice(*hosts.first[hosts.main : hosts.main + 2].tolist())
     ts = host.ts[thread]  # ascends
     opened = np.zeros(len(ts) + 1, np.int32)
-    np.add.at(opened, np.searchsorted(ts, ranges.start, side="right"), 1)
-    np.add.at(opened, np.searchsorted(ts, ranges.end, side="left"), -1)
+    np.add.at(opened, search(ts, ranges.start, "right"), 1)
+    np.add.at(opened, search(ts, ranges.end), -1)
     inside = np.zeros(len(host), np.bool_)
     inside[thread] = np.cumsum(opened[:-1]) > 0
     return inside

@@ -26,7 +26,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, of_names
+from ...base.arrays import F64, I32, I64, of_names, places_of, search, take
+from ...base.group_sums import group_sums
 from ...base.intervals import length_within
 from ...base.regex import regex
 from ...trace.model import DeviceClass, Trace
@@ -108,21 +109,23 @@ class ClippedEvents(Struct, frozen=True, eq=False):
     ns: I64  # length of the piece, > 0
 
     def sum_ns(self, cells: int) -> I64:
-        """Length per cell, exact: float64 holds every integer below 2^53 ns, 104 days."""
-        return np.bincount(self.cell, self.ns, cells).astype(np.int64)
+        """Length per cell."""
+        return group_sums(self.cell, self.ns, cells).total
 
     def weighted(self, weight: F64, cells: int) -> F64:
         """Σ weight · length per cell; ``weight`` is per event."""
-        return np.bincount(self.cell, self.ns * weight[self.event], cells).astype(np.float64)
+        weights = self.ns * take(weight, self.event)
+        return np.bincount(self.cell, weights, cells).astype(np.float64)
 
     def sum_of(self, chosen: NDArray[np.bool_], cells: int) -> I64:
         """Length per cell of the pieces of the chosen events."""
-        ns = np.where(chosen[self.event], self.ns, 0)
-        return np.bincount(self.cell, ns, cells).astype(np.int64)
+        return group_sums(self.cell, self.ns * take(chosen, self.event), cells).total
 
     def of(self, chosen: NDArray[np.bool_]) -> ClippedEvents:
         """The pieces of the chosen events."""
-        keep = chosen[self.event]
+        keep = take(chosen, self.event)
+        if keep.all():
+            return self
         return ClippedEvents(self.event[keep], self.cell[keep], self.ns[keep])
 
 
@@ -137,8 +140,8 @@ def cut(ts: I64, end: I64, edges: I64) -> ClippedEvents:
     if cells < 1 or not len(ts):
         nothing = np.zeros(0, np.int64)
         return ClippedEvents(nothing, nothing, nothing)
-    first = np.maximum(np.searchsorted(edges, ts, side="right") - 1, 0)
-    last = np.minimum(np.searchsorted(edges, end, side="left") - 1, cells - 1)
+    first = np.maximum(search(edges, ts, "right") - 1, 0)
+    last = np.minimum(search(edges, end) - 1, cells - 1)
     crossing = last != first
     if not crossing.any():
         event, cell = np.arange(len(ts)), first
@@ -146,9 +149,9 @@ def cut(ts: I64, end: I64, edges: I64) -> ClippedEvents:
         count = np.maximum(last - first + 1, 0)
         event = np.repeat(np.arange(len(ts)), count)
         before = np.repeat(np.cumsum(count) - count, count)
-        cell = np.arange(len(event)) - before + first[event]
-        ts, end = ts[event], end[event]
-    ns = np.minimum(end, edges[cell + 1]) - np.maximum(ts, edges[cell])
+        cell = np.arange(len(event)) - before + take(first, event)
+        ts, end = take(ts, event), take(end, event)
+    ns = np.minimum(end, take(edges[1:], cell)) - np.maximum(ts, take(edges, cell))
     keep = ns > 0
     if keep.all():
         return ClippedEvents(event, cell, ns)
@@ -164,11 +167,11 @@ def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
     """
     at = np.concatenate([ts, end])
     change = np.concatenate([height, -height])
-    opened = np.concatenate([np.ones(len(ts), np.int64), np.full(len(end), -1, np.int64)])
     order = np.argsort(at, kind="stable")
-    at, total = at[order], np.cumsum(change[order])
+    at, total = take(at, order), np.cumsum(take(change, order))
     # What floating sums leave behind when nothing is open is no height.
-    total[np.cumsum(opened[order]) == 0] = 0.0
+    opened = np.where(order < len(ts), np.int32(1), np.int32(-1))
+    total[np.cumsum(opened, dtype=np.int32) == 0] = 0.0
     segment_start, segment_end = at[:-1], at[1:]
     keep = (segment_end > segment_start) & (total[:-1] > 0)
     return segment_start[keep], segment_end[keep], total[:-1][keep]
@@ -284,7 +287,8 @@ def gauges(work: DeviceWork, windows: Windows) -> list[StepGauges]:
         return []
     trace = work.trace
     rows = work.rows(DeviceClass.COMPUTE, DeviceClass.COMMUNICATION)
-    ts, end = trace.device.ts[rows], trace.device.ts[rows] + trace.device.dur[rows]
+    ts = take(trace.device.ts, rows)
+    end = ts + take(trace.device.dur, rows)
     edges = windows.edges
     cells = len(edges) - 1
     pieces = cut(ts, end, edges)
@@ -314,10 +318,9 @@ def sparse_of(trace: Trace, column: str, rows: I64) -> tuple[NDArray[np.bool_], 
         have[:] = True
         value[:] = sparse.value
     else:
-        at = np.searchsorted(sparse.row, rows)
-        at[at == len(sparse.row)] = 0
-        have = sparse.row[at] == rows
-        value[have] = sparse.value[at[have]].astype(np.float64)
+        at = places_of(sparse.row, rows)
+        have = at >= 0
+        value[have] = take(sparse.value, at[have]).astype(np.float64)
     have &= np.isfinite(value)
     value[~have] = 0.0
     return have, value
@@ -353,7 +356,7 @@ def _occupancy_integral(
 def _matrix(trace: Trace, rows: I64, pieces: ClippedEvents, cells: int) -> list[list[int]]:
     """Tensor-core time; time of kernels of ops, of eligible ops; time with unclear kernel names."""
     use = kernel_use(trace, rows)
-    op = trace.device.op[rows]
+    op = take(trace.device.op, rows)
     by_op = (op >= 0) & (use != MatrixUse.NONE)
     eligible = by_op.copy()
     eligible[by_op] = are_eligible(trace, op[by_op])
@@ -369,11 +372,11 @@ def _matrix(trace: Trace, rows: I64, pieces: ClippedEvents, cells: int) -> list[
 
 def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
     """MatrixUse of each of the rows, by kernel name; NONE for kernels that move data."""
-    use = of_names(trace.strings, trace.device.name[rows], matrix_use, np.int8)
-    use[trace.device.klass[rows] != DeviceClass.COMPUTE] = MatrixUse.NONE
+    use = of_names(trace.strings, take(trace.device.name, rows), matrix_use, np.int8)
+    use[take(trace.device.klass, rows) != DeviceClass.COMPUTE] = MatrixUse.NONE
     return use
 
 
 def are_eligible(trace: Trace, op: I32) -> NDArray[np.bool_]:
     """True for host rows that are ops that could use tensor or matrix cores."""
-    return of_names(trace.strings, trace.host.name[op], ELIGIBLE_OPS.__contains__, np.bool_)
+    return of_names(trace.strings, take(trace.host.name, op), ELIGIBLE_OPS.__contains__, np.bool_)

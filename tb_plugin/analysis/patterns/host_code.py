@@ -30,17 +30,20 @@ from msgspec import Struct, field
 from ...base.arrays import (
     I32,
     I64,
+    U8,
     Mask,
     distinct,
     distinct_values,
     is_among,
     matches,
-    of_names,
+    search,
     take,
     where,
+    where_code,
 )
 from ...base.group_sums import group_sums
-from ...base.intervals import EMPTY, Intervals, merge, subtract, union, union_where
+from ...base.intervals import EMPTY, Intervals, merge, subtract, union, union_of, union_where
+from ...base.native import call
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
@@ -150,8 +153,9 @@ class HostCode(Struct, frozen=True, dict=True):
     def top_ops(self) -> I64:
         """Ops that no op calls."""
         rows = where(self.op).astype(np.int64)
-        above = self.parent[rows]
-        inner = (above >= 0) & self.op[np.maximum(above, 0)]
+        above = take(self.parent, rows)
+        inner = take(self.op, np.maximum(above, 0))
+        inner &= above >= 0
         return rows[~inner]
 
     @cached_property
@@ -164,7 +168,8 @@ class HostCode(Struct, frozen=True, dict=True):
     @cached_property
     def owner(self) -> I32:
         """For each row the row of the frame it belongs to, itself included; −1 for none."""
-        own = where(self.frame & of_names(self.trace.strings, self.name, is_own_frame, np.bool_))
+        own = where_code(self.name, self.hosts.ask_names(is_own_frame, np.bool_))
+        own = own[take(self.frame, own)]
         at = np.full(len(self.ts), -1, np.int32)
         at[own] = own
         return innermost(at, self.parent)
@@ -177,7 +182,7 @@ class HostCode(Struct, frozen=True, dict=True):
     @cached_property
     def _asked(self) -> tuple[I64, I32]:
         """Rows whose names match any of the patterns that are looked for, and those names."""
-        rows = where(of_names(self.trace.strings, self.name, _is_asked, np.bool_))
+        rows = where_code(self.name, self.hosts.ask_names(_is_asked, np.bool_))
         return rows.astype(np.int64), take(self.name, rows)
 
     @cached_property
@@ -210,7 +215,7 @@ class HostCode(Struct, frozen=True, dict=True):
 
     def time(self, rows: I32 | I64) -> Intervals:
         """When any of the rows was open."""
-        return union(take(self.ts, rows), take(self.end, rows))
+        return union_of(rows, self.ts, self.dur)
 
     def time_where(self, mask: Mask) -> Intervals:
         """When any of the rows was open at which a mask holds."""
@@ -220,26 +225,25 @@ class HostCode(Struct, frozen=True, dict=True):
         """The rows, which ascend, that lie in no other of them."""
         if not len(rows):
             return rows
-        reach = np.maximum.accumulate(self.end[rows])
+        ts, reach = take(self.ts, rows), take(self.end, rows)
+        np.maximum.accumulate(reach, out=reach)
         first = np.ones(len(rows), np.bool_)
-        first[1:] = self.ts[rows[1:]] >= reach[:-1]
+        np.greater_equal(ts[1:], reach[:-1], out=first[1:])
         return rows[first]
 
     def begin_in(self, rows: I64, time: Intervals) -> Mask:
         """Which of the rows, which ascend, begin in one of the intervals."""
         if len(time) > len(rows):
             ts = self.ts[rows]
-            at = np.searchsorted(time.start, ts, side="right") - 1
+            at = search(time.start, ts, "right") - 1
             return np.asarray((at >= 0) & (ts < time.end[np.maximum(at, 0)]))
         # Rows are in order of time: those of an interval are neighbours.
-        low, high = (
-            np.searchsorted(rows, np.searchsorted(self.ts, at)) for at in (time.start, time.end)
-        )
+        low, high = (search(rows, search(self.ts, at)) for at in (time.start, time.end))
         return _within(low, high, len(rows))
 
     def all_begin_in(self, time: Intervals) -> Mask:
         """Which of all rows begin in one of the intervals."""
-        low, high = (np.searchsorted(self.ts, at) for at in (time.start, time.end))
+        low, high = (search(self.ts, at) for at in (time.start, time.end))
         return _within(low, high, len(self.ts))
 
     def within(self, rows: I64, time: Intervals) -> I64:
@@ -268,7 +272,7 @@ class HostCode(Struct, frozen=True, dict=True):
 
     def steps_of(self, ts: I64) -> I64:
         """The index of the window that holds each instant; −1 for none."""
-        at = np.searchsorted(self.windows.start, ts, side="right") - 1
+        at = search(self.windows.start, ts, "right") - 1
         inside = (at >= 0) & (ts < self.windows.end[np.maximum(at, 0)])
         return np.where(inside, at, -1)
 
@@ -332,11 +336,11 @@ def _is_asked(name: str) -> bool:
 
 def _within(low: I64, high: I64, count: int) -> Mask:
     """True for the numbers of some ranges [low, high) that ascend and do not overlap."""
-    some = np.flatnonzero(low < high)
-    turn = np.zeros(count + 1, np.int8)
-    turn[low[some]] += 1
-    turn[high[some]] -= 1
-    return np.cumsum(turn[:-1], dtype=np.int8).view(np.bool_)
+    turns = np.zeros(2 * len(low) + 2, np.int64)
+    turns[1:-1:2], turns[2:-1:2], turns[-1] = low, np.maximum(low, high), count
+    values = np.zeros(len(turns) - 1, np.bool_)
+    values[1::2] = True
+    return np.repeat(values, np.diff(turns))
 
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -429,9 +433,10 @@ def compiling(code: HostCode) -> Iterator[Found]:
     rows = code.outermost(np.flatnonzero(mask))
     if not len(rows):
         return
+    size = len(code.trace.strings)
     ids = {
         (int(match[1]), int(match[2]))
-        for text in {code.trace.strings[one] for one in distinct_values(code.name).tolist()}
+        for text in {code.trace.strings[one] for one in distinct(code.name, size).tolist()}
         if (match := _COMPILE_ID.search(text))
     }
     again = sum(version > 0 for _, version in ids)
@@ -473,9 +478,10 @@ def not_replayed(code: HostCode) -> Iterator[Found]:
     A function that replays in another call of this recording is only warming up.
     """
     host, device, strings = code.trace.host, code.trace.device, code.trace.strings
-    regions = np.flatnonzero(matches(strings, host.name, _COMPILED))
-    if not len(regions):
+    compiled = code.hosts.ask_names(lambda name: _COMPILED.search(name) is not None, np.bool_)
+    if not compiled.any():
         return
+    regions = where_code(host.name, compiled).astype(np.int64)
     calls = distinct_values(device.launch[device.launch >= 0]).astype(np.int64)
     if not len(calls):
         return
@@ -545,16 +551,49 @@ def frames(code: HostCode, told: Intervals) -> Iterator[Found]:
     if not code.frame.any():
         return
     told = merge(told, code.loading)
-    runs = code.frame & (code.owner >= 0) & ~code.all_begin_in(told)
-    rows = where(runs & ~code.role(HostRole.WAITING) & ~code.role(HostRole.BACKWARD))
-    found = code.by_owner(rows, take(code.self_ns, rows), MOST_FRAMES)
-    number = np.zeros(len(code.ts), np.int8)  # of the frame that a row counts for
-    for at, (_, mine) in enumerate(found, start=1):
-        number[mine] = at
+    runs = code.frame & (code.owner >= 0)
+    runs &= ~code.all_begin_in(told)
+    for role in (HostRole.WAITING, HostRole.BACKWARD):
+        runs &= ~code.role(role)
+    total = frame_sums(code, runs)
+    order = np.argsort(-total, kind="stable")[:MOST_FRAMES]
+    found = order[total[order] > 0]
+    of_name = np.zeros(len(total), np.uint8)
+    of_name[found] = np.arange(1, len(found) + 1)
+    number, around = frame_numbers(code, runs, of_name)
+    for at, name in enumerate(found.tolist(), start=1):
+        frame, mine = code.trace.strings[name], number == at
+        time = subtract(subtract(code.time_where(mine), code.time_where(around == at)), told)
+        yield Found(
+            "python", frame, time, code.host_rows(distinct_owners(code, where(mine))), frame
+        )
+
+
+def frame_sums(code: HostCode, mask: Mask) -> I64:
+    """The own time of the chosen rows by the name of the frame they belong to."""
+    total = np.zeros(len(code.trace.strings), np.int64)
+    columns = mask, code.owner, code.name, code.self_ns, len(mask)
+    if call("kinetoscope_frame_sums", *columns, total, len(total)) is not None:
+        return total
+    rows = where(mask)
+    names = take(code.name, take(code.owner, rows))
+    return group_sums(names, take(code.self_ns, rows), len(total)).total
+
+
+def frame_numbers(code: HostCode, mask: Mask, of_name: U8) -> tuple[U8, U8]:
+    """The number of the frame that each row counts for, by its name; 0 for rows not chosen.
+
+    And the number of the row's parent, where that is another one.
+    """
+    number, around = np.empty(len(mask), np.uint8), np.zeros(len(mask), np.uint8)
+    columns = mask, code.owner, code.name, code.parent, len(mask)
+    asked = of_name, len(of_name), number, around
+    if call("kinetoscope_frame_numbers", *columns, *asked) is not None:
+        return number, around
+    rows = where(mask)
+    number[:], around[:] = 0, 0
+    number[rows] = of_name[take(code.name, take(code.owner, rows))]
     below = where(code.parent >= 0)
-    around = take(number, take(code.parent, below))
-    some = where((around != take(number, below)) & (around > 0))
-    below, around = take(below, some), take(around, some)
-    for at, (frame, mine) in enumerate(found, start=1):
-        time = subtract(subtract(code.time(mine), code.time(below[around == at])), told)
-        yield Found("python", frame, time, code.host_rows(distinct_owners(code, mine)), frame)
+    above = take(number, take(code.parent, below))
+    around[below] = np.where(above == take(number, below), np.uint8(0), above)
+    return number, around

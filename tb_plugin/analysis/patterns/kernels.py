@@ -21,7 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I64, cells, distinct_values, matches
+from ...base.arrays import F64, I64, cells, distinct_values, matches, search, take
 from ...base.group_sums import group_medians, group_sums
 from ...base.intervals import Intervals, intersect, length_within, subtract, union
 from ...base.regex import regex
@@ -45,6 +45,7 @@ WITNESSES = ("power", "temperature")  # counters that say why a clock falls
 COMPUTE_BOUND = ("gemm", "convolution", "attention", "moe")  # families that follow the clock
 
 _CONVERTS = regex(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
+_COPIES = regex(r"^aten::copy_$")
 _RECOMPUTES = regex(r"torch/utils/checkpoint\.py\(\d+\): (recompute_fn|unpack_hook)$")
 _SYNC_NORM = regex(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
 _ELEMENT_BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Float": 4, "Int": 4,
@@ -74,7 +75,7 @@ def kernel_patterns(
 def _underfilled(one: DeviceCode) -> Iterator[Found]:
     """Kernels of 20 µs or more with less than one block per multiprocessor."""
     have, blocks = sparse_of(one.trace, "blocks_per_sm", one.rows)
-    dur = one.trace.device.dur[one.rows]
+    dur = take(one.trace.device.dur, one.rows)
     chosen = have & (blocks > 0) & (blocks < 1) & (dur > LONG_KERNEL_NS)
     if chosen.any():
         empty = float(((1 - blocks[chosen]) * dur[chosen]).sum() / dur[chosen].sum())
@@ -83,15 +84,14 @@ def _underfilled(one: DeviceCode) -> Iterator[Found]:
 
 def _small(one: DeviceCode) -> Iterator[Found]:
     """Tiny kernels; kernels that only copy into another type or layout."""
-    trace, dur = one.trace, one.trace.device.dur[one.rows]
+    trace, dur = one.trace, take(one.trace.device.dur, one.rows)
     tiny = one.rows[dur < TINY_KERNEL_NS]
     if len(tiny):
         yield one.found("tiny_kernels", tiny, part=len(tiny) / len(one.rows))
-    op = trace.device.op[one.rows].astype(np.int64)
-    above = np.full(len(op), -1, np.int64)
-    above[op >= 0] = trace.host.parent[op[op >= 0]]
-    copies = one.op_names(one.rows, re.compile(r"^aten::copy_$")) & (above >= 0)
-    copies[copies] = matches(trace.strings, trace.host.name[above[copies]], _CONVERTS)
+    copies = one.op_names(one.rows, _COPIES)
+    above = trace.host.parent[trace.device.op[one.rows[copies]]]
+    copies[copies] = above >= 0
+    copies[copies] = matches(trace.strings, trace.host.name[above[above >= 0]], _CONVERTS)
     if copies.any():
         yield one.found("conversion_kernels", one.rows[copies])
 
@@ -110,7 +110,7 @@ def _recomputed(one: DeviceCode) -> Iterator[Found]:
         mine = again[host.thread[again] == thread]
         time = union(host.ts[mine], host.ts[mine] + host.dur[mine])
         ts = host.ts[launch[known]]
-        at = np.searchsorted(time.start, ts, side="right") - 1
+        at = search(time.start, ts, "right") - 1
         within = (at >= 0) & (ts < time.end[np.maximum(at, 0)])
         inside[np.flatnonzero(known)[within & (host.thread[launch[known]] == thread)]] = True
     if inside.any():
@@ -127,9 +127,10 @@ def _drift(one: DeviceCode) -> Iterator[Found]:
     if "grid" not in one.trace.device.args or len(one.code.windows) < LEAST_STEPS:
         return
     place, kind, begin, size = one.kinds
-    dur = one.trace.device.dur[one.rows[place]]
-    turn, third = np.arange(len(place)) - begin[kind], size // 3
-    of_first, of_last = turn < third[kind], turn >= (size - third)[kind]
+    dur = take(one.trace.device.dur, take(one.rows, place))
+    # Kernels of a kind are neighbours.
+    turn, third = np.arange(len(place)) - np.repeat(begin, size), size // 3
+    of_first, of_last = turn < np.repeat(third, size), turn >= np.repeat(size - third, size)
     first, last = (
         group_medians(kind[some], dur[some], len(size)).tolist() for some in (of_first, of_last)
     )
@@ -254,12 +255,12 @@ def _contention(one: DeviceCode) -> Iterator[Found]:
     if "grid" not in device.args:
         return
     place, kind, _, size = one.kinds
-    ts, dur = device.ts[one.rows], device.dur[one.rows]
-    under = (length_within(one.work.communication, ts, ts + dur) * 2 >= dur)[place]
-    dur = dur[place]
-    count = np.bincount(kind[under], minlength=len(size))
-    alone = group_medians(kind[~under], dur[~under], len(size))
-    more = group_sums(kind[under], dur[under], len(size)).total - count * alone
+    ts, dur = take(device.ts, one.rows), take(device.dur, one.rows)
+    under = take(length_within(one.work.communication, ts, ts + dur) * 2 >= dur, place)
+    dur = take(dur, place)
+    here = group_sums(kind[under], dur[under], len(size))
+    count, alone = here.count, group_medians(kind[~under], dur[~under], len(size))
+    more = here.total - count * alone
     taxed = (count >= 3) & (count <= size - 3) & (more > 0)
     if taxed.any():
         rows = one.rows[np.sort(place[under & taxed[kind]])]

@@ -27,11 +27,13 @@ from ...base.arrays import (
     distinct_values,
     is_among,
     of_names,
+    ranked,
+    search,
     stable_order,
     take,
     where,
 )
-from ...base.group_sums import sorted_by_code
+from ...base.group_sums import middles
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...base.regex import regex
 from ...trace.model import DeviceClass
@@ -257,7 +259,7 @@ def _rare(owner: I32, marked: Mask) -> Mask:
     if not len(frames):
         return result
     # Nothing is said of frames without a marked row but that it is rare there.
-    at = np.minimum(np.searchsorted(frames, owner), len(frames) - 1)
+    at = np.minimum(search(frames, owner), len(frames) - 1)
     here = np.flatnonzero(frames[at] == owner)
     at = at[here]
     every = np.bincount(at, minlength=len(frames))
@@ -268,16 +270,13 @@ def _rare(owner: I32, marked: Mask) -> Mask:
 
 def _typical(name: I32, dur: I64) -> I64:
     """For each op the upper median of the durations of its name."""
-    ordered = sorted_by_code(name, dur)
-    size = np.bincount(name)
-    first = np.cumsum(size) - size
-    middle = np.minimum(first + size // 2, len(dur) - 1)  # of names without ops, anything
-    return take(ordered[middle], name)
+    codes, place = ranked(name)
+    return take(middles(place, dur, len(codes))[1], place)
 
 
 def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:
     """The spans, each from the first to the last of the rows in it."""
-    at = np.searchsorted(spans.start, code.ts[rows], side="right") - 1
+    at = search(spans.start, code.ts[rows], "right") - 1
     first = np.flatnonzero(np.diff(at, prepend=-1))
     last = np.append(first[1:], len(rows)) - 1
     return union(code.ts[rows[first]], code.end[rows[last]])
@@ -324,7 +323,7 @@ def _leading_ones(code: HostCode, rows: I64) -> I64:
     ops, shapes = told.row[mine] - np.int32(code.low), told.value[mine]
     has_shape = take(code.op, ops) & (shapes >= 0)
     ops, shapes = ops[has_shape], shapes[has_shape]
-    at = np.searchsorted(ops, rows)
+    at = search(ops, rows)
     known = at < len(ops)
     known[known] = code.ts[ops[at[known]]] < code.end[rows[known]]
     result = np.full(len(rows), -1, np.int64)
@@ -339,7 +338,7 @@ def _leading_ones(code: HostCode, rows: I64) -> I64:
 def biases(code: HostCode) -> Iterator[Found]:
     """Convolutions with a bias whose next op is a batch norm; needs shapes."""
     top, rows = code.top_ops, code.named(_BIASED)
-    at = np.searchsorted(top, rows[code.top_op[rows]])
+    at = search(top, rows[code.top_op[rows]])
     at = at[at + 1 < len(top)]
     rows = top[at[code.have_name(top[at + 1], _BATCH_NORM)]]
     shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(rows), -1)
@@ -362,7 +361,7 @@ def made_on_host(code: HostCode) -> Iterator[Found]:
     top = code.top_ops
     if not len(copies) or len(top) < 2:
         return
-    at = np.searchsorted(top, device.launch[copies].astype(np.int64) - code.low, side="right") - 1
+    at = search(top, device.launch[copies].astype(np.int64) - code.low, "right") - 1
     at = at[at > 0]
     makes = code.have_name(top[at - 1], _MAKES)
     moves = code.have_name(top[at], _CONVERTS) | code.have_name(top[at], _COPY)
@@ -444,7 +443,7 @@ def _kept(code: HostCode, mine: I64) -> I64:
 def _inner(code: HostCode, rows: I64) -> I64:
     """The innermost event of the main thread that is open at each allocation; −1 for none."""
     ts = code.trace.memory.ts[rows]
-    at = np.searchsorted(code.ts, ts, side="right") - 1
+    at = search(code.ts, ts, "right") - 1
     for _ in range(200):
         outside = (at >= 0) & (code.end[np.maximum(at, 0)] <= ts)
         if not outside.any():

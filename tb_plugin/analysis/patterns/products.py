@@ -35,10 +35,15 @@ from ...base.arrays import (
     is_among,
     matches,
     of_names,
+    put,
     ranked,
+    search,
     stable_order,
+    take,
+    where,
 )
-from ...base.intervals import Intervals, union
+from ...base.group_sums import group_sums
+from ...base.intervals import Intervals, union_of
 from ...base.regex import regex
 from ...trace.model import Device, DeviceClass, Trace
 from ..counters.samples import Series, series_of
@@ -82,19 +87,22 @@ class DeviceCode(Struct, frozen=True, dict=True):
     @cached_property
     def kinds(self) -> KernelKinds:
         """Its kernels by kind."""
-        return kernel_kinds(self.trace, self.rows)
+        is_kernel = self.work.klass == DeviceClass.COMPUTE
+        place = np.cumsum(is_kernel, dtype=np.int32) - np.int32(1)
+        by_time = take(place, self.work.by_time[take(is_kernel, self.work.by_time)])
+        return kernel_kinds(self.trace, self.rows, by_time)
 
     def time(self, rows: I64) -> Intervals:
         """When any of the rows ran."""
-        ts = self.trace.device.ts[rows]
-        return union(ts, ts + self.trace.device.dur[rows])
+        return union_of(rows, self.trace.device.ts, self.trace.device.dur)
 
     def op_names(self, rows: I64, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
         """Whether the op that launched each row has such a name."""
-        op = self.trace.device.op[rows]
+        op = take(self.trace.device.op, rows)
         result = np.zeros(len(rows), np.bool_)
-        known = op >= 0
-        result[known] = matches(self.trace.strings, self.trace.host.name[op[known]], pattern)
+        known = where(op >= 0)
+        names = take(self.trace.host.name, take(op, known))
+        put(result, known, matches(self.trace.strings, names, pattern))
         return result
 
     def text(self, op: I64, column: str) -> I64:
@@ -103,22 +111,23 @@ class DeviceCode(Struct, frozen=True, dict=True):
 
     def frame(self, rows: I64) -> str:
         """The frame of the user's code whose ops took most of the time of these rows."""
-        op = self.trace.device.op[rows].astype(np.int64) - self.code.low
-        inside = (op >= 0) & (op < len(self.code.ts))
-        if not inside.any():
+        op = take(self.trace.device.op, rows) - np.int32(self.code.low)
+        inside = where((op >= 0) & (op < len(self.code.ts)))
+        if not len(inside):
             return ""
-        weight = self.trace.device.dur[rows[inside]]
-        best = self.code.by_owner(op[inside], weight, 1)
+        weight = take(self.trace.device.dur, take(rows, inside))
+        best = self.code.by_owner(take(op, inside), weight, 1)
         return best[0][0] if best else ""
 
     def op_name(self, rows: I64) -> str:
         """The op that took most of the time of these rows."""
-        op = self.trace.device.op[rows]
-        known = op >= 0
-        if not known.any():
+        op = take(self.trace.device.op, rows)
+        known = where(op >= 0)
+        if not len(known):
             return ""
-        names = self.trace.host.name[op[known]]
-        spent = np.bincount(names, self.trace.device.dur[rows[known]])
+        names = take(self.trace.host.name, take(op, known))
+        weight = take(self.trace.device.dur, take(rows, known))
+        spent = group_sums(names, weight, len(self.trace.strings)).total
         return self.trace.strings[int(spent.argmax())]
 
     def found(self, kind: str, rows: I64, **figures: float) -> Found:
@@ -143,21 +152,24 @@ class KernelKinds(NamedTuple):
     size: I64
 
 
-def kernel_kinds(trace: Trace, rows: I64) -> KernelKinds:
-    """The kinds of some kernels (device rows)."""
-    by_time = np.argsort(trace.device.ts[rows], kind="stable")
-    number = trace.device.name[rows].astype(np.int64)
+def kernel_kinds(trace: Trace, rows: I64, by_time: I32) -> KernelKinds:
+    """The kinds of some kernels (device rows); ``by_time`` are their places in order of time."""
+    number: NDArray[np.integer] = take(trace.device.name, rows)
     for column in ("grid", "block"):
         values, code = ranked(cells(trace.device.args.get(column), rows, -1) + 1)
-        number = ranked(number)[1].astype(np.int64) * max(len(values), 1) + code
+        number, count = ranked(number)[1], max(len(values), 1)
+        if (int(number.max(initial=0)) + 1) * count >= 1 << 31:
+            number = number.astype(np.int64)
+        number = number * number.dtype.type(count) + code
     kind = ranked(number)[1]
     size = np.bincount(kind)
     often = size >= LEAST_OF_KIND
-    by_time = by_time[often[kind[by_time]]]
+    by_time = by_time[take(often, take(kind, by_time))]
     number_of = np.cumsum(often, dtype=np.int32) - np.int32(1)
-    place: I64 = by_time[stable_order(kind[by_time].astype(np.int64))]
+    place = take(by_time, stable_order(take(kind, by_time).astype(np.int64)))
     sizes: I64 = size[often].astype(np.int64)
-    return KernelKinds(place, number_of[kind[place]], np.cumsum(sizes) - sizes, sizes)
+    number = take(number_of, take(kind, place))
+    return KernelKinds(place.astype(np.int64), number, np.cumsum(sizes) - sizes, sizes)
 
 
 # --- data sheets ----------------------------------------------------------------------------------
@@ -274,8 +286,8 @@ def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN
 def products(one: DeviceCode) -> Iterator[Found]:
     """Products in float32 without TF32, and what products waste beyond their roofline."""
     trace, device = one.trace, one.trace.devices[one.device]
-    rows = one.rows[trace.device.op[one.rows] >= 0]
-    eligible = rows[are_eligible(trace, trace.device.op[rows])]
+    rows = one.rows[take(trace.device.op, one.rows) >= 0]
+    eligible = rows[are_eligible(trace, take(trace.device.op, rows))]
     plain = kernel_use(trace, eligible) == MatrixUse.NO
     if plain.any():
         yield one.found("plain_products", eligible[plain])
@@ -313,7 +325,7 @@ def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
         return
     dims, types = one.text(op, "input_dims"), one.text(op, "input_types")
     flops, _ = flops_of(trace, op.astype(np.int32), dims.astype(np.int32))
-    spent = np.bincount(np.searchsorted(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
+    spent = np.bincount(search(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
     tf32 = (peak.tf32(device) or 0.0) if _uses_tf32(one, rows) else 0.0
     kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], dims, types]))
     rate, least, aligned = (np.full(len(kinds), np.nan) for _ in range(3))

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...base.arrays import I64, ranked, stable_order, where
+from ...base.arrays import I64, least_of_largest, ranked, search, stable_order, where
 from ...base.group_sums import group_sums
 from ...base.intervals import (
     EMPTY,
@@ -159,7 +159,7 @@ def _longest(trace: Trace, found: Found, rows: I64, step: I64) -> tuple[PatternE
     length = table.dur[rows]
     if len(length) > MOST_EVENTS:
         # Of equally long ones the first count; none that is shorter than the limit does.
-        long = np.flatnonzero(length >= np.partition(length, -MOST_EVENTS)[-MOST_EVENTS])
+        long = np.flatnonzero(length >= least_of_largest(length, MOST_EVENTS))
         rows, step, length = rows[long], step[long], length[long]
     order = np.argsort(-length, kind="stable")[:MOST_EVENTS]
     return tuple(
@@ -184,7 +184,7 @@ def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[C
     some = where(members != 0)  # all end at the last cut
     members, start, length = members[some], cuts[some], cuts[some + 1] - cuts[some]
     del cuts, some
-    at = np.searchsorted(windows.start, start, side="right") - 1
+    at = search(windows.start, start, "right") - 1
     some = where((at >= 0) & (start < windows.end[np.maximum(at, 0)]))
     del start
     sets, member = ranked(members[some])

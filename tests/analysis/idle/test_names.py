@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.analysis.idle import names as module
+from kinetoscope.analysis.idle.holders import HeldRows
+from kinetoscope.analysis.idle.names import labels_of
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.native import native
 from tests.drawing import LOADER, draw
 from tests.trace.drawn import drawn, launch
 
@@ -59,3 +71,41 @@ def test_launches_whose_work_was_not_recorded() -> None:
     (held,) = facts.steps[0].host_held
     assert facts.idle.names[held.name].name == "cudaLaunchKernel"
     assert (held.count, held.longest_ns, held.first) == (2, 4_000_000, "")
+
+
+CAUSES = 3
+HOLDS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, CAUSES - 1), st.integers(1, 99)))
+
+
+@pytest.mark.parametrize("way", ["library", "reference", "of many names"])
+@given(
+    holds=HOLDS,
+    name=st.lists(st.integers(0, 3), min_size=6, max_size=6),
+    marks=st.lists(st.booleans(), min_size=6, max_size=6),
+)
+def test_labels_are_in_order_of_name_and_cause(
+    way: str, holds: list[tuple[int, int, int]], name: list[int], marks: list[bool]
+) -> None:
+    if way == "library" and native().library is None:
+        pytest.skip(f"no native library: {native().reason}")
+    row, cause, idle = (np.array([one[at] for one in holds], np.int64) for at in range(3))
+    rows = HeldRows(row.astype(np.int32), row.astype(np.int32), idle, cause.astype(np.int8))
+    trace: Any = SimpleNamespace(
+        strings=["a", "b", "c", "d"], host=SimpleNamespace(name=np.array(name, np.int32))
+    )
+    hosts: Any = SimpleNamespace(marker=np.array(marks, np.bool_))
+    with pytest.MonkeyPatch.context() as patch:
+        if way != "library":
+            patch.setattr(module, "call", lambda *_: None)
+        if way == "of many names":
+            patch.setattr(module, "MOST_LABELS", 1)
+        label, total, occurs = labels_of(trace, hosts, rows, CAUSES)
+    assert label.dtype == np.int32
+    keys = [None if marks[at] else (name[at], why) for at, why, _ in holds]
+    for one, key in zip(label.tolist(), keys, strict=True):
+        assert (one == 0) == (key is None)
+        mine = [held[2] for held, other in zip(holds, keys, strict=True) if other == key]
+        assert (total[one], occurs[one]) == (sum(mine), len(mine))
+    pairs = sorted({pair for pair in zip(label.tolist(), keys, strict=True) if pair[1]})
+    assert [key for _, key in pairs] == sorted(key for _, key in pairs if key)
+    assert len({one for one, _ in pairs}) == len(pairs)
