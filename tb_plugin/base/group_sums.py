@@ -22,7 +22,7 @@ class GroupSums(Struct, frozen=True, eq=False):
     count: I64
 
 
-def group_sums(code: I32, value: I64, groups: int) -> GroupSums:
+def group_sums(code: NDArray[np.integer], value: I64, groups: int) -> GroupSums:
     """Exact sums by code, which is below ``groups``, and how many values each group has."""
     code, value = np.ascontiguousarray(code, np.int32), np.ascontiguousarray(value, np.int64)
     total, count = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
@@ -38,7 +38,7 @@ def summed(value: I64, code: I32, groups: int) -> I64:
     return group_sums(code[known], value[known], groups).total
 
 
-def sums_by(code: I32, value: I64, count: int) -> I64:
+def sums_by(code: NDArray[np.integer], value: I64, count: int) -> I64:
     """Exact sums of non-negative integers by code, of up to 2^27 rows.
 
     Doubles hold 53 bits, so values are added in parts of 26 bits and of the rest.

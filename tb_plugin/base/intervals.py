@@ -230,10 +230,12 @@ def clip(a: Intervals, low: int, high: int) -> Intervals:
 def length_within(a: Intervals, low: I64, high: I64) -> I64:
     """Length of A inside each window [low[i], high[i]); quick where windows ascend."""
     if len(a) + len(low) >= _MANY:
-        sides = [np.ascontiguousarray(side, np.int64) for side in (a.start, a.end, low, high)]
+        start, end, begin, stop = (
+            np.ascontiguousarray(side, np.int64) for side in (a.start, a.end, low, high)
+        )
         found = np.empty(len(low), np.int64)
-        asked = (*sides[:2], len(a), *sides[2:], len(low))
-        if call("kinetoscope_length_within", *asked, found) is not None:
+        asked = start, end, len(a), begin, stop, len(low), found
+        if call("kinetoscope_length_within", *asked) is not None:
             return found
     return length_within_in_python(a, low, high)
 

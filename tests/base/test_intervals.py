@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,7 +157,7 @@ def test_the_union_of_chosen_events(spans: Spans, chosen: int) -> None:
 def test_the_union_of_some_rows(spans: Spans, numbers: list[int], width: type) -> None:
     start = np.array([start for start, _ in spans], np.int64)
     length = np.array([length for _, length in spans], np.int64)
-    rows = np.array([number % len(spans) for number in numbers if spans], width)
+    rows: Any = np.array([number % len(spans) for number in numbers if spans], width)
     found = union_of(rows, start, length)
     assert_normal(found)
     assert covered(found) == instants([spans[row] for row in rows.tolist()])

@@ -92,12 +92,12 @@ def _numbered(node: I32, parent: I32, name: I32, nodes: int) -> SlicePaths:
 NONE = -1
 
 
-Marks = TypeVar("Marks", I8, I32)
+Marks = TypeVar("Marks", I32, I8)
 
 
 def innermost(own: Marks, parent: I32) -> Marks:
     """``own`` of the innermost row at or above each row that has one; −1 where none has."""
-    result = own.copy()
+    result: Marks = own.copy()
     function = "kinetoscope_tree_inherit" + ("" if own.dtype == np.int32 else "_bytes")
     if call(function, parent, result, len(result)) is None:
         return innermost_in_python(own, parent)
@@ -106,7 +106,7 @@ def innermost(own: Marks, parent: I32) -> Marks:
 
 def innermost_in_python(own: Marks, parent: I32) -> Marks:
     """The reference of ``innermost``."""
-    result = own.copy()
+    result: Marks = own.copy()
     for rows in _by_depth(parent):
         above = parent[rows]
         asks = (result[rows] == NONE) & (above >= 0)

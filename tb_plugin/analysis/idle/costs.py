@@ -216,7 +216,8 @@ def communication(work: DeviceWork, hosts: Hosts, windows: Windows) -> list[Comm
     length = end - start
 
     def per_window(values: I64) -> list[int]:
-        return group_sums(window, values, len(windows)).total.tolist()
+        sums: list[int] = group_sums(window, values, len(windows)).total.tolist()
+        return sums
 
     columns = (
         length_within(collectives, windows.start, windows.end).tolist(),

@@ -255,7 +255,7 @@ def labels_of(trace: Trace, hosts: Hosts, rows: HeldRows, causes: int) -> tuple[
     return label, sums.total, sums.count
 
 
-def _longest_calls(idle: I64, label: I32) -> I64:
+def _longest_calls(idle: I64, label: I32) -> I32 | I64:
     """The places of the entries with a label that last longest."""
     count = MOST_CALLS + np.count_nonzero(label == 0)
     if len(idle) > count:

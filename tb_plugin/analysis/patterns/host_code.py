@@ -156,7 +156,8 @@ class HostCode(Struct, frozen=True, dict=True):
         above = take(self.parent, rows)
         inner = take(self.op, np.maximum(above, 0))
         inner &= above >= 0
-        return rows[~inner]
+        outer: I64 = rows[~inner]
+        return outer
 
     @cached_property
     def top_op(self) -> Mask:

@@ -168,8 +168,8 @@ def kernel_kinds(trace: Trace, rows: I64, by_time: I32) -> KernelKinds:
     number_of = np.cumsum(often, dtype=np.int32) - np.int32(1)
     place = take(by_time, stable_order(take(kind, by_time).astype(np.int64)))
     sizes: I64 = size[often].astype(np.int64)
-    number = take(number_of, take(kind, place))
-    return KernelKinds(place.astype(np.int64), number, np.cumsum(sizes) - sizes, sizes)
+    kinds: I32 = take(number_of, take(kind, place))
+    return KernelKinds(place.astype(np.int64), kinds, np.cumsum(sizes) - sizes, sizes)
 
 
 # --- data sheets ----------------------------------------------------------------------------------
