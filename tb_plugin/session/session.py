@@ -385,10 +385,10 @@ class FileSession(Session):
         self._on_progress = on_progress
         self._beside = beside
         self._version = FileVersion.of(os.stat(path))
-        code = content_key.code_version(READER, SUMMARIZE)
         self._cache = open_cache(lasting=True)
         self._cache.look_beside(path)
         notes = next(iter(self._cache.roots), None)
+        code = content_key.code_version(READER, SUMMARIZE, root=notes)
         self._digest = content_key.digest(path, self._version, code, notes)
         self._trimmed = False
         self._is_as_opened = True  # what was read of it is what the content key stands for

@@ -162,7 +162,7 @@ class CatalogService(Generic[S]):
             self._cache = (self._given_cache or open_cache()).with_beside(folders)
             self._memory = MemoryCache(self._cache, self._summary_type, self._callables[0])
             self._artifacts = ArtifactCache(self._cache)
-            version = content_key.code_version(*self._callables)
+            version = content_key.code_version(*self._callables, root=self._cache.roots[0])
             work = Work(*self._callables, self._memory.decode, version)
             self._start_pool(lambda listen: IngestPool(work, self._cache, listen, self._limits))
             self._pollers = [

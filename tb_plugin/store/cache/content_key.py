@@ -28,7 +28,7 @@ import importlib.util
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -228,25 +228,42 @@ def forget_old(root: Path) -> None:
 
 
 @functools.cache
-def code_version(*callables: str) -> str:
+def code_version(*callables: str, root: Path | None = None) -> str:
     """A key of the code of ``"module:function"`` names: of all source files of their packages.
 
     Those in folders inside a package count, too. Nobody has to remember to raise a number when a
-    formula changes. ``base`` and this package count always.
+    formula changes. ``base`` and this package count always. The key is noted below ``root``, a
+    folder of the cache, as the hash of a large file is: a start only looks at the marks.
     """
-    key = blake2b(digest_size=8)
-    folders = {Path(__file__).parent, Path(base.__file__).parent}
+    folders = {os.path.dirname(__file__), os.path.dirname(base.__file__)}
+    unknown = []
     for name in callables:
         spec = importlib.util.find_spec(name.partition(":")[0])
         if spec is None or spec.origin is None or not os.path.isfile(spec.origin):
-            key.update(name.encode())
+            unknown.append(name)
         else:
-            folders.add(Path(spec.origin).parent)
-    for folder in sorted(folders):
-        for path in _code_below(str(folder)):
-            key.update(path[len(str(folder)) + 1 :].replace(os.sep, "/").encode() + b"\0")
-            with open(path, "rb") as file:
-                key.update(file.read())
+            folders.add(os.path.dirname(spec.origin))
+    found = [(folder, path) for folder in sorted(folders) for path in _code_below(folder)]
+    if root is None or not all(map(resources.has_local_clock, folders)):
+        return _code_key(unknown, found)
+    states = [os.stat(path) for _, path in found]
+    marked = [(path, *_marks(state)) for (_, path), state in zip(found, states, strict=True)]
+    marks = blake2b(repr((unknown, marked)).encode(errors="surrogateescape"), digest_size=16)
+    place = root / NOTES / f"code-{marks.hexdigest()}.json"
+    with contextlib.suppress(OSError, ValueError):
+        return msgspec.json.decode(read_regular(place, NOTE_BYTES), type=HashedFile).content
+    key = _code_key(unknown, found)
+    if all(map(_rests, states)):
+        _write(place, HashedFile((), key))
+    return key
+
+
+def _code_key(unknown: Iterable[str], found: Iterable[tuple[str, str]]) -> str:
+    key = blake2b("".join(unknown).encode(), digest_size=8)
+    for folder, path in found:
+        key.update(path[len(folder) + 1 :].replace(os.sep, "/").encode() + b"\0")
+        with open(path, "rb") as file:
+            key.update(file.read())
     return key.hexdigest()
 
 

@@ -106,6 +106,48 @@ def test_the_code_version_covers_the_packages_of_the_callables(tmp_path: Path) -
     assert known != content_key.code_version("no_such_module:x")
 
 
+def test_the_version_of_code_that_did_not_change_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change counts at once, even one of the same size whose time was set back."""
+    package = tmp_path / "another_package_of_this_test"
+    package.mkdir()
+    (package / "entry.py").write_text("x = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(content_key, "REST_SECONDS", -1.0)
+    hashed: list[int] = []
+    usual = content_key._code_key
+
+    def counting(unknown: Any, found: Any) -> str:
+        hashed.append(1)
+        return usual(unknown, found)
+
+    monkeypatch.setattr(content_key, "_code_key", counting)
+
+    def version() -> str:
+        name = f"{package.name}.entry:make"
+        found = content_key.code_version.__wrapped__(name, root=tmp_path / "root")
+        assert found == usual((), _found(package))
+        return found
+
+    def _found(folder: Path) -> list[tuple[str, str]]:
+        folders = {folder, Path(content_key.__file__).parent, Path(intervals.__file__).parent}
+        return [(str(f), p) for f in sorted(folders) for p in content_key._code_below(str(f))]
+
+    (tmp_path / "root").mkdir()
+    first = version()
+    assert (version(), len(hashed)) == (first, 1)
+    status = (package / "entry.py").stat()
+    (package / "entry.py").write_text("x = 2")
+    os.utime(package / "entry.py", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert version() != first
+    assert len(hashed) == 2
+    monkeypatch.setattr(content_key, "REST_SECONDS", 1e9)
+    (package / "more.py").write_text("")
+    assert version() == version() != first
+    assert len(hashed) == 4  # changed lately: no note
+
+
 # --- notes of hashed files ------------------------------------------------------------------------
 
 Noted = Callable[[Path], tuple[str, bool]]
