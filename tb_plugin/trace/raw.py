@@ -314,13 +314,6 @@ class FaultLog:
         for fault in other.result():
             self.add(fault.kind, fault.example, fault.offset, count=fault.count)
 
-    def take(self) -> FaultLog:
-        """All faults noted so far; this log starts again empty."""
-        taken = FaultLog()
-        taken._count, self._count = self._count, taken._count
-        taken._first, self._first = self._first, taken._first
-        return taken
-
     def __contains__(self, kind: str) -> bool:
         return kind in self._count
 

@@ -2,13 +2,16 @@
 //!
 //! A block holds the events that begin in so many bytes. The next one begins with the event behind it, so where blocks
 //! begin is known one after the other. To read them side by side, the places are guessed: events of one recorder
-//! begin alike. Each thread reads the next block that no other has taken, with a scanner of its own. The calling thread
-//! appends the blocks in their order, each if the one before it ended at the place that was guessed; from the first one
-//! that was guessed wrongly on all are forgotten, and read again.
+//! begin alike. Each thread reads the next block that no other has taken, with a scanner of its own. Blocks are appended
+//! in their order, by the thread that comes to it, each if the one before it ended at the place that was guessed; from
+//! the first one that was guessed wrongly on all are forgotten, and read again.
+//!
+//! The calling thread gets the text of the next call (`Ahead`) before it reads blocks, and some of it when only blocks
+//! are left that others read. So there are never more threads than were asked for, and none waits long.
 //!
 //! ```text
-//! this thread   1 ▒▒▒▒▒▒▒▒ append 1, 2   4 ▒▒▒▒▒▒ append 3, 4   6 ▒▒▒▒
-//! another       2 ▒▒▒▒▒   3 ▒▒▒▒▒▒▒▒▒▒   5 ▒▒▒▒▒▒▒▒▒▒   7 ▒▒▒▒▒▒▒
+//! this thread   text ▒▒▒▒▒▒   4 ▒▒▒▒▒▒ append 3, 4   6 ▒▒▒▒▒ append 5, 6   text ▒▒
+//! another       1 ▒▒▒▒▒   2 ▒▒▒▒▒ append 1, 2   3 ▒▒▒▒▒▒   5 ▒▒▒▒▒▒▒   7 ▒▒▒▒▒▒▒▒▒▒
 //! ```
 //!
 //! Codes are given as if one thread had read it all: each thread goes forward, so a text that is new to it came in the
@@ -53,6 +56,11 @@ pub struct Helpers {
     spare: Vec<Columns>,
 }
 
+/// Gets a piece of the text behind what is in memory; returns how many more are wanted.
+pub type Ahead<'a> = &'a mut dyn FnMut() -> usize;
+
+/// Pieces that are left until the calling thread would wait for others.
+const LEFT_AHEAD: usize = 3;
 /// So much text behind a block is looked at first; few events go on further.
 const BEHIND: usize = 32 << 10;
 /// Texts beyond this are forgotten by a helper; they are in the scanner that all is appended to.
@@ -66,6 +74,7 @@ pub fn read(
     text: &Pieces,
     start: usize,
     limits: Limits,
+    ahead: Ahead,
 ) -> (Vec<Block>, End) {
     let starts = if limits.threads > 1 && scanner.trust.may_guess() {
         guesses(text, text.blanks(start), limits.block_bytes, limits.stop)
@@ -79,7 +88,7 @@ pub fn read(
     let ends = starts.iter().copied().chain([limits.stop]);
     let starts = [start].into_iter().chain(starts.iter().copied());
     let parts = starts.zip(ends).map(|(start, end)| start..end).collect();
-    side_by_side(scanner, text, parts, limits)
+    side_by_side(scanner, text, parts, limits, ahead)
 }
 
 /// What became of some blocks.
@@ -146,6 +155,7 @@ fn side_by_side(
     text: &Pieces,
     parts: Vec<Range<usize>>,
     limits: Limits,
+    ahead: Ahead,
 ) -> (Vec<Block>, End) {
     let threads = limits.threads.min(parts.len());
     let Helpers {
@@ -155,25 +165,28 @@ fn side_by_side(
     } = take(&mut scanner.helpers);
     scanners.extend((scanners.len()..threads).filter_map(|_| scanner.twin()));
     let work = Work::new(text, parts, limits, spare);
-    let mut chain = Chain::new(scanner, codes, scanners.len(), work.parts[0].start);
+    let chain = Chain::new(scanner, codes, scanners.len(), work.parts[0].start);
+    let chain = Mutex::new(chain);
     thread::scope(|scope| {
         let mut others = scanners.iter_mut().take(threads).enumerate();
         let mine = others.next();
         let begun: Vec<_> = others
             .map(|(number, scanner)| {
-                let work = &work;
-                let reading = move || work.read(number, scanner, || ());
+                let (work, chain) = (&work, &chain);
+                let reading = move || work.read(number, scanner, chain);
                 thread::Builder::new().spawn_scoped(scope, reading)
             })
             .collect();
         if let Some((number, scanner)) = mine {
-            work.read(number, scanner, || chain.append(&work));
+            work.lead(number, scanner, &chain, ahead);
         }
         for handle in begun.into_iter().flatten() {
             // Of a thread that failed a part is missing, and there the chain ends.
             let _ = handle.join();
         }
     });
+    // Where a thread failed while it appended, all has failed.
+    let mut chain = chain.into_inner().expect("columns are whole");
     chain.append(&work);
     let whole = chain.appended == work.parts.len();
     let Chain {
@@ -205,6 +218,8 @@ struct Work<'a> {
 struct Queue {
     /// The first part that no thread has taken.
     next: usize,
+    /// How many are read at the moment.
+    reading: usize,
     /// What was read of each part and is not appended yet.
     read: Vec<Option<Read>>,
     spare: Vec<Columns>,
@@ -228,6 +243,7 @@ impl<'a> Work<'a> {
     ) -> Work<'a> {
         let queue = Mutex::new(Queue {
             next: 0,
+            reading: 0,
             read: parts.iter().map(|_| None).collect(),
             spare,
         });
@@ -243,20 +259,62 @@ impl<'a> Work<'a> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads parts until none is left; `then` is called behind each.
-    fn read(&self, helper: usize, scanner: &mut Scanner, mut then: impl FnMut()) {
+    /// Reads parts until none is left.
+    fn read(&self, helper: usize, scanner: &mut Scanner, chain: &Mutex<Chain>) {
         while let Some(part) = self.take() {
-            let read = self.read_part(part, helper, scanner);
-            self.queue().read[part] = Some(read);
-            then();
+            self.read_one(part, helper, scanner, chain);
+        }
+    }
+
+    /// As `read`, and gets text ahead: before, and while only parts are left that others read.
+    fn lead(&self, helper: usize, scanner: &mut Scanner, chain: &Mutex<Chain>, ahead: Ahead) {
+        let mut wanted = ahead();
+        loop {
+            let Queue { next, reading, .. } = *self.queue();
+            let left = self.parts.len() - next;
+            let kept = if left > reading || left + reading == 0 {
+                LEFT_AHEAD
+            } else {
+                0
+            };
+            if wanted > kept {
+                wanted = ahead();
+                self.append(chain);
+            } else {
+                match self.take() {
+                    Some(part) => self.read_one(part, helper, scanner, chain),
+                    None => return,
+                }
+            }
+        }
+    }
+
+    fn read_one(&self, part: usize, helper: usize, scanner: &mut Scanner, chain: &Mutex<Chain>) {
+        let read = self.read_part(part, helper, scanner);
+        {
+            let mut queue = self.queue();
+            queue.read[part] = Some(read);
+            queue.reading -= 1;
+        }
+        self.append(chain);
+    }
+
+    /// Appends what can be, unless another thread does.
+    fn append(&self, chain: &Mutex<Chain>) {
+        if let Ok(mut chain) = chain.try_lock() {
+            chain.append(self);
         }
     }
 
     fn take(&self) -> Option<usize> {
         let mut queue = self.queue();
         let part = queue.next;
-        queue.next = self.parts.len().min(part + 1);
-        (part < self.parts.len()).then_some(part)
+        if part == self.parts.len() {
+            return None;
+        }
+        queue.next += 1;
+        queue.reading += 1;
+        Some(part)
     }
 
     fn read_part(&self, part: usize, helper: usize, scanner: &mut Scanner) -> Read {
@@ -419,7 +477,13 @@ mod tests {
                 _ => event(number),
             }));
             let mut alone = scanner();
-            let expected = read(&mut alone, &pieces(&data, data.len()), 0, limits(&data, 1));
+            let expected = read(
+                &mut alone,
+                &pieces(&data, data.len()),
+                0,
+                limits(&data, 1),
+                &mut || 0,
+            );
             assert_eq!(expected.1, End::Left, "the bracket is for the reference");
             let expected_columns = all(&mut alone);
             for threads in 1..9 {
@@ -429,7 +493,8 @@ mod tests {
                 let mut at = 0;
                 // What was guessed wrongly is read by the next call.
                 let why = loop {
-                    let (blocks, why) = read(&mut many, &text, at, limits(&data, threads));
+                    let (blocks, why) =
+                        read(&mut many, &text, at, limits(&data, threads), &mut || 0);
                     found.extend(blocks);
                     if why == End::Left {
                         break why;
@@ -446,7 +511,13 @@ mod tests {
     fn right_guesses_leave_nothing_to_be_read_twice() {
         let data = text((0..300).map(event));
         let mut many = scanner();
-        let (blocks, why) = read(&mut many, &pieces(&data, 1000), 0, limits(&data, 4));
+        let (blocks, why) = read(
+            &mut many,
+            &pieces(&data, 1000),
+            0,
+            limits(&data, 4),
+            &mut || 0,
+        );
         assert_eq!(why, End::Left);
         assert_eq!(blocks.iter().map(|block| block.rows).sum::<usize>(), 300);
         assert_eq!((many.helpers.scanners.len(), many.trust.pause), (4, 0));
@@ -456,7 +527,13 @@ mod tests {
     fn whichever_thread_reads_a_part_the_columns_are_the_same() {
         let data = text((0..120).map(event));
         let mut alone = scanner();
-        let expected = read(&mut alone, &pieces(&data, data.len()), 0, limits(&data, 1));
+        let expected = read(
+            &mut alone,
+            &pieces(&data, data.len()),
+            0,
+            limits(&data, 1),
+            &mut || 0,
+        );
         let expected_columns = all(&mut alone);
         let starts = guesses(&pieces(&data, 99), 0, 200, data.len());
         for turns in 0..30usize {
@@ -502,7 +579,8 @@ mod tests {
                 let rows = if size > max_bytes { rows } else { 4 };
                 for bytes in [data.len(), 5000] {
                     let mut alone = scanner();
-                    let (blocks, why) = read(&mut alone, &pieces(&data, bytes), 0, limits);
+                    let (blocks, why) =
+                        read(&mut alone, &pieces(&data, bytes), 0, limits, &mut || 0);
                     assert_eq!(blocks.iter().map(|block| block.rows).sum::<usize>(), rows);
                     assert_eq!(why, End::Left);
                 }

@@ -57,7 +57,8 @@ pub unsafe extern "C" fn kinetoscope_scan_free(scanner: *mut Scanner) {
 exported! {
     /// Takes the events of a text in `count` pieces from `start` on in blocks of `block_bytes`, none of which begins from `stop` on, with up to
     /// `threads` threads; `blocks` gets of each where it begins, where its last event ends and how many rows it has,
-    /// and `found` how many there are; there is room for `most`.
+    /// and `found` how many there are; there is room for `most`. On several threads this one calls `ahead` meanwhile, if
+    /// there is such a function: it gets a piece of the text behind these, and returns how many more are wanted.
     ///
     /// Returns 1 if the reference must read the next member, 0 if the text ends.
     kinetoscope_scan_run(
@@ -70,6 +71,7 @@ exported! {
         block_bytes: number,
         max_bytes: number,
         threads: number,
+        ahead: raw(Option<extern "C" fn() -> i64>),
         blocks: write(i64; 3 * most),
         most: number,
         found: write(i64; 1),
@@ -78,7 +80,8 @@ exported! {
         let text = Pieces::new(
             pieces.iter().zip(lens).map(|(&data, &len)| slice(data, len as usize)).collect(),
         );
-        let (taken, why) = read(&mut *scanner, &text, start, limits);
+        let mut ahead = || ahead.map_or(0, |ahead| ahead().max(0) as usize);
+        let (taken, why) = read(&mut *scanner, &text, start, limits, &mut ahead);
         for (to, block) in blocks.chunks_exact_mut(3).zip(&taken) {
             let Block { bytes, rows } = block;
             to.copy_from_slice(&[bytes.start as i64, bytes.end as i64, *rows as i64]);

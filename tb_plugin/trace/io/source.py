@@ -4,8 +4,6 @@ The layers are found by their magic bytes, never by the file's name: plain text,
 members, up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by
 name, and so is what is no trace by the first bytes of its text, with the remedy. Memory grows
 neither with the file nor with its compression ratio.
-
-Where there is a second core, another thread reads ahead (``ahead``).
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from ...base.errors import NotFoundError, TraceFormatError
 from ...base.regex import regex
 from ..perfetto import SNIFFED
 from ..raw import FaultLog, SeekIndex
-from .ahead import Ahead
 from .gzip import (
     CHUNK,
     GZIP_MAGIC,
@@ -357,24 +354,16 @@ class Text:
         self.close()
 
 
-class TextAhead(Text):
-    """The text of a whole file, read ahead in a thread of its own."""
+class WholeText(Text):
+    """The text of a whole file; on the way, points for random access to it are made."""
 
     def __init__(self, source: Source, faults: FaultLog) -> None:
-        told = FaultLog()
         self._points = SeekPoints()
-        super().__init__(source, told, self._points)
-        self._layer = self._ahead = Ahead(self._layer, told, faults)
+        super().__init__(source, faults, self._points)
 
     def seek_index(self) -> SeekIndex:
-        """The points for random access to the file; ends the reading."""
-        self._ahead.close()
+        """The points in what was read."""
         return self._points.index()
-
-    def close(self) -> None:
-        """Ends the thread, and closes the file if it was opened here."""
-        self._ahead.close()
-        super().close()
 
 
 class TextAt(Text):

@@ -25,8 +25,8 @@ from ...base.units import parse_size, size
 from ..raw import FaultLog
 
 MIB, GIB = 1 << 20, 1 << 30
-READ_BLOCKS = 8  # of text at once; on several threads, for each of them
-MOST_BLOCKS = 64
+PIECE_BYTES = 512 * 1024  # of text that is read at once
+RUN_BLOCKS, MOST_BLOCKS = 8, 64  # in memory on several threads: for each of them, and at most
 LEAST_END_BYTES, MOST_END_BYTES = 4 * 1024, 512 * 1024
 TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"
 OTHER_TEXT_VARIABLE = "KINETOSCOPE_METADATA_LIMIT"
@@ -83,8 +83,13 @@ class ScanLimits(Struct, frozen=True):
 
     @property
     def run_bytes(self) -> int:
-        """Text that is in memory when a run of events begins: some blocks for each thread."""
-        blocks = min(READ_BLOCKS * self.threads, MOST_BLOCKS) if self.threads > 1 else 1
+        """Text that is in memory when a run of events begins: a block for each thread."""
+        return self.block_bytes * min(self.threads, MOST_BLOCKS) + self.block_end_bytes
+
+    @property
+    def most_run_bytes(self) -> int:
+        """So much of it is read while the run before is scanned: some blocks for each thread."""
+        blocks = min(RUN_BLOCKS * self.threads, MOST_BLOCKS)
         return self.block_bytes * blocks + self.block_end_bytes
 
 
@@ -253,7 +258,8 @@ class TextWindow:
     """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text.
 
     Nothing that a reader decides may depend on how much is in memory: it asks for what it needs.
-    Pieces behind ``data`` may be in memory, too: ``fill`` puts as many to it as are asked for.
+    Pieces behind ``data`` may be in memory, too: ``fill`` puts as many to it as are asked for. What
+    reading ahead raises is raised where that text is asked for.
     """
 
     def __init__(
@@ -266,6 +272,7 @@ class TextWindow:
         self._no_comment_end = 0  # Up to this place of the text no comment ends.
         self._behind: deque[bytes] = deque()
         self._behind_bytes = 0
+        self._error: BaseException | None = None
         self.data = b""
         self.pos = 0
         self.offset = 0
@@ -308,16 +315,35 @@ class TextWindow:
         """
         have = self.left + self._behind_bytes
         if have < want and not self.all_read:
-            while have < want:
-                piece = self._text.read(max(want, READ_BLOCKS * self._block_bytes) - have)
-                if not piece:
-                    self.all_read = True
-                    break
-                self._behind.append(piece)
-                self._behind_bytes += len(piece)
-                have += len(piece)
+            while have < want and not self.all_read:
+                if self._error is not None:
+                    raise self._error
+                have += self._read_piece()
             self._watch()
         return [self.data, *self._behind]
+
+    def read_ahead(self, most: int) -> int:
+        """Reads a piece if less is in memory than ``most`` from ``data[0]`` on.
+
+        How many bytes are missing then; 0 where the text ends, or cannot be read on.
+        """
+        missing = most - len(self.data) - self._behind_bytes
+        try:
+            if missing > 0 and not self.all_read and self._error is None:
+                missing -= self._read_piece()
+        except BaseException as error:  # noqa: BLE001  raised where this text is asked for
+            self._error = error
+        return 0 if self.all_read or self._error is not None else max(0, missing)
+
+    def _read_piece(self) -> int:
+        """Reads a piece behind what is in memory; how many bytes, 0 at the end of the text."""
+        piece = self._text.read(PIECE_BYTES)
+        if piece:
+            self._behind.append(piece)
+            self._behind_bytes += len(piece)
+        else:
+            self.all_read = True
+        return len(piece)
 
     def move(self, pos: int) -> None:
         """Moves to an index of the text in memory; drops pieces before it."""

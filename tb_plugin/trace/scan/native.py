@@ -34,7 +34,7 @@ from .column_builder import (
     not_events,
     sparse_dtype,
 )
-from .cursor import ScanLimits, TextWindow
+from .cursor import PIECE_BYTES, ScanLimits, TextWindow
 from .events import BlockRuns, Event, Runs
 from .sinks import ColumnsSink
 
@@ -43,15 +43,17 @@ _NUMBER = {name: number for number, name in enumerate(_SPARSE)}
 _CODES = ("category", "name", "pid", "tid")
 _KEYS = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
 _MAX_KNOWN = 100_000
+_PIECES_AHEAD = 3  # read while the last events of a run are scanned by other threads
 _LEAST_BYTES = 3  # of an event and its comma
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
+_AHEAD = ctypes.CFUNCTYPE(_INT)
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "new": (ctypes.c_char_p, _INT, _INT, _INT, _INT),
     "free": (_POINTER,),
     "run": (
         *(_POINTER, _POINTER, _POINTER, _INT, _INT, _INT, _INT, _INT, _INT),
-        *(_POINTER, _INT, _POINTER),
+        *(_AHEAD, _POINTER, _INT, _POINTER),
     ),
     "code": (_POINTER, ctypes.c_char_p, _INT),
     "phased": (_POINTER,),
@@ -131,16 +133,24 @@ class NativeColumns:
         """Takes the events at the window's position in blocks, none of which begins from ``stop``.
 
         ``pieces`` is the text in memory. The index in it behind the last event taken, and whether
-        the next one is for the reference.
+        the next one is for the reference. On several threads the text of the next run is read
+        meanwhile.
         """
         start, count = window.pos, len(pieces)
         most = max(1, -(-(stop - start) // limits.block_bytes))
         blocks = np.empty((most, 3), np.int64)
         found = _INT()
+        # The first run is short, that no thread waits long for its text; each may be twice as long.
+        next_bytes = min(2 * (stop - start), limits.most_run_bytes)
+        in_memory = stop + next_bytes + _PIECES_AHEAD * PIECE_BYTES
+
+        def ahead() -> int:
+            return -(-window.read_ahead(in_memory) // PIECE_BYTES)
+
         why = self.call(
             "run", (ctypes.c_char_p * count)(*pieces), (_INT * count)(*map(len, pieces)), count,
             start, stop, limits.block_bytes, limits.event_bytes,
-            limits.threads_now, blocks.ctypes.data, most, ctypes.byref(found),
+            limits.threads_now, _AHEAD(ahead), blocks.ctypes.data, most, ctypes.byref(found),
         )  # fmt: skip
         behind = start
         for begin, behind, rows in blocks[: found.value].tolist():
@@ -365,4 +375,4 @@ class NativeRuns:
 
 
 def _small(limits: ScanLimits) -> ScanLimits:
-    return replace(limits, block_bytes=min(limits.block_bytes, _ODD_BYTES))
+    return replace(limits, threads=1, block_bytes=min(limits.block_bytes, _ODD_BYTES))

@@ -21,7 +21,7 @@ from ...base.machine import thread_count
 from ...base.native import native
 from ...base.regex import regex
 from ..build.times import on_one_axis
-from ..io.source import SNIFF_BYTES, Source, TextAhead, looks_like_trace, python_repr, root_of
+from ..io.source import SNIFF_BYTES, Source, WholeText, looks_like_trace, python_repr, root_of
 from ..raw import FaultLog, OnProgress, Progress, RawTrace, shorten
 from .column_builder import Columns, RawColumns
 from .cursor import Effort, Guard, Lookahead, Readable, ScanLimits, TextWindow, probe
@@ -456,7 +456,7 @@ def _open_and_read(
     collecting = gc.isenabled()
     gc.disable()  # Millions of short-lived objects without cycles: it would only look at them.
     try:
-        with TextAhead(stream, faults) as text:
+        with WholeText(stream, faults) as text:
             return _read(stream, text, sink_of(faults), faults, on_progress, limits)
     finally:
         if collecting:
@@ -465,7 +465,7 @@ def _open_and_read(
 
 def _read(
     stream: Source,
-    text: TextAhead,
+    text: WholeText,
     sink: ColumnsSink | NativeSink,
     faults: FaultLog,
     on_progress: OnProgress | None,
@@ -525,7 +525,7 @@ def _name_of(stream: Source) -> str:
 
 
 def _ticker(
-    text: TextAhead, columns: Columns, on_progress: OnProgress | None
+    text: WholeText, columns: Columns, on_progress: OnProgress | None
 ) -> Callable[[], None]:
     next_tick = 0.0
 

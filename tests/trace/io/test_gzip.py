@@ -24,7 +24,7 @@ from kinetoscope.trace import event_text
 from kinetoscope.trace.event_text import Rereader, text_piece
 from kinetoscope.trace.io import gzip as gzip_layer
 from kinetoscope.trace.io.gzip import NotTheFile, can_seek
-from kinetoscope.trace.io.source import Text, TextAhead, TextAt
+from kinetoscope.trace.io.source import Text, TextAt, WholeText
 from kinetoscope.trace.raw import NO_POINTS, FaultLog, SeekIndex
 from kinetoscope.trace.scan.scanner import scan
 from tests.trace.reread import read_event
@@ -102,7 +102,7 @@ def index_of(stored: bytes, span: int) -> SeekIndex:
     """What is made on the way, with a point in every ``span`` bytes of text."""
     with pytest.MonkeyPatch.context() as patch:
         points_every(span, patch)
-        with TextAhead(stored, FaultLog()) as text:
+        with WholeText(stored, FaultLog()) as text:
             while text.read(100_000):
                 pass
             return text.seek_index()

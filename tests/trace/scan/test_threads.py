@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.native import native
-from kinetoscope.trace.io import ahead
+from kinetoscope.trace.scan import cursor
 from kinetoscope.trace.scan import native as scanning
-from kinetoscope.trace.scan.cursor import READ_BLOCKS, ScanLimits, TextWindow
+from kinetoscope.trace.scan.cursor import RUN_BLOCKS, ScanLimits, TextWindow
+from kinetoscope.trace.scan.scanner import scan_natively
 from tests.conftest import TRACES
 from tests.fuzz.agreement import blocks_differ, by_library, by_python, differences, verdict
 from tests.trace.scanned import document
@@ -44,8 +47,8 @@ def same_on(text: bytes | Path, *, block_bytes: int = BLOCK) -> None:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a compressed file little text comes at once."""
-    monkeypatch.setattr(ahead, "PIECE_BYTES", 1500)
-    monkeypatch.setattr(ahead, "BLOCK_BYTES", 1500)
+    monkeypatch.setattr(cursor, "PIECE_BYTES", 1500)
+    monkeypatch.setattr(scanning, "PIECE_BYTES", 1500)
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 2, 37, 400, 5000])
@@ -64,7 +67,8 @@ def test_it_does_not_matter_where_pieces_of_the_text_end(
     for data in (text, text.replace(b", ", b" ,\n\n "), text[:-400]):
         whole = verdict(by_library, data, ScanLimits(block_bytes=BLOCK, threads=1))
         with monkeypatch.context() as patch:
-            patch.setattr(ahead, "PIECE_BYTES", piece_bytes)
+            patch.setattr(cursor, "PIECE_BYTES", piece_bytes)
+            patch.setattr(scanning, "PIECE_BYTES", piece_bytes)
             for threads in (1, 3):
                 limits = ScanLimits(block_bytes=BLOCK, threads=threads)
                 found = verdict(by_library, data, limits)
@@ -95,7 +99,7 @@ def test_blocks_do_not_depend_on_how_much_text_is_in_memory(
     text = document(*map(event, range(1500)))
     same_on(gzip.compress(text), block_bytes=block_bytes)
     assert len(ends[1]) > 5, "the text comes into memory piece by piece"
-    assert ends[1] != ends[2], "and in other pieces for more threads"
+    assert ends[1] != ends[8], "and in other pieces for more threads"
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -118,7 +122,73 @@ def test_of_a_compressed_file_some_blocks_for_each_thread_are_in_memory(
     monkeypatch.setattr(scanning.NativeColumns, "run", noted)
     limits = ScanLimits(block_bytes=BLOCK, threads=3)
     by_library(gzip.compress(document(*map(event, range(1500)))), limits)
-    assert max(sizes) >= BLOCK * 3 * READ_BLOCKS
+    assert max(sizes) > BLOCK * 3 * (RUN_BLOCKS - 1)
+
+
+class Tape:
+    """A file that cannot be read from some read on."""
+
+    def __init__(self, data: bytes, error_at: int = -1) -> None:
+        self.reads = 0
+        self._file = io.BytesIO(data)
+        self._error_at = error_at
+
+    def read(self, n: int = -1, /) -> bytes:
+        self.reads += 1
+        if self.reads == self._error_at:
+            raise OSError("the disk is gone")
+        return self._file.read(n)
+
+    def seek(self, place: int, whence: int = 0, /) -> int:
+        return self._file.seek(place, whence)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.usefixtures("small_pieces")
+def test_text_that_cannot_be_read_ends_the_scan(threads: int) -> None:
+    """Also where it is read while the text before it is scanned."""
+    text = document(*map(event, range(1500)))
+    limits = ScanLimits(block_bytes=BLOCK, threads=threads)
+    whole = Tape(text)
+    library = native().library
+    assert library is not None
+    assert len(scan_natively(library, cast("BinaryIO", whole), limits=limits).events.ts) == 1500
+    for error_at in (whole.reads // 2, whole.reads):
+        with pytest.raises(OSError, match="the disk is gone"):
+            scan_natively(library, cast("BinaryIO", Tape(text, error_at)), limits=limits)
+
+
+def test_an_error_of_reading_ahead_is_raised_where_that_text_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cursor, "PIECE_BYTES", 10)
+    window = TextWindow(Tape(b"x" * 100, error_at=4), 10)
+    assert [window.read_ahead(25) for _ in range(4)] == [15, 5, 0, 0], "no more than is asked for"
+    assert window.read_ahead(35) == 0
+    assert len(window.hold(30)) == 4
+    window.fill(30)
+    assert (window.left, window.eof) == (30, False)
+    with pytest.raises(OSError, match="the disk is gone"):
+        window.fill(31)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_on_several_threads_text_is_read_while_events_are_scanned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    read_ahead = TextWindow.read_ahead
+
+    def noted(window: TextWindow, most: int) -> int:
+        asked.append(len(window.data))
+        return read_ahead(window, most)
+
+    monkeypatch.setattr(TextWindow, "read_ahead", noted)
+    text = document(*map(event, range(1500)))
+    by_library(text, ScanLimits(block_bytes=BLOCK, threads=1))
+    assert not asked
+    by_library(text, ScanLimits(block_bytes=BLOCK, threads=2))
+    assert len(asked) > len(text) // 1500 // 2
 
 
 def test_texts_have_their_codes_in_the_order_of_the_file() -> None:
