@@ -524,6 +524,24 @@ mod tests {
     }
 
     #[test]
+    fn text_is_read_ahead_while_blocks_are_read_on_several_threads() {
+        let data = text((0..300).map(event));
+        let pieces = pieces(&data, 1000);
+        for wanted in [0, 1, 5, 100] {
+            let mut left = wanted;
+            let mut ahead = || {
+                left = usize::saturating_sub(left, 1);
+                left
+            };
+            let (_, why) = read(&mut scanner(), &pieces, 0, limits(&data, 4), &mut ahead);
+            assert_eq!(why, End::Left);
+            assert!(left <= LEFT_AHEAD, "{left} of {wanted}");
+            let mut never = || panic!("one thread needs it at once");
+            read(&mut scanner(), &pieces, 0, limits(&data, 1), &mut never);
+        }
+    }
+
+    #[test]
     fn whichever_thread_reads_a_part_the_columns_are_the_same() {
         let data = text((0..120).map(event));
         let mut alone = scanner();
