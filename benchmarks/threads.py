@@ -2,11 +2,11 @@
 
     python -m benchmarks.threads [--kind nccl]… [--size 300MB] [--rounds 3] [--most N] [--keep]
 
-For each number of threads: the wall time of the scan (inflating included) and of the whole way to the
-Overview, each over that of one thread, and CPU time over that of one thread; then wall time over
-CPU time of the same reading, of which 0.5 is all that two cores can do; and the peak of memory.
-Medians of the rounds. Where fewer cores are free than threads are asked for, wall times say little;
-those of CPU time still tell what the cutting costs.
+For each number of threads: the wall time of the scan (inflating included) and of the whole way to
+the Overview, each over that of one thread, and CPU time over that of one thread; then wall time
+over CPU time of the same reading, of which 0.5 is all that two cores can do; and the peak of
+memory. Medians of the rounds. Where fewer cores are free than threads are asked for, wall times say
+little; those of CPU time still tell what the cutting costs.
 """
 
 from __future__ import annotations
