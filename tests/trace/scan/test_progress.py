@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.native import native
-from kinetoscope.trace.io import ahead
 from kinetoscope.trace.raw import Progress
-from kinetoscope.trace.scan import scanner
+from kinetoscope.trace.scan import cursor, scanner
+from kinetoscope.trace.scan import native as scanning
 from kinetoscope.trace.scan.cursor import ScanLimits
 from tests.trace.scanned import document
 
@@ -42,8 +42,8 @@ def test_progress_never_falls_and_ends_with_the_whole(
 ) -> None:
     """Without the library, and on one to three threads with it."""
     monkeypatch.setattr(scanner, "PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr(ahead, "PIECE_BYTES", 1500)
-    monkeypatch.setattr(ahead, "BLOCK_BYTES", 4000)
+    for module in (cursor, scanning):
+        monkeypatch.setattr(module, "PIECE_BYTES", 1500)
     told: list[Progress] = []
     path, library = stored(form, tmp_path), native().library
     if threads and library is None:
