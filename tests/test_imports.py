@@ -110,6 +110,8 @@ def test_a_server_of_folders_of_this_machine_reaches_no_other(
     )
     assert "kinetoscope.store.ingest.pool" in found
     assert found & (REMOTE | RECORDING) == set()
+    slow = {"pyarrow", "secrets", "difflib", "concurrent.futures"}
+    assert found & (slow | {"kinetoscope.trace.perfetto.source", "kinetoscope.trace.read"}) == set()
 
 
 def test_an_address_of_another_machine_is_found_out() -> None:
@@ -156,6 +158,7 @@ def test_the_reading_process_computes_with_numpy_alone(trace_file: Path) -> None
     assert {"numpy", "kinetoscope.analysis.summarize"} <= found
     assert found & ((HEAVY - {"numpy"}) | SERVER | {"click", "rich"}) == set()
     assert found & {"kinetoscope.views", "kinetoscope.web", "kinetoscope.cli"} == set()
+    assert found & NOT_FOR_SMALL == set()
 
 
 @pytest.mark.parametrize("small", [True, False])

@@ -142,9 +142,10 @@ def _end_at_once(code: int) -> None:
         return
     atexit._run_exitfuncs()
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # there is none where it was closed before
+                stream.flush()
+    except (OSError, ValueError):
         return
     os._exit(code)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,15 @@ def test_nothing_is_lost_when_a_command_ends(
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == code
     assert done.stdout.splitlines()[-1] == last
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="there is no shell")
+def test_a_command_without_an_output_ends_as_usual() -> None:
+    command = 'exec "$0" -m kinetoscope.cli --version >&-'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_command_that_is_called_returns_to_its_caller() -> None:
