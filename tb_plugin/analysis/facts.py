@@ -178,14 +178,14 @@ class IdleTables(Struct, frozen=True):
     following: tuple[str, ...] = ()  # names of device work
 
 
-class Spot(Struct, frozen=True, array_like=True):
+class Spot(Struct, frozen=True, array_like=True, gc=False):
     """One event as it is found again: in the Trace view, and in the file. −1: not known."""
 
     slice: int = -1  # row of the host's events, then the devices'
     event: int = -1  # place among all events of the file
 
 
-class Held(Struct, frozen=True, array_like=True):
+class Held(Struct, frozen=True, array_like=True, gc=False):
     """Idle time of a device in one step under the events of one name and cause.
 
     A node of a graph holds the device from its start until what waited for it began.
@@ -202,7 +202,7 @@ class Held(Struct, frozen=True, array_like=True):
     spot: Spot = Spot()  # of that one
 
 
-class Gap(Struct, frozen=True, array_like=True):
+class Gap(Struct, frozen=True, array_like=True, gc=False):
     """One stretch of idle time of a device, with its main cause and what held the device in it."""
 
     ts: int
@@ -243,7 +243,7 @@ class Idle(Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()  # the longest stretches, the longest first
 
 
-class Communication(Struct, frozen=True, array_like=True):
+class Communication(Struct, frozen=True, array_like=True, gc=False):
     """Collectives of one device in one step (idle/costs).
 
     ``total_ns`` = what compute hides + ``exposed_ns``; the last three sum to ``exposed_ns``.
@@ -256,7 +256,7 @@ class Communication(Struct, frozen=True, array_like=True):
     unknown_ns: int = 0  # no compute kernel follows, or its launch is not known
 
 
-class CopySum(Struct, frozen=True, array_like=True):
+class CopySum(Struct, frozen=True, array_like=True, gc=False):
     """Copies of one kind of one device in one step."""
 
     kind: str  # "HtoD", "DtoH", "DtoD", "PtoP", …; "" unknown
@@ -272,7 +272,7 @@ class CopySum(Struct, frozen=True, array_like=True):
     spot: Spot = Spot()
 
 
-class LaunchSums(Struct, frozen=True, array_like=True):
+class LaunchSums(Struct, frozen=True, array_like=True, gc=False):
     """Calls that launched work of one device that began in one step."""
 
     count: int = 0
@@ -324,7 +324,7 @@ class StepCounter(Struct, frozen=True, array_like=True):
     high: int = 0
 
 
-class Longest(Struct, frozen=True, array_like=True):
+class Longest(Struct, frozen=True, array_like=True, gc=False):
     """The longest device activity of one class in a step, as a place to look at."""
 
     part: str  # field of Partition: "compute_ns" …

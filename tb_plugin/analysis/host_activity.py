@@ -251,8 +251,8 @@ def _left_open(trace: Trace, under_way: Mask) -> Mask:
         return result
     computing = (trace.device.klass == DeviceClass.COMPUTE) & (trace.device.op >= 0)
     parent, climbed = trace.host.parent, np.zeros(len(trace.host), np.bool_)
-    at: NDArray[np.integer] = arrays.distinct(trace.device.op[computing], len(trace.host))
-    at = at[_may_be_below(trace, under_way, at)]
+    at: NDArray[np.integer] = trace.device.op[computing]
+    at = arrays.distinct_values(at[_may_be_below(trace, under_way, at)])
     while len(at):
         above = parent[at]
         above = above[above >= 0]
@@ -270,9 +270,10 @@ def _may_be_below(trace: Trace, above: Mask, rows: NDArray[np.integer]) -> Mask:
     chosen = chosen[np.argsort(trace.host.ts[chosen], kind="stable")]
     start = trace.host.ts[chosen]
     reach = np.maximum.accumulate(start + trace.host.dur[chosen])
-    ts = trace.host.ts[rows]
+    ts = take(trace.host.ts, rows)
     before = search(start, ts, "right") - 1
-    possible: Mask = (before >= 0) & (ts <= reach[before])
+    # Where it is −1 it reads the first one.
+    possible: Mask = (before >= 0) & (ts <= take(reach, np.maximum(before, 0)))
     return possible
 
 

@@ -24,7 +24,16 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ..base.arrays import I64, ColumnTable, distinct, is_among, median, search
+from ..base.arrays import (
+    I64,
+    ColumnTable,
+    is_among,
+    median,
+    search,
+    stable_order,
+    take,
+    where,
+)
 from ..base.errors import QueryError
 from ..base.regex import regex
 from ..trace.model import HostKind, Trace
@@ -128,12 +137,14 @@ def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
         np.minimum.at(first, step[own], np.minimum.reduceat(device.ts, run)[own])
         np.maximum.at(last, step[own], np.maximum.reduceat(device.end, run)[own])
     # A call launches in one step, however much it launches.
-    launched = np.flatnonzero((device.step >= 0) & (device.launch >= 0))[::-1]
-    call = device.launch[launched]
-    step_of_call = np.empty(len(trace.host), np.int32)  # of those calls alone
-    step_of_call[call] = device.step[launched]
-    calls = distinct(call, len(trace.host))
-    launches = np.bincount(step_of_call[calls], minlength=count).astype(np.int64)
+    launched = where((device.step >= 0) & (device.launch >= 0))
+    call = take(device.launch, launched).astype(np.int64)
+    order = stable_order(call)
+    call = take(call, order)
+    is_first = np.ones(len(call), np.bool_)
+    np.not_equal(call[1:], call[:-1], out=is_first[1:])
+    step = take(device.step, take(launched, order[is_first]))
+    launches = np.bincount(step, minlength=count).astype(np.int64)
     return first, last, events, launches
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import I64, distinct_values, is_any
+from ..base.arrays import I64, distinct_values, is_any, take
 from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
 from .counters.measured import step_counters
@@ -219,10 +219,7 @@ def _device_facts(
             memory_bytes=device.memory_bytes,
             capability=device.capability,
             used=device.used,
-            peak_allocated_bytes=_highest(trace, device, trace.memory.total_allocated),
-            peak_reserved_bytes=_highest(trace, device, trace.memory.total_reserved),
-            least_allocated_bytes=_lowest(trace, device, trace.memory.total_allocated),
-            peak_event=_peak_event(trace, device),
+            **_peaks(trace, device),
             has_peak=peak_of(device) is not None,
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=measured[row].lead_ns if row in measured else None,
@@ -246,27 +243,27 @@ def _totals(trace: Trace, device: Device, totals: I64) -> I64:
     return np.flatnonzero(rows)
 
 
-def _highest(trace: Trace, device: Device, totals: I64) -> int | None:
-    rows = _totals(trace, device, totals)
-    return int(totals[rows].max()) if len(rows) else None
-
-
-def _lowest(trace: Trace, device: Device, totals: I64) -> int | None:
-    rows = _totals(trace, device, totals)
-    return int(totals[rows].min()) if len(rows) else None
-
-
-def _peak_event(trace: Trace, device: Device) -> PeakEvent | None:
-    """What the host was in when the device's allocated total was highest; None without totals."""
-    memory, host = trace.memory, trace.host
+def _peaks(trace: Trace, device: Device) -> dict[str, Any]:
+    """How full the memory of a device got, and when."""
+    memory = trace.memory
     rows = _totals(trace, device, memory.total_allocated)
-    if not len(rows):
-        return None
-    row = int(rows[memory.total_allocated[rows].argmax()])
+    allocated = take(memory.total_allocated, rows)
+    reserved = take(memory.total_reserved, _totals(trace, device, memory.total_reserved))
+    return {
+        "peak_allocated_bytes": int(allocated.max()) if len(allocated) else None,
+        "peak_reserved_bytes": int(reserved.max()) if len(reserved) else None,
+        "least_allocated_bytes": int(allocated.min()) if len(allocated) else None,
+        "peak_event": _peak_event(trace, int(rows[allocated.argmax()])) if len(rows) else None,
+    }
+
+
+def _peak_event(trace: Trace, row: int) -> PeakEvent:
+    """What the host was in at an allocator event."""
+    memory, host = trace.memory, trace.host
     ts = int(memory.ts[row])
-    around = np.flatnonzero(
-        (host.thread == memory.thread[row]) & (host.ts <= ts) & (host.ts + host.dur > ts)
-    )
+    low, high = np.searchsorted(host.thread, memory.thread[row] + np.array([0, 1], np.int32))
+    high = low + np.searchsorted(host.ts[low:high], ts, side="right")
+    around = low + np.flatnonzero(host.ts[low:high] + host.dur[low:high] > ts)
     if not len(around):
         return PeakEvent("[memory]", Spot(-1, int(memory.raw[row])), ts, 0)
     inner = int(around[-1])

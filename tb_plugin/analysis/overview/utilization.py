@@ -26,7 +26,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, of_names, places_of, search, take
+from ...base.arrays import F64, I32, I64, of_names, places_of, search, stable_order, take
 from ...base.group_sums import group_sums
 from ...base.intervals import length_within
 from ...base.regex import regex
@@ -167,7 +167,9 @@ def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
     """
     at = np.concatenate([ts, end])
     change = np.concatenate([height, -height])
-    order = np.argsort(at, kind="stable")
+    if not len(at):
+        return ts, end, height
+    order = stable_order(at - at.min())
     at, total = take(at, order), np.cumsum(take(change, order))
     # What floating sums leave behind when nothing is open is no height.
     opened = np.where(order < len(ts), np.int32(1), np.int32(-1))

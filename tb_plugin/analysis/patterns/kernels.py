@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,10 +28,9 @@ from ...base.regex import regex
 from ...trace.model import HostKind
 from ..counters.groups import group_figures, is_memory_bound, union_by_group
 from ..counters.samples import Series, real
-from ..device_work import DeviceWork
 from ..kernel_families import family_of
 from ..overview.utilization import sparse_of
-from .host_code import Found, HostCode
+from .host_code import Found
 from .products import DeviceCode, attention, products
 
 TINY_KERNEL_NS = 5_000
@@ -44,32 +43,14 @@ LIMIT_RATIO, LIMIT_DEGREES = 0.97, 2.0  # of the highest power; below the highes
 WITNESSES = ("power", "temperature")  # counters that say why a clock falls
 COMPUTE_BOUND = ("gemm", "convolution", "attention", "moe")  # families that follow the clock
 
+Recognizer = Callable[[DeviceCode], Iterator[Found]]
+
 _CONVERTS = regex(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
 _COPIES = regex(r"^aten::copy_$")
 _RECOMPUTES = regex(r"torch/utils/checkpoint\.py\(\d+\): (recompute_fn|unpack_hook)$")
 _SYNC_NORM = regex(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
 _ELEMENT_BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Float": 4, "Int": 4,
                   "Double": 8, "Long": 8}  # fmt: skip
-
-
-def kernel_patterns(
-    code: HostCode, work: DeviceWork, counters: tuple[Series, ...]
-) -> Iterator[Found]:
-    """All patterns of one device; ``counters`` are what was sampled of it."""
-    one = DeviceCode(code, work, counters)
-    if len(one.rows):
-        yield from products(one)
-        yield from _underfilled(one)
-        yield from attention(one)
-        yield from _small(one)
-        yield from _recomputed(one)
-        yield from _drift(one)
-        yield from _slow_clock(one)
-        yield from _memory_bound(one)
-    if len(one.collectives):
-        yield one.found("collectives", one.collectives)
-        yield from _contention(one)
-        yield from _messages(one)
 
 
 def _underfilled(one: DeviceCode) -> Iterator[Found]:
@@ -323,3 +304,27 @@ def _below(one: DeviceCode, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
         result[known] = matches(trace.strings, host.name[at[known]], pattern)
         at = np.where(at >= 0, host.parent[np.maximum(at, 0)], -1)
     return result
+
+
+def _collectives(one: DeviceCode) -> Iterator[Found]:
+    """All collectives."""
+    yield one.found("collectives", one.collectives)
+
+
+def _of_kernels(recognize: Recognizer) -> Recognizer:
+    """Asks only where there are kernels."""
+    return lambda one: recognize(one) if len(one.rows) else iter(())
+
+
+def _of_collectives(recognize: Recognizer) -> Recognizer:
+    """Asks only where there are collectives."""
+    return lambda one: recognize(one) if len(one.collectives) else iter(())
+
+
+_KERNELS = (products, _underfilled, attention, _small, _recomputed, _drift, _slow_clock,
+            _memory_bound)  # fmt: skip
+RECOGNIZERS: tuple[Recognizer, ...] = (
+    *map(_of_kernels, _KERNELS),
+    *map(_of_collectives, (_collectives, _contention, _messages)),
+)
+"""All patterns of one device."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
-class PatternEvent(Struct, frozen=True, array_like=True):
+class PatternEvent(Struct, frozen=True, array_like=True, gc=False):
     """One event of a pattern, as evidence.
 
     ``event`` is its row in the file; ``slice`` its row among the slices of the Trace view, which
@@ -26,7 +26,7 @@ class PatternEvent(Struct, frozen=True, array_like=True):
     name: str
 
 
-class PatternStep(Struct, frozen=True, array_like=True):
+class PatternStep(Struct, frozen=True, array_like=True, gc=False):
     """What a pattern does in one step. ``ns`` is the length of a union of intervals."""
 
     step: int
@@ -51,7 +51,7 @@ class Pattern(Struct, frozen=True):
     kernels: bool = False  # its time is that of kernels, not idle time
 
 
-class Claim(Struct, frozen=True, array_like=True):
+class Claim(Struct, frozen=True, array_like=True, gc=False):
     """Time of one step that exactly the patterns of ``members`` claim together.
 
     Bit i of ``members`` is the i-th pattern of the same device. The claims of a step are disjoint,

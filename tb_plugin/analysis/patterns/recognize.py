@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
-from ...base.arrays import I64, least_of_largest, ranked, search, stable_order, where
+from ...base.arrays import I64, least_of_largest, ranked, search, stable_order, take, where
 from ...base.group_sums import group_sums
 from ...base.intervals import (
     EMPTY,
@@ -17,16 +18,18 @@ from ...base.intervals import (
     length_within,
     merge,
 )
-from ...base.machine import side_by_side
+from ...base.machine import each, side_by_side
 from ...trace.model import Trace
 from ..counters.samples import Series
 from ..device_work import DeviceWork
 from ..host_activity import Hosts
 from ..steps import Windows
-from . import host_code, operators
+from . import host_code, kernels, operators
 from .host_code import Found, HostCode
-from .kernels import kernel_patterns
 from .model import Claim, Pattern, PatternEvent, Patterns, PatternStep
+from .products import DeviceCode
+
+T = TypeVar("T", HostCode, DeviceCode)
 
 HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
     host_code.loading,
@@ -84,7 +87,7 @@ def patterns_of(
     works = works[:MOST_DEVICES]
     on_host, *on_devices = side_by_side(
         lambda: _on_host(code),
-        *(lambda one=one: list(kernel_patterns(code, one, counters[one.device])) for one in works),
+        *(lambda one=one: _on_device(code, one, counters[one.device]) for one in works),
     )
     told = side_by_side(
         *(
@@ -97,13 +100,23 @@ def patterns_of(
     return Patterns(tuple(patterns), tuple(claims))
 
 
+def _each(recognizers: Sequence[Callable[[T], Iterator[Found]]], code: T) -> list[Found]:
+    """What each of them finds, one after the other."""
+    return [one for found in each(lambda one: list(one(code)), recognizers) for one in found]
+
+
 def _on_host(code: HostCode) -> list[Found]:
     """The patterns of the main thread."""
     if code.hosts.main < 0:
         return []
-    found = [one for recognize in HOST for one in recognize(code)]
+    found = _each(HOST, code)
     told = merge(*(one.time for one in found if one.kind in TELLS)) if found else EMPTY
     return found + list(host_code.frames(code, told))
+
+
+def _on_device(code: HostCode, work: DeviceWork, counters: tuple[Series, ...]) -> list[Found]:
+    """The patterns of the kernels of a device; ``counters`` are what was sampled of it."""
+    return _each(kernels.RECOGNIZERS, DeviceCode(code, work, counters))
 
 
 def _of_device(
@@ -182,16 +195,17 @@ def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[C
     """
     cuts, members = _sweep(times, [windows.start, windows.end])
     some = where(members != 0)  # all end at the last cut
-    members, start, length = members[some], cuts[some], cuts[some + 1] - cuts[some]
+    members, start = take(members, some), take(cuts, some)
+    length = take(cuts, some + np.int32(1)) - start
     del cuts, some
     at = search(windows.start, start, "right") - 1
-    some = where((at >= 0) & (start < windows.end[np.maximum(at, 0)]))
+    some = where((at >= 0) & (start < take(windows.end, np.maximum(at, 0))))
     del start
-    sets, member = ranked(members[some])
+    sets, member = ranked(take(members, some))
     del members
-    cells, cell = ranked(at[some] * max(len(sets), 1) + member)
+    cells, cell = ranked(take(at, some) * max(len(sets), 1) + member)
     del at, member
-    sums = group_sums(cell, length[some], len(cells)).total
+    sums = group_sums(cell, take(length, some), len(cells)).total
     steps, kinds = np.divmod(cells, max(len(sets), 1))
     columns = (steps.tolist(), sets[kinds].tolist(), sums.tolist())
     return [Claim(device, *one) for one in zip(*columns, strict=True)]
@@ -211,12 +225,13 @@ def _sweep(times: Sequence[Intervals], more: Sequence[I64]) -> tuple[I64, I64]:
     low = int(cuts.min())
     cuts -= low
     order = stable_order(cuts)
-    which, cuts = which[order], cuts[order]
+    which, cuts = take(which, order), take(cuts, order)
     del order
-    last = np.append(cuts[1:] != cuts[:-1], True)
+    last = np.ones(len(cuts), np.bool_)
+    np.not_equal(cuts[1:], cuts[:-1], out=last[:-1])
     cuts = cuts[last]
     cuts += low
     bits = np.array([*(1 << at for at in range(len(times))), 0], np.int64)
-    members = (bits.astype(np.int32) if len(times) < 31 else bits)[which]
+    members = take(bits.astype(np.int32) if len(times) < 31 else bits, which)
     np.bitwise_xor.accumulate(members, out=members)
     return cuts, members[last].astype(np.int64)
