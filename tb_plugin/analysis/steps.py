@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ..base.arrays import (
     I64,
     ColumnTable,
+    chunks,
     is_among,
     median,
     search,
@@ -172,8 +173,11 @@ def _prologue_end(trace: Trace, first: I64, events: I64) -> int:
 
 def _ops_per_step(trace: Trace, count: int) -> I64:
     """The number of ops of each step, for runs without device work."""
-    ops = trace.host.step[(trace.host.kind == HostKind.OP) & (trace.host.step >= 0)]
-    return np.bincount(ops, minlength=count).astype(np.int64)
+    found = np.zeros(count + 1, np.int64)
+    for part in chunks(len(trace.host)):
+        ops = trace.host.step[part][trace.host.kind[part] == HostKind.OP]
+        found += np.bincount(ops + 1, minlength=count + 1)
+    return found[1:]
 
 
 def _unfinished(trace: Trace) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,7 +37,13 @@ from .host_activity import Hosts, hosts_of, traits
 from .idle.causes import CauseTable, IdleCauses
 from .idle.costs import communication, copies, launches, lead
 from .idle.names import HeldNames, host_held, parallel
-from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
+from .overview.attribution import (
+    breakdowns,
+    device_shares,
+    host_partitions,
+    longest_activity,
+    partitions,
+)
 from .overview.utilization import StepGauges, gauges
 from .patterns.products import counters_of, peak_of
 from .patterns.recognize import patterns_of
@@ -80,10 +86,15 @@ def summarize(trace: Trace) -> Facts:
             work.device: _Measured.of(hosts, work, windows, counters[work.device]) for work in works
         },
         lambda: parallel(trace, hosts, windows),
-        lambda: (counts(trace), recording_facts(trace), traits(trace, hosts), classified(trace)),
+        lambda: side_by_side(
+            lambda: counts(trace),
+            lambda: recording_facts(trace),
+            lambda: traits(trace, hosts),
+            lambda: classified(trace),
+        ),
     )
     of_host = _HostSteps(by_category, on_host, held, spent, threads)
-    steps = _steps(trace, works, windows, idle, measured, of_host)
+    steps = _steps(trace, windows, idle, measured, of_host)
     devices = _device_facts(trace, idle, measured)
     first = next((device for device in devices if device.used), None)
     return Facts(
@@ -116,30 +127,31 @@ class _Measured(NamedTuple):
     """What one device did, by step."""
 
     gauges: list[StepGauges]
+    shares: list[I64]
     longest: list[tuple[Longest, ...]]
     collectives: list[Communication]
     copies: list[tuple[CopySum, ...]]
     launches: list[LaunchSums]
-    series: tuple[Series, ...]  # what was sampled of it
     counters: list[tuple[StepCounter, ...]]
-
     lead_ns: tuple[int, int, int] | None
+    series: tuple[Series, ...]  # what was sampled of it
 
     @classmethod
     def of(
         cls, hosts: Hosts, work: DeviceWork, windows: Windows, series: tuple[Series, ...]
     ) -> _Measured:
         """``series``: what was sampled of the device."""
-        return cls(
-            gauges(work, windows),
-            longest_activity(work, windows),
-            communication(work, hosts, windows),
-            copies(work, windows),
-            launches(work, windows),
-            series,
-            step_counters(work, windows, series),
-            lead(work),
+        columns = side_by_side(
+            lambda: gauges(work, windows),
+            lambda: device_shares(work, windows),
+            lambda: longest_activity(work, windows),
+            lambda: communication(work, hosts, windows),
+            lambda: copies(work, windows),
+            lambda: launches(work, windows),
+            lambda: step_counters(work, windows, series),
+            lambda: lead(work),
         )
+        return cls._make((*columns, series))
 
 
 def _counters(work: DeviceWork) -> tuple[Series, ...]:
@@ -161,14 +173,13 @@ class _HostSteps(NamedTuple):
 
 def _steps(
     trace: Trace,
-    works: Sequence[DeviceWork],
     windows: Windows,
     idle: Mapping[int, CauseTable],
     measured: Mapping[int, _Measured],
     host: _HostSteps,
 ) -> tuple[StepFacts, ...]:
     used = tuple(idle)
-    parts = {work.device: partitions(work, windows, idle[work.device].ns) for work in works}
+    parts = {row: partitions(measured[row].shares, idle[row].ns) for row in used}
     return tuple(
         StepFacts(
             index=i,

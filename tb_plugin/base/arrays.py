@@ -70,6 +70,7 @@ def with_fields(table: S, **fields: Any) -> S:  # noqa: ANN401  as replace
 
 _MANY = 1 << 12  # rows for which a call is worth it
 _MOST_PAIRS = 1 << 16
+_FAR = 256  # numbers between two that are looked for
 _WIDTHS = (1, 4, 8)
 _WHOLE = (np.dtype(np.int32), np.dtype(np.int64))
 _ROWS = (*_WHOLE, np.dtype(np.uint8))
@@ -350,7 +351,9 @@ def search(
 
     Quick where each value is near the one before it, and of two types without a copy of either.
     """
-    some = len(ordered) + len(values) >= _MANY
+    # Values that are far from each other are found sooner by halves.
+    are_few = len(ordered) > _FAR * len(values) and ordered.dtype == values.dtype
+    some = len(ordered) + len(values) >= _MANY and not are_few
     if some and all(one.dtype in _WHOLE and one.flags.c_contiguous for one in (ordered, values)):
         found = np.empty(len(values), np.int64)
         asked = ordered, ordered.itemsize, len(ordered), values, values.itemsize, len(values)
@@ -500,6 +503,19 @@ def least_of_largest(values: I64, count: int) -> int:
         most = values[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
         values = values[values >= np.partition(most, blocks - count)[blocks - count]]
     return int(np.partition(values, len(values) - count)[len(values) - count])
+
+
+def ranges_of(low: I64, high: I64, count: int) -> Mask:
+    """True for the numbers of some ranges [low, high) below ``count``, which ascend and are apart.
+
+    >>> ranges_of(np.array([1, 3]), np.array([2, 5]), 6).tolist()
+    [False, True, False, True, True, False]
+    """
+    turns = np.zeros(2 * len(low) + 2, np.int64)
+    turns[1:-1:2], turns[2:-1:2], turns[-1] = low, np.maximum(low, high), count
+    values = np.zeros(len(turns) - 1, np.bool_)
+    values[1::2] = True
+    return np.repeat(values, np.diff(turns))
 
 
 def median(values: NDArray[Any] | Sequence[float]) -> float:

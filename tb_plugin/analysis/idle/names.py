@@ -16,6 +16,7 @@ from ...base.arrays import (
     I32,
     I64,
     chunks,
+    distinct_values,
     equal_rows,
     least_of_largest,
     put,
@@ -96,7 +97,7 @@ class HeldNames:
         known = 1 + where(occurs[1:] > 0)  # steps, at 0, are no work
         kept = np.zeros(len(total), np.bool_)
         kept[known[np.argsort(-total[known], kind="stable")[:MOST_NAMES]]] = True
-        kept[label[_longest_calls(rows.idle, label)]] = True
+        _keep_longest(kept, rows.idle, label, int(occurs[0]))
         # One group per window and name, in this order.
         work = where_code(label, kept)
         if not len(work):
@@ -255,17 +256,21 @@ def labels_of(trace: Trace, hosts: Hosts, rows: HeldRows, causes: int) -> tuple[
     return label, sums.total, sums.count
 
 
-def _longest_calls(idle: I64, label: I32) -> I32 | I64:
-    """The places of the entries with a label that last longest."""
-    count = MOST_CALLS + np.count_nonzero(label == 0)
-    if len(idle) > count:
-        some = np.flatnonzero(idle >= least_of_largest(idle, count))
+def _keep_longest(kept: NDArray[np.bool_], idle: I64, label: I32, marks: int) -> None:
+    """Marks the labels of the entries that last longest; ``marks`` entries have none."""
+    if len(idle) > MOST_CALLS + marks:
+        some = np.flatnonzero(idle >= least_of_largest(idle, MOST_CALLS + marks))
         some = some[label[some] > 0]
-        some = some[idle[some] >= least_of_largest(idle[some], MOST_CALLS)]
-        if len(some) == MOST_CALLS:
-            return some
+        least = least_of_largest(idle[some], MOST_CALLS)
+        kept[label[some[idle[some] > least]]] = True
+        tied = distinct_values(label[some[idle[some] == least]])
+        tied = tied[~kept[tied]]
+        # Which of several equally long ones count is left to numpy, where it matters.
+        if len(tied) < 2 or np.count_nonzero(idle[some] >= least) == MOST_CALLS:
+            kept[tied] = True
+            return
     work = where(label > 0)
-    return work[largest(take(idle, work), MOST_CALLS)]
+    kept[label[work[largest(take(idle, work), MOST_CALLS)]]] = True
 
 
 # --- without a device ---------------------------------------------------------------------------

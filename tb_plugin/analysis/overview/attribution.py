@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, search
+from ...base.arrays import I64, ranges_of, search
 from ...base.group_sums import first_largest
 from ...base.intervals import (
     EMPTY,
@@ -88,17 +88,25 @@ def _breakdown_layers(hosts: Hosts, works: Sequence[DeviceWork]) -> Iterator[Int
     yield hosts.ranges((hosts.op | hosts.annotation) & ~hosts.loader)
 
 
-def partitions(work: DeviceWork, windows: Windows, causes: NDArray[np.int64]) -> list[Partition]:
-    """One partition of a device per step.
+def device_shares(work: DeviceWork, windows: Windows) -> list[I64]:
+    """What a device did, by step: the columns of its partitions but for the causes of idle time.
 
-    Compute, exposed communication, exposed copy, memset and idle sum to the window. ``causes`` is
-    the idle time by step and cause, in the order of ``IDLE_CAUSES`` (``idle/causes``).
+    Compute, exposed communication, exposed copy, memset and idle sum to the window; the last column
+    is the communication that computing hides.
     """
     layers = (work.compute, work.communication, work.copies, work.memsets)
     parts = shares(layers, windows.start, windows.end)
     both = intersect(work.compute, work.communication)
-    overlap = length_within(both, windows.start, windows.end)
-    columns = (*parts, overlap, *causes.T)
+    return [*parts, length_within(both, windows.start, windows.end)]
+
+
+def partitions(device: Sequence[I64], causes: NDArray[np.int64]) -> list[Partition]:
+    """One partition of a device per step.
+
+    ``device`` is what ``device_shares`` tells of it, ``causes`` the idle time by step and cause, in
+    the order of ``IDLE_CAUSES`` (``idle/causes``).
+    """
+    columns = (*device, *causes.T)
     return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
 
 
@@ -209,9 +217,6 @@ def _begun_inside(hosts: Hosts, ranges: Intervals) -> NDArray[np.bool_]:
     """True for events of the main thread that begin inside a range, after its first instant."""
     host, thread = hosts.trace.host, slice(*hosts.first[hosts.main : hosts.main + 2].tolist())
     ts = host.ts[thread]  # ascends
-    opened = np.zeros(len(ts) + 1, np.int32)
-    np.add.at(opened, search(ts, ranges.start, "right"), 1)
-    np.add.at(opened, search(ts, ranges.end), -1)
     inside = np.zeros(len(host), np.bool_)
-    inside[thread] = np.cumsum(opened[:-1]) > 0
+    inside[thread] = ranges_of(search(ts, ranges.start, "right"), search(ts, ranges.end), len(ts))
     return inside

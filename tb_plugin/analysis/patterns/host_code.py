@@ -36,6 +36,7 @@ from ...base.arrays import (
     distinct_values,
     is_among,
     matches,
+    ranges_of,
     search,
     take,
     where,
@@ -240,12 +241,12 @@ class HostCode(Struct, frozen=True, dict=True):
             return np.asarray((at >= 0) & (ts < time.end[np.maximum(at, 0)]))
         # Rows are in order of time: those of an interval are neighbours.
         low, high = (search(rows, search(self.ts, at)) for at in (time.start, time.end))
-        return _within(low, high, len(rows))
+        return ranges_of(low, high, len(rows))
 
     def all_begin_in(self, time: Intervals) -> Mask:
         """Which of all rows begin in one of the intervals."""
         low, high = (search(self.ts, at) for at in (time.start, time.end))
-        return _within(low, high, len(self.ts))
+        return ranges_of(low, high, len(self.ts))
 
     def within(self, rows: I64, time: Intervals) -> I64:
         """The rows, which ascend, that begin in one of the intervals."""
@@ -333,15 +334,6 @@ def _is_of_beginning(pattern: str) -> bool:
 def _is_asked(name: str) -> bool:
     begins, anywhere = _any_asked()
     return begins.match(name) is not None or any(one.search(name) for one in anywhere)
-
-
-def _within(low: I64, high: I64, count: int) -> Mask:
-    """True for the numbers of some ranges [low, high) that ascend and do not overlap."""
-    turns = np.zeros(2 * len(low) + 2, np.int64)
-    turns[1:-1:2], turns[2:-1:2], turns[-1] = low, np.maximum(low, high), count
-    values = np.zeros(len(turns) - 1, np.bool_)
-    values[1::2] = True
-    return np.repeat(values, np.diff(turns))
 
 
 # --- patterns -------------------------------------------------------------------------------------

@@ -109,3 +109,24 @@ def test_labels_are_in_order_of_name_and_cause(
     pairs = sorted({pair for pair in zip(label.tolist(), keys, strict=True) if pair[1]})
     assert [key for _, key in pairs] == sorted(key for _, key in pairs if key)
     assert len({one for one, _ in pairs}) == len(pairs)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=30))
+def test_names_of_the_longest_calls_are_kept(entries: list[tuple[int, int]]) -> None:
+    label = np.array([one[0] for one in entries], np.int32)
+    idle = np.array([one[1] for one in entries], np.int64)
+    kept = np.zeros(6, np.bool_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_CALLS", 3)
+        module._keep_longest(kept, idle, label, int((label == 0).sum()))
+    calls = sorted((one for one in entries if one[0]), key=lambda one: -one[1])
+    limit = calls[:3][-1][1] if calls else 0
+    sure = {one for one, length in calls if length > limit}
+    tied = {one for one, length in calls if length == limit}
+    found = set(np.flatnonzero(kept).tolist())
+    assert sure <= found <= sure | tied
+    room = 3 - sum(length > limit for _, length in calls)
+    assert min(len(tied), 1) <= len(found & tied)
+    assert len(found - sure) <= room
+    if sum(length == limit for _, length in calls) <= room:
+        assert found == sure | tied

@@ -27,7 +27,7 @@ from ...facts import IDLE_CAUSES
 from ...host_activity import Hosts, hosts_of
 from ...idle.causes import IdleCauses
 from ...idle.names import HeldNames
-from ...overview.attribution import partitions
+from ...overview.attribution import device_shares, partitions
 from ...steps import Windows, step_windows
 from ..lateness.replay import solo_arrivals
 from ..model import (
@@ -177,7 +177,7 @@ def _steps(
         row = used[_busiest(trace, used)]
         of_device = DeviceWork(trace, row)
         table = IdleCauses(HeldNames(trace, hosts), windows).of_device(of_device)
-        first = partitions(of_device, windows, table.ns)
+        first = partitions(device_shares(of_device, windows), table.ns)
 
         def column(name: str) -> I64:
             return np.array([getattr(one, name) for one in first], np.int64)
