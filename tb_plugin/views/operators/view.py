@@ -78,7 +78,7 @@ def words(table: CallTable, *, has_device: bool) -> Words:
     order = table.order(column, ascending=False)
     first, whole = int(order[0]), int(value.sum())
     where = "device" if has_device else "host"
-    name = table.text(int(table.name[first]))
+    name = table.text(int(table.name[first])) or "(no name)"
     if table.calls.kind[table.sample[first]] == CallKind.RUNTIME:
         return _by_a_call(table, first, whole)
     half = int((value[order].cumsum() < whole / 2).sum()) + 1
@@ -92,7 +92,7 @@ def words(table: CallTable, *, has_device: bool) -> Words:
 
 def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
     """The sentence where calls of the runtime, not operators, launched most device time."""
-    name = table.text(int(table.name[first]))
+    name = table.text(int(table.name[first])) or "(no name)"
     part = share(int(table.device_self_ns[first]) / whole)
     how = (
         f"{duration(int(table.device_self_ns[first]))} in {plural(int(table.count[first]), 'call')}"

@@ -131,6 +131,12 @@ def test_names_are_found_kind_by_kind() -> None:
     assert (row.name, row.calls, row.total_ns) == (best.name, best.count, best.total_ns)
 
 
+def test_an_operator_without_a_name_is_said_to_have_none() -> None:
+    trace = draw("op |aaa bb|", names={"a": "", "b": "aten::mm"})
+    answer = build(subject_of(trace), OperatorQuery())
+    assert answer.headline.startswith("(no name) takes 60.0")
+
+
 def test_a_graph_is_no_operator() -> None:
     """What most device time is launched by is named for what it is, and leads to Kernel."""
     picture = """

@@ -17,6 +17,8 @@ export function harmless(text: string, max = SHOWN_MAX): string {
     .join("");
 }
 
+export const NO_NAME = "(no name)";
+
 /** As a sentence begins. */
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 

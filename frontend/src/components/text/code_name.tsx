@@ -1,5 +1,5 @@
 /** Names as text, all of it on hover: of code, what matters bright; of machines, the end. */
-import { harmless, nameParts } from "../../base/text/shown_name";
+import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
 
 const TITLE_MAX = 1500;
 
@@ -11,7 +11,7 @@ export function CodeName({ name }: { name: string }) {
     <bdi className="code-name" title={harmless(name, TITLE_MAX)}>
       {shown === "" ? null : <span className="dim">{shown}</span>}
       {base === "" && before === "" && after === "" ? (
-        <span className="dim">(no name)</span>
+        <span className="dim">{NO_NAME}</span>
       ) : (
         <span className="base">{base}</span>
       )}

@@ -3,7 +3,7 @@
 import { useId } from "react";
 import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
 import { count, plural, share, time } from "../../base/text/format";
-import { harmless, nameParts } from "../../base/text/shown_name";
+import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
 import { Select } from "../../components/controls/select";
 import { viewPatch } from "../../components/controls/view_link";
 import { Menu, MenuItem } from "../../components/overlays/menu";
@@ -122,8 +122,8 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
             background: `color-mix(in srgb, var(${hue}) ${STEPS[hue]?.[place] ?? 10}%, var(--surface))`,
             color: inkOn(hue, place),
           }}
-          title={`${harmless(part.name)}: ${time(part.ns)}, ${share(part.ratio)}`}
-          aria-label={`${harmless(part.name)}: ${share(part.ratio)}`}
+          title={`${harmless(part.name) || NO_NAME}: ${time(part.ns)}, ${share(part.ratio)}`}
+          aria-label={`${harmless(part.name) || NO_NAME}: ${share(part.ratio)}`}
           onClick={() =>
             // A graph is no operator: what ran in it is for the Kernel view.
             part.name.includes("GraphLaunch")
@@ -133,7 +133,7 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
         >
           {part.ratio >= WORDS_MIN ? (
             <span>
-              <bdi>{nameParts(part.name.replace(/^aten::/, "")).base}</bdi>{" "}
+              <bdi>{nameParts(part.name.replace(/^aten::/, "")).base || NO_NAME}</bdi>{" "}
               <span>{share(part.ratio)}</span>
             </span>
           ) : null}
