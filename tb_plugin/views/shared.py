@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Struct)
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
-Words = Annotated[str, Meta(max_length=400)]
+Words = Annotated[str, Meta(max_length=4000)]
+"""What is searched for; names of kernels alone can be over a thousand characters long."""
 
 
 class SharePart(Struct, frozen=True):

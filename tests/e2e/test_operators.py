@@ -146,6 +146,24 @@ def test_hostile_names_are_text_everywhere(browser: Browser, tmp_path: Path) -> 
             silent(watch)
 
 
+def test_a_name_of_any_length_is_found(browser: Browser, tmp_path: Path) -> None:
+    """Names of kernels are longer than a thousand characters; a click on a bar searches for one."""
+    with standalone(put(tmp_path, hostile_trace()), tmp_path) as server:
+        server.wait_ready()
+        with watched(browser) as (page, watch):
+            opened(page, f"{server.page}#view=operators")
+            page.get_by_role("button", name="nnnnn").first.click()
+            expect(page.locator(".dt-cells[data-row]")).to_have_count(1)
+            page.locator(".dt-cells[data-row]").click()
+            page.get_by_role("link", name="Find all in Trace").click()
+            expect(page.get_by_role("combobox", name="Search all names")).to_have_value("n" * 4000)
+            expect(page.get_by_role("status").get_by_text("3 hits")).to_be_visible()
+            opened(page, f"{server.page}#view=kernels")
+            page.get_by_label("Filter by kernel name").fill("n" * 90_000)
+            expect(page.locator(".dt-cells[data-row]")).to_have_count(1)
+            silent(watch)
+
+
 def test_a_hundred_thousand_rows_are_scrolled_in_windows(browser: Browser, tmp_path: Path) -> None:
     events = [event(f"op_{at:06}", "cpu_op", 10 * at, 5) for at in range(100_000)]
     with standalone(put(tmp_path, trace_of(events)), tmp_path) as server:

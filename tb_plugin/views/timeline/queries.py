@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ..shared import Words
 from .contract import LayoutName
 
 Index = Annotated[int, Meta(ge=0, lt=2**31)]
 Instant = Annotated[int, Meta(ge=-(2**62), le=2**62)]
-Text = Annotated[str, Meta(max_length=400)]
 List = Annotated[str, Meta(max_length=4000)]  # "0,1,4-7"
 
 
@@ -74,7 +74,7 @@ class MoveQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class SearchQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Names by text (every word, any case), regular expression, or exactly."""
 
-    text: Text
+    text: Words
     mode: Literal["text", "regex", "exact"] = "text"
     columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
     tracks: List = ""  # "" = all
@@ -84,7 +84,7 @@ class SearchQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class HitQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The hit before or after an instant (or a slice) in order of time."""
 
-    text: Text
+    text: Words
     mode: Literal["text", "regex", "exact"] = "text"
     slice: Annotated[int, Meta(ge=-1, lt=2**31)] = -1
     ts: Instant = 0
@@ -123,7 +123,7 @@ class FlameQuery(FoldedRangeQuery, frozen=True, forbid_unknown_fields=True):
 class RowsQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
     """A window of the slices of an area."""
 
-    text: Text = ""
+    text: Words = ""
     sort: Literal["ts", "-ts", "dur", "-dur", "self", "-self", "name", "-name"] = "ts"
     offset: Index = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 500

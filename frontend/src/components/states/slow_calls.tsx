@@ -2,6 +2,7 @@
 import type { SlowCall } from "../../api/types.gen";
 import { count, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
+import { searched } from "../controls/search_field";
 import { ViewLink } from "../controls/view_link";
 import { FirstFew } from "./first_few";
 
@@ -15,7 +16,7 @@ interface SlowCallsProps {
 
 export function SlowCalls({ title, name, calls, total }: SlowCallsProps) {
   const all = (
-    <ViewLink stem="timeline" params={{ find: name }}>
+    <ViewLink stem="timeline" params={{ find: searched(name) }}>
       Find all in Trace
     </ViewLink>
   );

@@ -4,6 +4,7 @@ import { useId } from "react";
 import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
 import { count, plural, share, time } from "../../base/text/format";
 import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
+import { searched } from "../../components/controls/search_field";
 import { Select } from "../../components/controls/select";
 import { viewPatch } from "../../components/controls/view_link";
 import { Menu, MenuItem } from "../../components/overlays/menu";
@@ -128,7 +129,7 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
             // A graph is no operator: what ran in it is for the Kernel view.
             part.name.includes("GraphLaunch")
               ? address.navigate(viewPatch("kernels"))
-              : address.replace({ "operators.search": part.name })
+              : address.replace({ "operators.search": searched(part.name) })
           }
         >
           {part.ratio >= WORDS_MIN ? (

@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { count, plural, time } from "../../../base/text/format";
 import { walked } from "../../../base/walk";
 import { IconButton } from "../../../components/controls/icon_button";
+import { SEARCH_MAX } from "../../../components/controls/search_field";
 import { SearchIcon } from "../../../components/text/icons";
 import { useCell } from "../../../state/cell";
 import { NextIcon, PreviousIcon } from "../icons";
@@ -179,7 +180,7 @@ export function SearchBox() {
           placeholder="Search names"
           autoComplete="off"
           spellCheck={false}
-          maxLength={400}
+          maxLength={SEARCH_MAX}
           value={typed}
           onFocus={() => setOpen(true)}
           onBlur={() => {

@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { PartQueries, SliceRef } from "../../../api/types.gen";
+import { SEARCH_MAX, searched } from "../../../components/controls/search_field";
 import { askPart } from "../../../state/parts";
 import type { Marker, SliceKey } from "../../../timeline/contract";
 import { isWork, type RowInfo, rowOfTrack, siblingsOf, trackList } from "../tracks/rows";
@@ -275,7 +276,11 @@ export function makeActions({ timeline, client, setTarget, fail }: ActionDeps): 
       };
       step().catch(fail);
     },
-    find: (text, match) => timeline().change({ find: text, match }),
+    find(text, match) {
+      // No name is exactly the first part of a longer one.
+      const isCut = text.length > SEARCH_MAX;
+      timeline().change({ find: searched(text), match: isCut ? "text" : match });
+    },
     setArea(range, rows = []) {
       const { change, model } = timeline();
       const ids = rows.flatMap((key) => model.infos.get(key)?.id ?? []);
