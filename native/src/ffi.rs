@@ -15,7 +15,8 @@ use crate::intervals::{hold, intersect, merge, union, union_of, Entries, Events,
 use crate::lanes::{assign, share};
 use crate::links::{join, match_starts, Arrows, Events as Nested};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
-use crate::order::{order, rank_places, spread, Keys};
+use crate::order::{fill, find_positive, gather, merge_parts, sort_parts, spread_wanted};
+use crate::order::{rank_places, spread, Columns, File, Keys, Kinds};
 use crate::paths::{call_tree, find as find_paths, find_kept, inherit, mark_above, sum_up, Calls};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
@@ -823,21 +824,119 @@ exported! {
         0
     }
 
-    /// Returns how many rows are tied; panics where a row is not there, or a group is none.
-    kinetoscope_rows_order(
+    /// Returns 0; panics where a group is none.
+    kinetoscope_rows_gather(
         rows: read(i32; count),
         group: read(i32; count),
         count: number,
         groups: number,
+        first: write(i64; groups + 1),
+        out: write(i32; count),
+    ) {
+        gather(rows, group, first, out);
+        0
+    }
+
+    /// Returns 0; panics where a row is not there, or a bound. Sorts the parts, or merges those that are sorted.
+    kinetoscope_rows_sort(
+        rows: write(i32; count),
+        count: number,
+        bounds: read(i64; bound_count),
+        bound_count: number,
         ts: read(i64; size),
         size: number,
         dur: read(i64; durs),
         durs: number,
-        first: write(i64; groups + 1),
-        out: write(i32; count),
+        are_sorted: number,
+    ) {
+        let keys = Keys { ts, dur };
+        let done = if are_sorted == 0 { sort_parts } else { merge_parts };
+        done(rows, bounds, keys);
+        0
+    }
+
+    /// Returns how many rows are tied; panics where a row is not there, or the kind of one is unknown.
+    kinetoscope_rows_fill(
+        rows: read(i32; count),
+        count: number,
+        before: raw(i64),
+        start: raw(i64),
+        ts: read(i64; size),
+        dur: read(i64; size),
+        name: read(i32; size),
+        category: read(i32; size),
+        role: read(u8; size),
+        size: number,
+        index: read(i32; names),
+        seen: write(u8; names),
+        names: number,
+        table: read(u8; kinds),
+        kinds: number,
+        to_ts: write(i64; count),
+        to_dur: write(i64; count),
+        to_name: write(i32; count),
+        to_category: write(i32; count),
+        to_kind: write(u8; count),
         tied: write(i32; count),
     ) {
-        order(rows, group, Keys { ts, dur }, first, out, tied) as i64
+        let before = i32::try_from(before).ok().filter(|&row| row >= 0);
+        let file = File { ts, dur, name, category, role };
+        let to = Columns {
+            ts: to_ts, dur: to_dur, name: to_name, category: to_category, kind: to_kind, seen,
+        };
+        fill(rows, before, start, file, Kinds { index, table }, to, tied) as i64
+    }
+
+    /// Returns how many cells are left; panics where a row is not there.
+    kinetoscope_rows_spread_wanted(
+        rows: read(i32; count),
+        values: raw(*const u8),
+        width: number,
+        count: number,
+        place: read(i32; size),
+        size: number,
+        kind: read(u8; room),
+        wanted: read(u8; 256),
+        out: write(i64; room),
+        room: number,
+        rest_row: write(i32; count),
+        rest_value: raw(*mut u8),
+    ) {
+        let left = match width {
+            4 => spread_wanted(
+                (rows, slice(values.cast::<i32>(), count)), place, kind, wanted, out,
+                (rest_row, slice_mut(rest_value.cast::<i32>(), count)),
+            ),
+            8 => spread_wanted(
+                (rows, slice(values.cast::<i64>(), count)), place, kind, wanted, out,
+                (rest_row, slice_mut(rest_value.cast::<i64>(), count)),
+            ),
+            _ => panic!("numbers of {width} bytes"),
+        };
+        left as i64
+    }
+
+    /// Returns how many numbers are above 0; panics where there is no room for them.
+    kinetoscope_rows_find_positive(
+        kind: read(u8; count),
+        wanted: read(u8; 256),
+        numbers: read(i64; count),
+        count: number,
+        rows: write(i32; room),
+        values: raw(*mut u8),
+        width: number,
+        room: number,
+    ) {
+        let found = match width {
+            4 => find_positive(
+                kind, wanted, numbers, rows, slice_mut(values.cast::<i32>(), room),
+            ),
+            8 => find_positive(
+                kind, wanted, numbers, rows, slice_mut(values.cast::<i64>(), room),
+            ),
+            _ => panic!("numbers of {width} bytes"),
+        };
+        found as i64
     }
 
     /// Returns twice the number of places, and 1 more where the rank of each row is its own index;

@@ -27,25 +27,12 @@ impl Keys<'_> {
     fn is_less_at_one_time(&self, left: i32, right: i32) -> bool {
         !self.dur.is_empty() && self.dur[left as usize] > self.dur[right as usize]
     }
-
-    fn is_equal(&self, left: i32, right: i32) -> bool {
-        self.ts(left) == self.ts(right)
-            && !self.is_less_at_one_time(left, right)
-            && !self.is_less_at_one_time(right, left)
-    }
 }
 
-/// Sorts `rows` by (group, keys); what is equal stays in its order. `group` has a code of each entry
+/// Puts `rows` together by group, each group in the order of `rows`. `group` has a code of each entry
 /// of `rows`, `first` becomes the first place of each group in `out`, and the number of rows behind
-/// them. Writes to `tied` the places that equal the one before in group and keys; how many.
-pub fn order(
-    rows: &[i32],
-    group: &[i32],
-    keys: Keys,
-    first: &mut [i64],
-    out: &mut [i32],
-    tied: &mut [i32],
-) -> usize {
+/// them.
+pub fn gather(rows: &[i32], group: &[i32], first: &mut [i64], out: &mut [i32]) {
     first.fill(0);
     for &group in group {
         first[group as usize + 1] += 1;
@@ -59,16 +46,145 @@ pub fn order(
         out[*at] = row;
         *at += 1;
     }
-    let mut count = 0;
+}
+
+/// Sorts each part of `rows` by `keys`; what is equal stays in its order. `bounds` are where the parts
+/// begin and end.
+pub fn sort_parts(rows: &mut [i32], bounds: &[i64], keys: Keys) {
     let mut room = Vec::new();
-    for bounds in first.windows(2) {
-        let (low, high) = (bounds[0] as usize, bounds[1] as usize);
-        sort(&mut out[low..high], keys, &mut room);
-        for at in low + 1..high {
-            if keys.ts(out[at - 1]) == keys.ts(out[at]) && keys.is_equal(out[at - 1], out[at]) {
-                tied[count] = at as i32;
-                count += 1;
+    for bounds in bounds.windows(2) {
+        sort(
+            &mut rows[bounds[0] as usize..bounds[1] as usize],
+            keys,
+            &mut room,
+        );
+    }
+}
+
+/// Merges parts that follow each other and are sorted, all into one.
+pub fn merge_parts(rows: &mut [i32], bounds: &[i64], keys: Keys) {
+    let mut room = Vec::new();
+    let mut ends: Vec<usize> = bounds.iter().map(|&at| at as usize).collect();
+    while ends.len() > 2 {
+        for three in ends.windows(3).step_by(2) {
+            merge(
+                &mut rows[three[0]..three[2]],
+                three[1] - three[0],
+                keys,
+                &mut room,
+            );
+        }
+        let last = ends.len() - 1;
+        let mut at = 0;
+        ends.retain(|_| {
+            at += 1;
+            at % 2 == 1 || at == last + 1
+        });
+    }
+}
+
+/// The columns of a file that a table takes its rows from.
+#[derive(Clone, Copy)]
+pub struct File<'a> {
+    pub ts: &'a [i64],
+    pub dur: &'a [i64],
+    pub name: &'a [i32],
+    pub category: &'a [i32],
+    pub role: &'a [u8],
+}
+
+/// What a kind is known by: `table[index[name] + role]`.
+#[derive(Clone, Copy)]
+pub struct Kinds<'a> {
+    pub index: &'a [i32],
+    pub table: &'a [u8],
+}
+
+/// Columns of a table, which are filled; `seen` is 1 for every name that occurs.
+pub struct Columns<'a> {
+    pub ts: &'a mut [i64],
+    pub dur: &'a mut [i64],
+    pub name: &'a mut [i32],
+    pub category: &'a mut [i32],
+    pub kind: &'a mut [u8],
+    pub seen: &'a mut [u8],
+}
+
+/// Fills columns with rows of the file; times count from `start`. Writes to `tied` the places of rows
+/// that begin and last as the one before, which is `before` for the first; how many.
+pub fn fill(
+    rows: &[i32],
+    before: Option<i32>,
+    start: i64,
+    file: File,
+    kinds: Kinds,
+    to: Columns,
+    tied: &mut [i32],
+) -> usize {
+    let times = |row: i32| (file.ts[row as usize], file.dur[row as usize]);
+    let mut last = before.map(times);
+    let mut count = 0;
+    let numbers = rows.iter().enumerate();
+    let times_to = to.ts.iter_mut().zip(to.dur);
+    let names_to = to.name.iter_mut().zip(to.category).zip(to.kind);
+    for (((at, &row), (ts, dur)), ((name, category), kind)) in numbers.zip(times_to).zip(names_to) {
+        let now = times(row);
+        let row = row as usize;
+        (*ts, *dur) = (now.0.wrapping_sub(start), now.1);
+        if last == Some(now) {
+            tied[count] = at as i32;
+            count += 1;
+        }
+        last = Some(now);
+        let code = file.name[row];
+        (*name, *category) = (code, file.category[row]);
+        to.seen[code as usize] = 1;
+        *kind = kinds.table[kinds.index[code as usize] as usize + usize::from(file.role[row])];
+    }
+    count
+}
+
+/// Takes the cells of one table out of a column of the file: those whose `place` is below the size of
+/// `out`. They are put there where the kind of the row is wanted. What is in another table, or in
+/// none, is written to the front of `rest_row` and `rest_value`; how many.
+pub fn spread_wanted<T: Copy + Into<i64>>(
+    cells: (&[i32], &[T]),
+    place: &[i32],
+    kind: &[u8],
+    wanted: &[u8],
+    out: &mut [i64],
+    rest: (&mut [i32], &mut [T]),
+) -> usize {
+    let mut count = 0;
+    for (&row, &value) in cells.0.iter().zip(cells.1) {
+        let at = place[row as usize] as usize;
+        if let Some(to) = out.get_mut(at) {
+            if wanted[usize::from(kind[at])] != 0 {
+                *to = value.into();
             }
+        } else {
+            (rest.0[count], rest.1[count]) = (row, value);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Writes the rows of a wanted kind whose number is above 0, and those numbers; how many.
+pub fn find_positive<T: TryFrom<i64> + Default>(
+    kind: &[u8],
+    wanted: &[u8],
+    numbers: &[i64],
+    row: &mut [i32],
+    value: &mut [T],
+) -> usize {
+    let mut count = 0;
+    let all = kind.iter().zip(numbers).enumerate();
+    for (at, (_, &number)) in all.filter(|(_, (&kind, _))| wanted[usize::from(kind)] != 0) {
+        if number > 0 {
+            row[count] = at as i32;
+            value[count] = T::try_from(number).unwrap_or_default();
+            count += 1;
         }
     }
     count
@@ -214,12 +330,16 @@ pub fn rank_places(
     sorted: &mut [i32],
     rank: &mut [i32],
 ) -> (usize, bool) {
-    let (mut is_plain, mut last) = (true, -1);
+    let (mut is_plain, mut last, mut most) = (true, -1, -1);
     for (&row, rank) in rows.iter().zip(rank.iter_mut()) {
         let place = place[row as usize];
         is_plain &= place > last;
         last = place;
+        most = most.max(place);
         *rank = place;
+    }
+    if most < 0 {
+        return (0, rows.is_empty());
     }
     if is_plain {
         sorted[..rows.len()].copy_from_slice(rank);
@@ -295,15 +415,71 @@ mod tests {
                 };
                 let mut expected = rows.clone();
                 expected.sort_by_key(|&row| key(row));
-                let (mut out, mut tied, mut first) = (rows.clone(), rows.clone(), [0; 4]);
+                let (mut out, mut first) = (rows.clone(), [0; 4]);
                 let keys = Keys { ts: &ts, dur: &dur };
-                let equal = order(&rows, &group, keys, &mut first, &mut out, &mut tied);
-                assert_eq!(out, expected);
-                let same = (1..count).filter(|&at| key(out[at]) == key(out[at - 1]));
-                assert!(same.eq(tied[..equal].iter().map(|&at| at as usize)));
+                gather(&rows, &group, &mut first, &mut out);
+                for pieces in [1, 2, 5, 6] {
+                    let mut found = out.clone();
+                    for bounds in first.windows(2) {
+                        let length = bounds[1] - bounds[0];
+                        let ends: Vec<i64> = (0..=pieces)
+                            .map(|at| bounds[0] + at * length / pieces)
+                            .collect();
+                        sort_parts(&mut found, &ends, keys);
+                        merge_parts(&mut found, &ends, keys);
+                    }
+                    assert_eq!(found, expected);
+                }
                 assert_eq!(first[3], count as i64);
             }
         }
+    }
+
+    #[test]
+    fn a_table_is_filled_from_rows_of_the_file() {
+        let file = File {
+            ts: &[50, 40, 40, 60],
+            dur: &[1, 2, 2, 3],
+            name: &[0, 2, 1, 0],
+            category: &[5, 6, 7, 8],
+            role: &[1, 0, 1, 0],
+        };
+        let kinds = Kinds {
+            index: &[0, 2, 0],
+            table: &[10, 11, 12, 13],
+        };
+        let (mut ts, mut dur, mut name, mut category) = ([0; 3], [0; 3], [0; 3], [0; 3]);
+        let (mut kind, mut seen, mut tied) = ([0; 3], [0; 3], [0; 3]);
+        let to = Columns {
+            ts: &mut ts,
+            dur: &mut dur,
+            name: &mut name,
+            category: &mut category,
+            kind: &mut kind,
+            seen: &mut seen,
+        };
+        assert_eq!(fill(&[1, 2, 0], None, 40, file, kinds, to, &mut tied), 1);
+        assert_eq!((ts, dur, tied[0]), ([0, 0, 10], [2, 2, 1], 1));
+        assert_eq!((name, category), ([2, 1, 0], [6, 7, 5]));
+        assert_eq!((kind, seen), ([10, 13, 11], [1, 1, 1]));
+    }
+
+    #[test]
+    fn numbers_of_one_table_are_taken_out() {
+        let (place, kind, wanted) = ([1, -1, 7, 0, 2], [0u8, 1, 0], [1, 0]);
+        let (mut out, mut row, mut value) = ([-1; 3], [0; 5], [0i32; 5]);
+        let cells = (&[0, 1, 2, 3, 4][..], &[10, 11, 12, 13, -3][..]);
+        let rest = (&mut row[..], &mut value[..]);
+        assert_eq!(
+            spread_wanted(cells, &place, &kind, &wanted, &mut out, rest),
+            2
+        );
+        assert_eq!(
+            (out, &row[..2], &value[..2]),
+            ([13, -1, -3], &[1, 2][..], &[11, 12][..])
+        );
+        assert_eq!(find_positive(&kind, &wanted, &out, &mut row, &mut value), 1);
+        assert_eq!((row[0], value[0]), (0, 13));
     }
 
     #[test]

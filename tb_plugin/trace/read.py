@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
 from ..base.machine import side_by_side
-from .build.categories import FORWARD_FLOWS
+from .build.categories import DEPENDENCY_FLOW, FORWARD_FLOWS
 from .build.device import (
     WITHOUT,
     Activity,
+    DeviceRows,
     build_activity,
     build_counters,
     build_memory,
@@ -27,9 +29,20 @@ from .build.device import (
     order_instants,
     order_ranges,
 )
-from .build.devices import find_devices, find_streams
-from .build.host import Host, build_host, find_threads, order_host
-from .build.metadata import describe, identify, take_census
+from .build.devices import Devices, Streams, find_devices, find_streams
+from .build.host import (
+    Host,
+    HostRows,
+    Numbers,
+    ThreadPairs,
+    build_host,
+    find_threads,
+    name_threads,
+    nest_host,
+    order_host,
+    take_ids,
+)
+from .build.metadata import Census, ProcessMetadata, describe, identify, take_census
 from .build.order import TablePlaces, places_in, split
 from .build.route import Rows, sort_out
 from .build.times import base_ns, resolution_ns
@@ -37,12 +50,23 @@ from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
 from .io.source import PICKLE, TIMELINE, beginning, special_file
 from .link.collectives import classify, find_collectives
-from .link.flows import Autograd, graph_edges, launch_arrows, link_backward, match_flows
-from .link.launches import Launches, correlate, shared_starts
-from .link.steps import find_steps, step_at, step_of_rows
+from .link.flows import (
+    Arrows,
+    Autograd,
+    LaunchArrows,
+    MatchedFlows,
+    graph_edges,
+    launch_arrows,
+    link_backward,
+    match_flows,
+)
+from .link.launches import Launches, SharedStarts, correlate, shared_starts
+from .link.steps import find_steps, step_at, step_of_rows, whole_trace
 from .model import DeviceTable, HostTable, StepTable, Trace
 from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
+
+_DENSE = ("phase", "category", "name", "pid", "tid", "ts", "dur")
 
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
@@ -52,24 +76,19 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     identity = identify(raw, texts)
     rows = sort_out(raw, texts, identity, census)
     start = rows.start
-    resolution = resolution_ns((rows.ts, rows.dur), (rows.host, rows.device))
-    recording = describe(raw, texts, identity, census, start, resolution)
-    raw = _without(raw, ("dur",))
-    flows = match_flows(raw, texts, rows)
-    arrows = launch_arrows(raw, texts, rows, flows)
-    forward_arrows = flows.of(raw, texts, FORWARD_FLOWS)
-    shared = shared_starts(raw, rows)
-    raw = _without(raw, ("phase", "ts"))
-    devices = find_devices(
-        raw, texts, identity, census, _device_pids(raw, rows, len(texts)), rows.device
+    # What adds texts does so in one order, however many threads there are.
+    texts.code(DEPENDENCY_FLOW)
+    (threads, host_rows), linked, (devices, streams, device_rows), resolution = side_by_side(
+        partial(_order_host, raw, texts, rows),
+        partial(_arrows, raw, texts, rows),
+        partial(_order_device, raw, texts, rows, identity, census),
+        partial(resolution_ns, (rows.ts, rows.dur), (rows.host, rows.device)),
     )
-    streams = find_streams(raw, texts, rows, identity, devices)
-    threads = find_threads(raw, texts, rows, identity)
+    recording = describe(raw, texts, identity, census, start, resolution)
+    flows, arrows, forward_arrows, shared = linked
+    thread_table = name_threads(threads, texts, identity)
     of_counter = counter_devices(raw, texts, rows.counters, devices)
-    # From here to the tables no text is added: its code would depend on who comes first.
-    host_rows, device_rows, memory_rows, counter_rows, *given = side_by_side(
-        partial(order_host, raw, texts, rows, threads, start),
-        partial(order_device, raw, rows, streams, start),
+    memory_rows, counter_rows, *given = side_by_side(
         partial(order_instants, raw, rows, rows.memory, threads.of_memory, start),
         partial(order_instants, raw, rows, rows.counters, of_counter, start),
         *(
@@ -82,38 +101,42 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         ),
     )
     tally, unfinished = rows.tally, rows.unfinished
-    columns, raw = _sparse_of(raw), _without(raw, ("category", "name"), sparse=True)
-    del rows
+    columns, raw = _sparse_of(raw), _without(raw, _DENSE, sparse=True)
+    del rows, threads
 
     tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
-    places = places_in([table.raw for table in tables], events)
-    args = _split(columns, places)
-    open_begins = places.of(unfinished, 0)
-    del places
+    nesting, (numbers, args, open_begins) = side_by_side(
+        partial(nest_host, host_rows, resolution),
+        partial(_cells, columns, events, tables, unfinished),
+    )
     annotations, syncs, ranges = (
         replace(table, args=own) for table, own in zip(given, args[2:5], strict=True)
     )
     # Only build_activity adds texts, and build_counters behind it.
     host, activity, memory = side_by_side(
-        partial(build_host, host_rows, threads, args[0], open_begins, resolution),
+        partial(build_host, host_rows, thread_table, nesting, numbers, args[0], open_begins),
         partial(build_activity, texts, device_rows, streams, devices, args[1]),
         partial(build_memory, memory_rows, args[5]),
     )
     counters = build_counters(counter_rows, texts, args[6])
-    del tables, host_rows, device_rows
+    del tables, host_rows, device_rows, nesting, numbers
 
-    launches, autograd = side_by_side(
-        partial(correlate, texts, host, activity, streams, arrows, shared, start),
+    def launched() -> tuple[Launches, I8]:
+        found = correlate(texts, host, activity, streams, arrows, shared, start)
+        return found, classify(texts, host, activity, found.op)
+
+    (launches, klass), autograd, marked = side_by_side(
+        launched,
         partial(link_backward, texts, host, forward_arrows, start),
+        partial(_marked_steps, texts, host),
     )
-    klass = classify(texts, host, activity, launches.op)
     collectives = find_collectives(texts, host, launches.launch, launches.op, klass)
     lasting = (host, activity, annotations, syncs, ranges)
     ends = [last_end(table.ts, table.dur) for table in lasting if len(table.ts)]
     ends += [int(table.ts.max()) for table in (memory, counters) if len(table)]
     end_ns = max(0, max(ends, default=0))
-    steps = find_steps(texts, host, end_ns)
-    host_steps = step_of_rows(steps, host)
+    steps = marked[0] if marked else whole_trace(texts, end_ns)
+    host_steps = marked[1] if marked else step_of_rows(steps, host)
     device = _device_table(
         activity, launches, klass, _device_steps(activity, launches, steps, host_steps)
     )
@@ -170,6 +193,35 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     )
 
 
+def _arrows(
+    raw: RawTrace, texts: Texts, rows: Rows
+) -> tuple[MatchedFlows, LaunchArrows, Arrows, SharedStarts]:
+    """The arrows of the file: all, those to device work, from forward to backward, shared ones."""
+    flows = match_flows(raw, texts, rows)
+    return (
+        flows,
+        launch_arrows(raw, texts, rows, flows),
+        flows.of(raw, texts, FORWARD_FLOWS),
+        shared_starts(raw, rows),
+    )
+
+
+def _order_device(
+    raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetadata, census: Census
+) -> tuple[Devices, Streams, DeviceRows]:
+    """Devices and streams, and device work in order."""
+    pids = _device_pids(raw, rows, len(texts))
+    devices = find_devices(raw, texts, identity, census, pids, rows.device)
+    streams = find_streams(raw, texts, rows, identity, devices)
+    return devices, streams, order_device(raw, rows, streams, rows.start)
+
+
+def _order_host(raw: RawTrace, texts: Texts, rows: Rows) -> tuple[ThreadPairs, HostRows]:
+    """Threads, and the events of the host in order."""
+    threads = find_threads(raw, texts, rows)
+    return threads, order_host(raw, texts, rows, threads)
+
+
 def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> RawTrace:
     """The events without columns that are in tables by now, so that their memory is freed."""
     events = replace(raw.events, **{name: getattr(raw.events, name)[:0].copy() for name in dense})
@@ -180,6 +232,15 @@ def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> 
 
 def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
     return dict(raw.ints), dict(raw.floats), dict(raw.texts)
+
+
+def _cells(
+    columns: tuple[dict[str, Sparse], ...], count: int, tables: tuple[Any, ...], unfinished: I32
+) -> tuple[Numbers, list[dict[str, Sparse]], I32]:
+    """Cells of a file of ``count`` rows: ids of the host, those of each table, open begins."""
+    places = places_in([table.raw for table in tables], count)
+    numbers = take_ids(columns[0], places, tables[0])
+    return numbers, _split(columns, places), places.of(unfinished, 0)
 
 
 def _split(columns: tuple[dict[str, Sparse], ...], places: TablePlaces) -> list[dict[str, Sparse]]:
@@ -203,6 +264,12 @@ def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
     for some in (rows.device_annotations, rows.syncs, rows.ranges):
         found |= of(some) & rows.device_pids
     return found
+
+
+def _marked_steps(texts: Texts, host: Host) -> tuple[StepTable, I32] | None:
+    """The steps that are marked, and that of each host row."""
+    steps = find_steps(texts, host)
+    return None if steps is None else (steps, step_of_rows(steps, host))
 
 
 def _device_steps(activity: Activity, launches: Launches, steps: StepTable, of_host: I32) -> I32:

@@ -14,24 +14,20 @@ from ...base.arrays import (
     I64,
     Sparse,
     cells,
-    combine,
     distinct,
     distinct_values,
     is_among,
-    is_any,
     lookup,
     pairs_at,
-    put,
     take,
-    where,
 )
-from ...base.machine import side_by_side
+from ...base.machine import each, side_by_side
 from ..model import EventTable, HostKind, ThreadTable
 from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from .metadata import ProcessMetadata
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
-from .order import OrderedRows, order_rows
+from .order import Kinds, TablePlaces, fill_columns, order_rows, take_numbers
 from .route import Rows
 
 _KINDS = {
@@ -58,14 +54,6 @@ _RENAMED = (
 )
 _CLOCK = {HostKind.PYTHON: 1, HostKind.MODULE: 1, HostKind.RUNTIME: 2}
 OVERHEAD_PID = "-1"
-
-
-class ThreadRows(Struct, frozen=True, eq=False):
-    """The thread table, and the thread of each row of two parts of ``Rows``."""
-
-    table: ThreadTable
-    of_host: I32
-    of_memory: I32
 
 
 class HostRows(EventTable, frozen=True, eq=False):
@@ -105,96 +93,141 @@ class Host(EventTable, frozen=True, eq=False):
         return np.asarray(self.ts[rows] + self.dur[rows])
 
 
-def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetadata) -> ThreadRows:
-    """Threads by (process, thread), with the names that the file gives them."""
+class ThreadPairs(Struct, frozen=True, eq=False):
+    """Codes of the process and the thread of each thread, and the thread of each row."""
+
+    pid: I32
+    tid: I32
+    of_host: I32
+    of_memory: I32
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+def find_threads(raw: RawTrace, texts: Texts, rows: Rows) -> ThreadPairs:
+    """Threads by (process, thread)."""
     both = np.concatenate([rows.host, rows.memory]) if len(rows.memory) else rows.host
     pid, tid, index = pairs_at(both, raw.events.pid, raw.events.tid, len(texts))
+    return ThreadPairs(pid, tid, index[: len(rows.host)], index[len(rows.host) :])
+
+
+def name_threads(threads: ThreadPairs, texts: Texts, identity: ProcessMetadata) -> ThreadTable:
+    """The threads with the names that the file gives them."""
     names = [
         identity.thread_name.get(key, "Profiler overhead" if texts[key[0]] == OVERHEAD_PID else "")
-        for key in zip(pid.tolist(), tid.tolist(), strict=True)
+        for key in zip(threads.pid.tolist(), threads.tid.tolist(), strict=True)
     ]
-    table = ThreadTable(pid, tid, np.array([texts.code(name) for name in names], np.int32))
-    return ThreadRows(table, index[: len(rows.host)], index[len(rows.host) :])
+    codes = np.array([texts.code(name) for name in names], np.int32)
+    return ThreadTable(threads.pid, threads.tid, codes)
 
 
-def order_host(
-    raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadRows, start: int
-) -> HostRows:
-    """The host events in the order of the table; times count from ``start``."""
-    ordered = order_rows(rows.host, threads.of_host, rows.ts, rows.dur)
-    _settle_ties(raw, rows, ordered)
-    row = ordered.row
-    ts, dur, (name, names, kind), category = side_by_side(
-        lambda: _from(start, take(rows.ts, row)),
-        partial(take, rows.dur, row),
-        partial(_names_and_kinds, raw, texts, rows, row),
-        partial(take, raw.events.category, row),
+def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadPairs) -> HostRows:
+    """The host events in the order of the table; times count from the start of all."""
+    ordered, kinds = side_by_side(
+        partial(order_rows, rows.host, threads.of_host, rows.ts, rows.dur),
+        partial(_kinds, raw, texts),
     )
-    first = np.full(len(threads.table) + 1, len(row), np.int64)
+    row = ordered.row
+    columns, thread = side_by_side(
+        partial(fill_columns, raw.events, rows, row, kinds), lambda: ordered.group
+    )
+    first = np.full(len(threads) + 1, len(row), np.int64)
     first[: len(ordered.first)] = ordered.first
-    return HostRows(ts, dur, name, category, kind, ordered.group, row, names, first)
+    changed = _settle_ties(raw, rows, row, columns.tied[~is_among(columns.tied, first)])
+    if len(changed):
+        moved = row[changed]
+        columns.name[changed] = raw.events.name[moved]
+        columns.category[changed] = raw.events.category[moved]
+        columns.kind[changed] = kinds.of(columns.name[changed], rows.role[moved])
+    return HostRows(
+        ts=columns.ts,
+        dur=columns.dur,
+        name=columns.name,
+        category=columns.category,
+        kind=columns.kind,
+        thread=thread,
+        raw=row,
+        names=columns.names,
+        first=first,
+    )
 
 
-def _from(start: int, ts: I64) -> I64:
-    ts -= start
-    return ts
+def _settle_ties(raw: RawTrace, rows: Rows, row: I32, tied: I32) -> I32:
+    """Order events of one start and one end by kind, id and place in the file, in ``row``.
 
-
-def _settle_ties(raw: RawTrace, rows: Rows, ordered: OrderedRows) -> None:
-    """Order events of one start and one end by kind, id and place in the file."""
-    tied = ordered.tied
+    Returns the places whose rows may have changed.
+    """
     if not len(tied):
-        return
-    at = distinct_values(np.concatenate([tied, tied - 1]))
-    group = np.cumsum(~is_among(at, tied))
-    row = ordered.row[at]
+        return tied
+    begins = np.ones(len(tied), bool)
+    np.not_equal(tied[1:], tied[:-1] + 1, out=begins[1:])
+    group = np.cumsum(begins)
+    # Of each group also the row before the first that is tied, which stands before it here.
+    head = np.flatnonzero(begins)
+    at = np.insert(tied, head, tied[head] - np.int32(1))
+    group = np.insert(group, head, group[head])
     rank = np.full(max(EventRole) + 1, 9, np.int8)
     for role, place in _RANK.items():
         rank[role] = place
-    number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
-    rank = rank[rows.role[row]]
+    number = cells(raw.ints.get("external_id"), row[at], np.iinfo(np.int64).max)
+    rank = rank[rows.role[row[at]]]
     # Mostly they are written so; otherwise, the order within each group is by both, then by row.
     is_less = (rank[1:] < rank[:-1]) | ((rank[1:] == rank[:-1]) & (number[1:] < number[:-1]))
-    if (is_less & (group[1:] == group[:-1])).any():
-        ordered.row[at] = row[np.lexsort((row, number, rank, group))]
+    if not (is_less & (group[1:] == group[:-1])).any():
+        return at[:0]
+    row[at] = row[at][np.lexsort((row[at], number, rank, group))]
+    return at
+
+
+class Numbers(Struct, frozen=True, eq=False):
+    """The ids of host events, and cells of the same columns that are in other tables."""
+
+    correlation: I64
+    external_id: I64
+    calls: Sparse  # the correlations above 0 of runtime calls
+    owners: Sparse  # the external ids above 0 of ops and annotations
+
+
+_NUMBERED = {
+    "correlation": (HostKind.RUNTIME,),
+    "external_id": (HostKind.OP, HostKind.ANNOTATION),
+}
+
+
+def take_ids(ints: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> Numbers:
+    """Take the ids of host events, the first table, out of the columns of the file."""
+
+    def taken(name: str) -> tuple[I64, Sparse]:
+        column = ints.pop(name, None)
+        if column is None:
+            nothing = np.full(len(rows), -1, np.int64)
+            return nothing, Sparse(np.empty(0, np.int32), nothing[:0])
+        numbers, useful, ints[name] = take_numbers(column, places, rows.kind, _NUMBERED[name])
+        return numbers, useful
+
+    (correlation, calls), (external_id, owners) = each(taken, list(_NUMBERED))
+    return Numbers(correlation, external_id, calls, owners)
+
+
+def nest_host(rows: HostRows, resolution: int) -> Nesting:
+    """Nest the host events."""
+    first = np.zeros(len(rows), bool)
+    first[rows.first[rows.first < len(rows)]] = True
+    tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
+    clock = np.asarray(take(lookup(_CLOCK, max(HostKind) + 1), rows.kind.view(np.uint8)))
+    return nest(rows.ts, rows.dur, first, clock, tolerance)
 
 
 def build_host(
     rows: HostRows,
-    threads: ThreadRows,
+    threads: ThreadTable,
+    nesting: Nesting,
+    numbers: Numbers,
     args: dict[str, Sparse],
     open_begins: I32,
-    resolution: int,
 ) -> Host:
-    """Nest the host events; ``open_begins`` are those rows that never ended."""
-    first = np.zeros(len(rows), bool)
-    first[rows.first[rows.first < len(rows)]] = True
-    tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
-    kind = rows.kind
-
-    def nested() -> Nesting:
-        clock = np.asarray(take(lookup(_CLOCK, max(HostKind) + 1), kind))
-        return nest(rows.ts, rows.dur, first, clock, tolerance)
-
-    def numbers(column: Sparse | None, kinds: tuple[HostKind, ...]) -> tuple[I64, Sparse]:
-        """A column that means something on rows of some kinds; elsewhere −1. Those above 0."""
-        result = np.full(len(rows), -1, np.int64)
-        if column is None:
-            return result, Sparse(np.empty(0, np.int32), result[:0])
-        kept = where(is_any(take(kind, column.row), kinds))
-        row, value = take(column.row, kept), take(column.value, kept)
-        put(result, row, value.astype(np.int64, copy=False))
-        if len(value) and int(value.min()) <= 0:
-            useful = where(value > 0)
-            row, value = take(row, useful), take(value, useful)
-        return result, Sparse(row, value)
-
-    written = args.pop("correlation", None), args.pop("external_id", None)
-    nesting, (correlation, calls), (external_id, owners) = side_by_side(
-        nested,
-        lambda: numbers(written[0], (HostKind.RUNTIME,)),
-        lambda: numbers(written[1], (HostKind.OP, HostKind.ANNOTATION)),
-    )
+    """The host events with their other columns; ``open_begins`` are those that never ended."""
     if len(nesting.overrun.row):
         args["overrun"] = nesting.overrun
     if len(unfinished := _unfinished(args.pop("finished", None), open_begins)):
@@ -204,35 +237,32 @@ def build_host(
         dur=rows.dur,
         name=rows.name,
         category=rows.category,
-        kind=kind,
+        kind=rows.kind,
         thread=rows.thread,
         nesting=nesting,
-        correlation=correlation,
-        external_id=external_id,
+        correlation=numbers.correlation,
+        external_id=numbers.external_id,
         raw=rows.raw,
         args=args,
-        threads=threads.table,
+        threads=threads,
         names=rows.names,
         first=rows.first,
-        calls=calls,
-        owners=owners,
+        calls=numbers.calls,
+        owners=numbers.owners,
     )
 
 
-def _names_and_kinds(raw: RawTrace, texts: Texts, rows: Rows, row: I32) -> tuple[I32, I32, I8]:
-    """The names of some rows, which codes occur, and the kinds, by role and name."""
-    name = take(raw.events.name, row)
-    names = distinct(name, len(texts))
+def _kinds(raw: RawTrace, texts: Texts) -> Kinds:
+    """The kinds of host events, by role and name."""
+    names = distinct(raw.events.name, len(texts))
     roles = max(EventRole) + 1
     kinds = [lookup(_KINDS, roles, HostKind.OTHER)]
     index = np.zeros(len(texts), np.int32)
     for old, new, prefixes in _RENAMED:
         renamed = texts.table(names, partial(_begins, prefixes), np.bool_)
-        index[renamed] = len(kinds) * roles
+        index[np.flatnonzero(renamed)] = len(kinds) * roles
         kinds.append(np.where(kinds[0] == old, np.int8(new), kinds[0]))
-    table = np.concatenate(kinds).view(np.uint8)
-    kind = combine(name, take(rows.role, row), index, table)
-    return name, names, kind.view(np.int8)
+    return Kinds(index, np.concatenate(kinds).view(np.uint8))
 
 
 def _begins(prefixes: tuple[str, ...], text: str) -> bool:

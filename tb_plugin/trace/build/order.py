@@ -23,30 +23,54 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, Sparse, handed, take
-from ...base.machine import each
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    U8,
+    Sparse,
+    combine,
+    distinct,
+    handed,
+    take,
+    where,
+)
+from ...base.machine import each, thread_count
 from ...base.native import call
+from ..model import EventTable
+from ..raw import RawEvents
+from .route import Rows
 
 
 class OrderedRows(Struct, frozen=True, eq=False):
-    """Rows in the order of a table.
-
-    Group g has rows [first[g], first[g + 1]). ``tied`` are the places whose row has the group and
-    all keys of the row before; such rows keep their order.
-    """
+    """Rows in the order of a table; group g has rows [first[g], first[g + 1])."""
 
     row: I32
     first: I64
-    tied: I32
 
     @property
     def group(self) -> I32:
         """The group of each row."""
-        groups = np.arange(len(self.first) - 1, dtype=np.int32)
-        return np.repeat(groups, np.diff(self.first))
+        if len(self.first) > _FEW_GROUPS:
+            groups = np.arange(len(self.first) - 1, dtype=np.int32)
+            return np.repeat(groups, np.diff(self.first))
+        result = np.empty(len(self.row), np.int32)
+        for group, (low, high) in enumerate(pairwise(self.first.tolist())):
+            result[low:high] = group
+        return result
 
 
+_FEW_GROUPS = 1000  # of which each is filled by itself
 _NO_DUR = np.empty(0, np.int64)
+PIECE = 1 << 17
+"""Rows for which it pays to use one more thread."""
+
+
+def pieces(count: int) -> list[slice]:
+    """Parts of so many rows for several threads: as many as may be used, if there is enough."""
+    parts = max(1, min(thread_count(), count // PIECE))
+    bounds = [part * count // parts for part in range(parts + 1)]
+    return [slice(low, high) for low, high in pairwise(bounds)]
 
 
 def order_rows(rows: I32, group: I32, ts: I64, dur: I64 = _NO_DUR) -> OrderedRows:
@@ -56,14 +80,12 @@ def order_rows(rows: I32, group: I32, ts: I64, dur: I64 = _NO_DUR) -> OrderedRow
     and durations count where they are given.
     """
     groups = int(group.max()) + 1 if len(group) else 0
-    first, found = np.empty(groups + 1, np.int64), np.empty(len(rows), np.int32)
-    tied = np.empty(len(rows), np.int32)
     is_native = handed(rows, np.int32) and handed(group, np.int32) and handed(ts, np.int64)
     if is_native and handed(dur, np.int64, least=0):
-        asked = rows, group, len(rows), groups, ts, len(ts), dur, len(dur)
-        count = call("kinetoscope_rows_order", *asked, first, found, tied)
-        if count is not None:
-            return OrderedRows(found, first, tied[:count].copy())
+        first, found = np.empty(groups + 1, np.int64), np.empty(len(rows), np.int32)
+        done = call("kinetoscope_rows_gather", rows, group, len(rows), groups, first, found)
+        if done is not None and _sort(found, first, ts, dur):
+            return OrderedRows(found, first)
     return order_rows_in_python(rows, group, ts, dur)
 
 
@@ -71,13 +93,104 @@ def order_rows_in_python(rows: I32, group: I32, ts: I64, dur: I64) -> OrderedRow
     """The reference of ``order_rows``."""
     keys: list[NDArray[Any]] = [group, ts[rows], *([-dur[rows]] if len(dur) else [])]
     order = np.lexsort(keys[::-1])
-    is_tied = np.ones(max(len(order) - 1, 0), bool)
-    for key in keys:
-        in_order = key[order]
-        is_tied &= in_order[1:] == in_order[:-1]
     groups = int(group.max()) + 1 if len(group) else 0
     first = np.searchsorted(group[order], np.arange(groups + 1)).astype(np.int64)
-    return OrderedRows(rows[order], first, (np.flatnonzero(is_tied) + 1).astype(np.int32))
+    return OrderedRows(rows[order], first)
+
+
+def _sort(rows: I32, first: I64, ts: I64, dur: I64) -> bool:
+    """Sort the rows of each group, on several threads; False where the library does not.
+
+    Long groups are cut. What is written in the order of time is hardly ever merged at a cut.
+    """
+    parts = len(pieces(len(rows))) if len(first) <= _FEW_GROUPS else 1
+    most = -(-len(rows) // parts)
+    tasks: list[list[int]] = [[0]]
+    cut: list[list[int]] = []
+    if parts == 1:
+        tasks = [first.tolist()]
+    for low, high in pairwise(first.tolist() if parts > 1 else []):
+        count = max(1, -(-(high - low) // most))
+        ends = [low + part * (high - low) // count for part in range(1, count + 1)]
+        for end in ends:
+            if len(tasks[-1]) > 1 and end - tasks[-1][0] > most:
+                tasks.append([tasks[-1][-1]])
+            tasks[-1].append(end)
+        if count > 1:
+            cut.append([low, *ends])
+
+    def run(bounds: list[int], are_sorted: int) -> int | None:
+        part, at = rows[bounds[0] : bounds[-1]], np.array(bounds, np.int64) - bounds[0]
+        keys = ts, len(ts), dur, len(dur)
+        return call("kinetoscope_rows_sort", part, len(part), at, len(at), *keys, are_sorted)
+
+    return None not in (*each(lambda one: run(one, 0), tasks), *each(lambda one: run(one, 1), cut))
+
+
+# --- columns of a table ---------------------------------------------------------------------------
+
+
+class Columns(EventTable, frozen=True, eq=False):
+    """Columns of a table of events; ``tied`` are rows that begin and last as the one before."""
+
+    kind: I8
+    names: I32  # the codes that occur in ``name``
+    tied: I32
+
+
+def fill_columns(events: RawEvents, rows: Rows, row: I32, kinds: Kinds) -> Columns:
+    """Columns of these rows of the file; times count from the start of all."""
+    is_native = handed(row, np.int32) and handed(events.name, np.int32)
+    if not is_native:
+        return fill_columns_in_python(events, rows, row, kinds)
+    count = len(row)
+    ts, dur = np.empty(count, np.int64), np.empty(count, np.int64)
+    name, category = np.empty(count, np.int32), np.empty(count, np.int32)
+    kind, tied = np.empty(count, np.uint8), np.empty(count, np.int32)
+    file = rows.ts, rows.dur, events.name, events.category, rows.role, len(events)
+
+    def fill(part: slice) -> tuple[NDArray[np.uint8], I32] | None:
+        found = np.zeros(len(kinds.index), np.uint8)
+        before = int(row[part.start - 1]) if part.start else -1
+        asked = row[part], part.stop - part.start, before, rows.start, *file
+        by = kinds.index, found, len(found), kinds.table, len(kinds.table)
+        to = ts[part], dur[part], name[part], category[part], kind[part], tied[part]
+        equal = call("kinetoscope_rows_fill", *asked, *by, *to)
+        return None if equal is None else (found, tied[part][:equal] + np.int32(part.start))
+
+    done = each(fill, pieces(count))
+    if None in done:
+        return fill_columns_in_python(events, rows, row, kinds)
+    names = where(np.logical_or.reduce([found for found, _ in done]))
+    equal = np.concatenate([equal for _, equal in done])
+    return Columns(ts, dur, name, category, kind.view(np.int8), names, equal)
+
+
+def fill_columns_in_python(events: RawEvents, rows: Rows, row: I32, kinds: Kinds) -> Columns:
+    """The reference of ``fill_columns``."""
+    ts, dur, name = take(rows.ts, row), take(rows.dur, row), take(events.name, row)
+    tied = np.zeros(len(row), bool)
+    tied[1:] = (ts[1:] == ts[:-1]) & (dur[1:] == dur[:-1])
+    return Columns(
+        ts=ts - rows.start,
+        dur=dur,
+        name=name,
+        category=take(events.category, row),
+        kind=kinds.of(name, take(rows.role, row)),
+        names=distinct(name, len(kinds.index)),
+        tied=where(tied),
+    )
+
+
+class Kinds(Struct, frozen=True, eq=False):
+    """Kinds of events by name and role: ``table[index[name] + role]``."""
+
+    index: I32
+    table: U8
+
+    def of(self, name: I32, role: U8) -> I8:
+        """The kinds of some events."""
+        return combine(name, role, self.index, self.table).view(np.int8)
 
 
 # --- cells of sparse columns ----------------------------------------------------------------------
@@ -188,6 +301,10 @@ def _split_group(
 ) -> dict[str, dict[int, Sparse]]:
     """The parts of columns with the same rows, by name and table; the columns are taken out."""
     ranks = rank_cells(columns[names[0]].row, places)
+    if not len(ranks.place):
+        for name in names:
+            del columns[name]
+        return {name: {} for name in names}
     # Of the same type: else all places would be widened for it.
     bounds = np.searchsorted(ranks.place, np.array(places.first, ranks.place.dtype)).tolist()
     present = {
@@ -203,3 +320,48 @@ def _split_group(
         return {table: Sparse(present[table][1], values[present[table][0]]) for table in wanted}
 
     return dict(zip(names, each(parts, names), strict=True))
+
+
+# --- numbers of one table -------------------------------------------------------------------------
+
+
+def take_numbers(
+    column: Sparse, places: TablePlaces, kind: I8, kinds: Sequence[int]
+) -> tuple[I64, Sparse, Sparse]:
+    """A column of the first table, on rows of some kinds; elsewhere −1.
+
+    Then those rows whose number is above 0, and the cells of all other tables.
+    """
+    wanted = np.zeros(256, np.uint8)
+    wanted[list(kinds)] = 1
+    dtype, count = column.value.dtype, len(column.row)
+    if handed(column.row, np.int32) and dtype in (np.int32, np.int64):
+        result = np.full(len(kind), -1, np.int64)
+        row, value = np.empty(count, np.int32), np.empty(count, dtype)
+        cells = column.row, np.ascontiguousarray(column.value), dtype.itemsize, count
+        of_kind = kind, wanted, result, len(result)
+        asked = *cells, places.place, len(places.place), *of_kind
+        left = call("kinetoscope_rows_spread_wanted", *asked, row, value)
+        if left is not None:
+            rest = Sparse(row[:left].copy(), value[:left].copy())
+            to = row[left:], value[left:], dtype.itemsize, count - left
+            found = call("kinetoscope_rows_find_positive", kind, wanted, result, len(kind), *to)
+            if found is not None:
+                some = slice(left, left + found)
+                return result, Sparse(row[some], value[some]), rest
+    return take_numbers_in_python(column, places, kind, wanted)
+
+
+def take_numbers_in_python(
+    column: Sparse, places: TablePlaces, kind: I8, wanted: U8
+) -> tuple[I64, Sparse, Sparse]:
+    """The reference of ``take_numbers``; ``wanted`` has an entry for each kind."""
+    result = np.full(len(kind), -1, np.int64)
+    place = places.place[column.row]
+    own = (place >= 0) & (place < len(kind))
+    rest = Sparse(column.row[~own], column.value[~own])
+    place, value = place[own], column.value[own]
+    kept = wanted[kind[place]] > 0
+    result[place[kept]] = value[kept]
+    row = where((wanted[kind] > 0) & (result > 0))
+    return result, Sparse(row, result[row].astype(column.value.dtype)), rest

@@ -7,6 +7,7 @@ Nothing is dropped in silence: each row of the file is in one of the row lists, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -25,6 +26,7 @@ from ...base.arrays import (
     seen,
     where,
 )
+from ...base.machine import side_by_side
 from ..raw import (
     BEGIN,
     COMPLETE,
@@ -119,15 +121,20 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
     """Decide the table of every row of the file."""
     events = raw.events
     phase = events.phase
-    role = _roles(raw, texts, identity, census)
-    device_pids = _device_pids(events, role, identity, len(texts))
-    _settle_either(raw, texts, census, role, device_pids)
 
+    def roles() -> tuple[U8, frozenset[int]]:
+        role = _roles(raw, texts, identity, census)
+        device_pids = _device_pids(events, role, identity, len(texts))
+        _settle_either(raw, texts, census, role, device_pids)
+        return role, device_pids
+
+    (role, device_pids), (counters, flow_starts, flow_ends) = side_by_side(
+        roles, partial(rows_by_code, phase, ((COUNTER,), (FLOW_START,), (FLOW_END,)))
+    )
     allocations = _memory_rows(events, texts)
     put(role, allocations, np.full(len(allocations), _NO_ROLE, np.uint8))
     halves = census.of_phase(BEGIN) + census.of_phase(END)
     pairs = pair(events, where(is_any(phase, (BEGIN, END))), texts) if halves else Pairs.none()
-    counters, flow_starts, flow_ends = rows_by_code(phase, ((COUNTER,), (FLOW_START,), (FLOW_END,)))
     last_open = int(events.ts[pairs.open].max()) if len(pairs.open) else 0
     found = settle_rows(
         rows_by_code(role, _TABLES),

@@ -34,6 +34,7 @@ from ...base.arrays import (
     put,
     take,
 )
+from ...base.machine import each
 from ..raw import END, MISSING, NO_DUR, RawEvents, Texts
 
 # --- begin and end events -------------------------------------------------------------------------
@@ -258,13 +259,15 @@ def settle_rows(
     ranges: Sequence[I32], instants: Sequence[I32], ts: I64, dur: I64, last_open: int
 ) -> SettledRows:
     """``settle_times`` of rows of the file; where nothing is to be done, nothing is copied."""
-    stamped = [extent(ts, rows) for rows in (*ranges, *instants) if len(rows)]
+    asked = [(ts, rows) for rows in (*ranges, *instants) if len(rows)]
+    lasting = [(dur, rows) for rows in ranges if len(rows)]
+    found = each(lambda one: extent(*one), asked + lasting)
+    stamped, lasting_from = found[: len(asked)], found[len(asked) :]
     if not stamped:
         return SettledRows(tuple(ranges), tuple(instants), dur, 0, _ALL_SETTLED)
     low, high = min(low for low, _ in stamped), max(high for _, high in stamped)
-    lasting = [extent(dur, rows) for rows in ranges if len(rows)]
-    longest = max((longest for _, longest in lasting), default=0)
-    if min((least for least, _ in lasting), default=0) >= 0 and _is_near(low, high, longest):
+    longest = max((longest for _, longest in lasting_from), default=0)
+    if min((least for least, _ in lasting_from), default=0) >= 0 and _is_near(low, high, longest):
         return SettledRows(tuple(ranges), tuple(instants), dur, low, _ALL_SETTLED)
     nothing = np.empty(0, np.int64)
     settled = settle_times(

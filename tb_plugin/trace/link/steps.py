@@ -58,8 +58,8 @@ class _Family(Struct, frozen=True):
     score: float
 
 
-def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
-    """The steps of a trace that ends at ``end_ns``."""
+def find_steps(texts: Texts, host: Host) -> StepTable | None:
+    """The steps that annotations mark, None where none does; no text is added."""
     numbered = texts.table(host.names, _step_number, np.int64)
     if numbered.any():
         rows = where_code(host.name, numbered > 0)
@@ -72,6 +72,11 @@ def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
     if best is not None:
         number = np.arange(len(best.rows), dtype=np.int64)
         return _table(host, best.rows, number, "annotation", best.name)
+    return None
+
+
+def whole_trace(texts: Texts, end_ns: int) -> StepTable:
+    """All of a trace that ends at ``end_ns`` as one step."""
     return StepTable(
         number=np.zeros(1, np.int64),
         name=np.array([texts.code("whole trace")], np.int32),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,8 +12,18 @@ from hypothesis import strategies as st
 
 from kinetoscope.base import arrays
 from kinetoscope.base.arrays import Sparse
+from kinetoscope.base.machine import THREADS_VARIABLE
 from kinetoscope.base.native import native
-from kinetoscope.trace.build.order import TablePlaces, order_rows, places_in, rank_cells, split
+from kinetoscope.trace.build import order
+from kinetoscope.trace.build.order import (
+    Kinds,
+    TablePlaces,
+    order_rows,
+    places_in,
+    rank_cells,
+    split,
+)
+from kinetoscope.trace.raw import RawEvents
 
 SETTINGS = settings(
     max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
@@ -41,12 +54,89 @@ def test_rows_by_group_and_time(seed: int, span: int, groups: int, with_dur: boo
         (g, ts[row], -int(dur[row]) if with_dur else 0)
         for g, row in zip(group.tolist(), rows.tolist(), strict=True)
     ]
-    order = sorted(range(count), key=lambda at: key[at])
-    assert found.row.tolist() == rows[order].tolist()
+    wanted = sorted(range(count), key=lambda at: key[at])
+    assert found.row.tolist() == rows[wanted].tolist()
     assert found.row.dtype == np.int32
-    assert found.group.tolist() == group[order].tolist()
-    equal = [at for at in range(1, count) if key[order[at]] == key[order[at - 1]]]
-    assert found.tied.tolist() == equal
+    assert found.group.tolist() == group[wanted].tolist()
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([1, 50, 10**6]), st.sampled_from([1, 3, 7]), st.integers(1, 9))
+def test_rows_are_ordered_in_pieces(seed: int, span: int, groups: int, threads: int) -> None:
+    """However many threads take part, and wherever a group is cut."""
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 500))
+    rows = random.permutation(count).astype(np.int32)
+    ts, dur = random.integers(0, span, count), random.integers(0, 3, count)
+    group = (random.integers(0, groups, count) ** 2 // groups).astype(np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "PIECE", 20)
+        patch.setenv(THREADS_VARIABLE, str(threads))
+        assert len(order.pieces(count)) == max(1, min(threads, count // 20))
+        found = order_rows(rows, group, ts, dur)
+    expected = order.order_rows_in_python(rows, group, ts, dur)
+    assert found.row.tolist() == expected.row.tolist()
+    assert found.first.tolist() == expected.first.tolist()
+
+
+@SETTINGS
+@given(SEED, st.integers(1, 4))
+def test_columns_are_filled(seed: int, threads: int) -> None:
+    random = np.random.default_rng(seed)
+    size, count = 400, int(random.integers(1, 400))
+    zeros = np.zeros(size, np.int32)
+    names, roles = 7, 5
+    events = RawEvents(
+        phase=np.zeros(size, np.uint8),
+        category=random.integers(0, 9, size).astype(np.int32),
+        name=random.integers(0, names, size).astype(np.int32),
+        pid=zeros,
+        tid=zeros,
+        ts=random.integers(100, 120, size),
+        dur=random.integers(0, 2, size),
+    )
+    role = random.integers(0, roles, size).astype(np.uint8)
+    rows: Any = SimpleNamespace(ts=events.ts, dur=events.dur, role=role, start=100)
+    kinds = Kinds(
+        (random.integers(0, 2, names) * roles).astype(np.int32),
+        random.integers(0, 9, 2 * roles).astype(np.uint8),
+    )
+    row = random.permutation(size)[:count].astype(np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order, "PIECE", 30)
+        patch.setenv(THREADS_VARIABLE, str(threads))
+        found = order.fill_columns(events, rows, row, kinds)
+    expected = order.fill_columns_in_python(events, rows, row, kinds)
+    for name in found.__struct_fields__:
+        column, other = getattr(found, name), getattr(expected, name)
+        assert (name, column.tolist(), column.dtype) == (name, other.tolist(), other.dtype)
+    keys = [(int(events.ts[one]), int(events.dur[one])) for one in row.tolist()]
+    assert found.tied.tolist() == [at for at in range(1, count) if keys[at] == keys[at - 1]]
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([np.int32, np.int64]))
+def test_numbers_of_the_first_table_become_a_column(seed: int, dtype: type[np.integer]) -> None:
+    random = np.random.default_rng(seed)
+    size, count = 300, int(random.integers(1, 200))
+    moved = random.permutation(size).astype(np.int32)
+    places = places_in([moved[:count], moved[count : count + 50]], size)
+    kind = random.integers(0, 4, count).astype(np.int8)
+    cells = np.flatnonzero(random.random(size) < random.random()).astype(np.int32)
+    column = Sparse(cells, random.integers(-2, 9, len(cells)).astype(dtype))
+    result, useful, rest = order.take_numbers(column, places, kind, (1, 3))
+    value = dict(zip(cells.tolist(), column.value.tolist(), strict=True))
+    first = moved[:count].tolist()
+    expected = [
+        value.get(row, -1) if of in (1, 3) else -1
+        for row, of in zip(first, kind.tolist(), strict=True)
+    ]
+    assert (result.tolist(), result.dtype) == (expected, np.int64)
+    assert useful.row.tolist() == [at for at, number in enumerate(expected) if number > 0]
+    assert useful.value.tolist() == [number for number in expected if number > 0]
+    assert rest.row.tolist() == [row for row in cells.tolist() if row not in first]
+    assert rest.value.tolist() == [value[row] for row in rest.row.tolist()]
+    assert useful.value.dtype == rest.value.dtype == dtype
 
 
 @SETTINGS
@@ -54,11 +144,11 @@ def test_rows_by_group_and_time(seed: int, span: int, groups: int, with_dur: boo
 def test_cells_go_where_their_rows_go(seed: int, in_order: bool) -> None:
     random = np.random.default_rng(seed)
     size = 500
-    order = np.arange(size) if in_order else random.permutation(size)
+    moved = np.arange(size) if in_order else random.permutation(size)
     sizes = random.integers(0, 150, 3)
     ends = np.cumsum(sizes)
     tables = [
-        order[low:high].astype(np.int32) for low, high in zip(ends - sizes, ends, strict=True)
+        moved[low:high].astype(np.int32) for low, high in zip(ends - sizes, ends, strict=True)
     ]
     places = places_in(tables, size)
     rows = np.flatnonzero(random.random(size) < random.random()).astype(np.int32)
