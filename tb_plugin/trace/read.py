@@ -33,7 +33,7 @@ from .build.devices import Devices, Streams, find_devices, find_streams
 from .build.host import (
     Host,
     HostRows,
-    Numbers,
+    HostIds,
     ThreadPairs,
     build_host,
     find_threads,
@@ -236,7 +236,7 @@ def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
 
 def _cells(
     columns: tuple[dict[str, Sparse], ...], count: int, tables: tuple[Any, ...], unfinished: I32
-) -> tuple[Numbers, list[dict[str, Sparse]], I32]:
+) -> tuple[HostIds, list[dict[str, Sparse]], I32]:
     """Cells of a file of ``count`` rows: ids of the host, those of each table, open begins."""
     places = places_in([table.raw for table in tables], count)
     numbers = take_ids(columns[0], places, tables[0])

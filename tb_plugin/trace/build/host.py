@@ -180,7 +180,7 @@ def _settle_ties(raw: RawTrace, rows: Rows, row: I32, tied: I32) -> I32:
     return at
 
 
-class Numbers(Struct, frozen=True, eq=False):
+class HostIds(Struct, frozen=True, eq=False):
     """The ids of host events, and cells of the same columns that are in other tables."""
 
     correlation: I64
@@ -195,7 +195,7 @@ _NUMBERED = {
 }
 
 
-def take_ids(ints: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> Numbers:
+def take_ids(ints: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> HostIds:
     """Take the ids of host events, the first table, out of the columns of the file."""
 
     def taken(name: str) -> tuple[I64, Sparse]:
@@ -207,7 +207,7 @@ def take_ids(ints: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> Nu
         return numbers, useful
 
     (correlation, calls), (external_id, owners) = each(taken, list(_NUMBERED))
-    return Numbers(correlation, external_id, calls, owners)
+    return HostIds(correlation, external_id, calls, owners)
 
 
 def nest_host(rows: HostRows, resolution: int) -> Nesting:
@@ -223,7 +223,7 @@ def build_host(
     rows: HostRows,
     threads: ThreadTable,
     nesting: Nesting,
-    numbers: Numbers,
+    numbers: HostIds,
     args: dict[str, Sparse],
     open_begins: I32,
 ) -> Host:
