@@ -32,8 +32,8 @@ from .build.device import (
 from .build.devices import Devices, Streams, find_devices, find_streams
 from .build.host import (
     Host,
-    HostRows,
     HostIds,
+    HostRows,
     ThreadPairs,
     build_host,
     find_threads,

@@ -8,7 +8,7 @@ all of them in order:
     cells at           b c d e                               0 · 3 1       ranks 0 · 2 1
     tables             0 b 1 e 2 f │ 3 d 4 g 5 a             first table: rows 0, 1; second: row 0
 
-The rank of a cell is its index among all cells in the order of the tables. FilledColumns that share
+The rank of a cell is its index among all cells in the order of the tables. Columns that share
 their rows, as those of one kind of event do, share the ranks. A column of the file is freed as soon
 as its cells are in the tables, so that no two copies of all columns are in memory.
 """
@@ -131,7 +131,7 @@ def _sort(rows: I32, first: I64, ts: I64, dur: I64) -> bool:
 
 
 class FilledColumns(EventTable, frozen=True, eq=False):
-    """FilledColumns of a table of events; ``tied`` are rows that begin and last as the one before."""
+    """Columns of a table of events; ``tied`` are rows that begin and last as the one before."""
 
     kind: I8
     names: I32  # the codes that occur in ``name``
@@ -139,7 +139,7 @@ class FilledColumns(EventTable, frozen=True, eq=False):
 
 
 def fill_columns(events: RawEvents, rows: Rows, row: I32, kinds: Kinds) -> FilledColumns:
-    """FilledColumns of these rows of the file; times count from the start of all."""
+    """Columns of these rows of the file; times count from the start of all."""
     is_native = handed(row, np.int32) and handed(events.name, np.int32)
     if not is_native:
         return fill_columns_in_python(events, rows, row, kinds)
