@@ -131,7 +131,8 @@ def test_numbers_of_the_first_table_become_a_column(seed: int, dtype: type[np.in
         value.get(row, -1) if of in (1, 3) else -1
         for row, of in zip(first, kind.tolist(), strict=True)
     ]
-    assert (result.tolist(), result.dtype) == (expected, np.int64)
+    assert result.tolist() == expected
+    assert result.dtype == np.int64
     assert useful.row.tolist() == [at for at, number in enumerate(expected) if number > 0]
     assert useful.value.tolist() == [number for number in expected if number > 0]
     assert rest.row.tolist() == [row for row in cells.tolist() if row not in first]
