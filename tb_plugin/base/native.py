@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .logs import logger
 
-INTERFACE = 11  # of native/src/ffi.rs
+INTERFACE = 12  # of native/src/ffi.rs
 PANICKED = -1
 OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"
