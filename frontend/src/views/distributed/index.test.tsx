@@ -477,6 +477,26 @@ it("says from whom a rank inherited its lateness, and what it receives", async (
   expect(plain(table.getByRole("row", { name: /worker0/ }).textContent)).toContain("4.00 KiB");
 });
 
+it("keeps what is asked of a collective in sight where there is little room", async () => {
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(700);
+  const one = answerOf(3, 3);
+  const [group] = one.groups;
+  const table = ["1", "2"].flatMap((step) =>
+    one.table.map((row) => ({ ...row, step, verdict: "x" })),
+  );
+  const groups = group === undefined ? [] : [group, { ...group, key: "0-1" }];
+  server.answer("view/distributed", answerOf(3, 3, { table, groups }));
+  openPage("#view=distributed");
+  const heads = (await panel("Collectives")).getAllByRole("columnheader");
+  expect(heads.slice(0, 5).map((head) => head.textContent?.replace("↓", ""))).toEqual([
+    "#",
+    "Operation",
+    "Waiting, all ranks",
+    "Last",
+    "Verdict",
+  ]);
+});
+
 it("says of a collective how many ranks came last at one instant", async () => {
   const table = answerOf(3, 3).table.map((one) => ({
     ...one,
