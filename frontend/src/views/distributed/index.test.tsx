@@ -482,7 +482,7 @@ it("keeps what is asked of a collective in sight where there is little room", as
   const one = answerOf(3, 3);
   const [group] = one.groups;
   const table = ["1", "2"].flatMap((step) =>
-    one.table.map((row) => ({ ...row, step, verdict: "x" })),
+    one.table.map((row) => ({ ...row, number: Number(step), step, verdict: "x" })),
   );
   const groups = group === undefined ? [] : [group, { ...group, key: "0-1" }];
   server.answer("view/distributed", answerOf(3, 3, { table, groups }));
