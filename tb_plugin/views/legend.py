@@ -141,7 +141,8 @@ HOST: tuple[LegendEntry, ...] = (
         "uninstrumented_ns",
         "Uninstrumented",
         "other",
-        "The main thread recorded no op and no frame, though annotations may be open; "
+        "The main thread recorded no op and no frame, though annotations, or ranges of another "
+        "recorder, may be open; "
         "`with_stack=True` shows its Python.",
         ghost=True,
     ),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...base.units import duration, plural, share
 from ..facts import HostPartition, Partition, StepFacts
+from ..recording import is_of_other_recorder
 from ..steps import Selection
 from ..wording import fraction, held_by, of_step, step_noun, the_device
 from .findings import Finding, Sentence
@@ -37,6 +38,7 @@ _HOST_CAUSES = {
     "compile_ns": "Compilation takes {part}.",
     "uninstrumented_ns": "For {part} the main thread runs nothing that was recorded.",
 }
+_OTHER_RECORDER = "For {part} the main thread runs nothing that torch.profiler would write."
 _HOST_WORK = {
     "forward_ns": "forward",
     "backward_ns": "backward",
@@ -276,8 +278,10 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     detail = _host_detail(selection, total)
     if waits[cause] > work[largest]:
         part = _part(selection, cause, waits[cause])
-        said = _HOST_CAUSES[cause].format(part=part)
-        return Sentence(said, detail, _agreement(selection, cause), cause)
+        said = _HOST_CAUSES[cause]
+        if cause == "uninstrumented_ns" and is_of_other_recorder(selection.facts.counts):
+            said = _OTHER_RECORDER  # its events are there, but no part of a step
+        return Sentence(said.format(part=part), detail, _agreement(selection, cause), cause)
     noun = step_noun(selection.facts)
     part = fraction(selection.ratio(work[largest]))
     verb = "take" if largest == "runtime_ns" else "takes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -283,4 +284,18 @@ def test_launches_without_kernels_are_no_run_on_the_host() -> None:
     said = of("op |aaaaaaaa|\n call | l l l l|")
     assert said.headline == (
         "On the host, forward takes 100 % of the recording; the device was not recorded."
+    )
+
+
+def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    """They are recorded; only no part of a step is made of them."""
+    calls = [
+        {"ph": "X", "cat": "fee", "name": "f", "ts": 100 * at, "dur": 80, "pid": 1, "tid": 1}
+        for at in range(5)
+    ]
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({"traceEvents": calls}))
+    said = headline(select(summarize(read(file)))).headline.replace("\u00a0", " ")
+    assert said == (
+        "For 100 % of the recording the main thread runs nothing that torch.profiler would write."
     )
