@@ -50,3 +50,20 @@ export function ChangeCell({ row, metric = "" }: { row: DiffRow; metric?: string
   const sign = !isClaimed || row.change_ns === 0 ? "dim" : row.change_ns < 0 ? "better" : "worse";
   return <span className={`num nowrap ${sign}`}>{changed(row.change_ns, metric)}</span>;
 }
+
+/** Headings of the columns that tell of A, of B and of both. */
+export function SideHeads() {
+  return (
+    <>
+      <th title="In the baseline." className="num">
+        A
+      </th>
+      <th title="In the experiment." className="num">
+        B
+      </th>
+      <th title="B less A." className="num">
+        Change
+      </th>
+    </>
+  );
+}

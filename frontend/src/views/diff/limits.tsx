@@ -3,6 +3,7 @@ import type { Diff, DiffCount } from "../../api/types.gen";
 import { bytes, count, DASH, flops, MINUS } from "../../base/text/format";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
+import { SideHeads } from "./figures";
 
 function words({ unit }: DiffCount, value: number): string {
   return unit === "bytes"
@@ -28,15 +29,7 @@ export function Counts({ answer, isOld }: { answer: Diff; isOld: boolean }) {
         <thead>
           <tr>
             <th> </th>
-            <th title="In the baseline." className="num">
-              A
-            </th>
-            <th title="In the experiment." className="num">
-              B
-            </th>
-            <th title="B less A." className="num">
-              Change
-            </th>
+            <SideHeads />
             <th>Known</th>
           </tr>
         </thead>

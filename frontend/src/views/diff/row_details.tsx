@@ -3,7 +3,7 @@ import type { DiffGroup, DiffQuery, DiffRow } from "../../api/types.gen";
 import { ViewLink } from "../../components/controls/view_link";
 import { CodeName } from "../../components/text/code_name";
 import { usePage } from "../../state/page_context";
-import { amount, changed, METRIC_WORDS, percent } from "./figures";
+import { amount, changed, METRIC_WORDS, percent, SideHeads } from "./figures";
 
 interface SideProps {
   readonly tag: "A" | "B";
@@ -77,15 +77,7 @@ export function RowDetails({ row, group, query }: RowDetailsProps) {
         <thead>
           <tr>
             <th title="Each figure of the row, mean of the steps.">Per step</th>
-            <th title="In the baseline." className="num">
-              A
-            </th>
-            <th title="In the experiment." className="num">
-              B
-            </th>
-            <th title="B less A." className="num">
-              Change
-            </th>
+            <SideHeads />
             <th title="The change, of A." className="num">
               %
             </th>
