@@ -38,7 +38,7 @@ _HOST_CAUSES = {
     "compile_ns": "Compilation takes {part}.",
     "uninstrumented_ns": "For {part} the main thread runs nothing that was recorded.",
 }
-_OTHER_RECORDER = "For {part} the main thread runs nothing that torch.profiler would write."
+_NO_KIND_OF_OURS = "For {part} the main thread has no event of a kind that torch.profiler writes."
 _HOST_WORK = {
     "forward_ns": "forward",
     "backward_ns": "backward",
@@ -280,7 +280,7 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
         part = _part(selection, cause, waits[cause])
         said = _HOST_CAUSES[cause]
         if cause == "uninstrumented_ns" and is_of_other_recorder(selection.facts.counts):
-            said = _OTHER_RECORDER  # its events are there, but no part of a step
+            said = _NO_KIND_OF_OURS  # its events are there, but no part of a step
         return Sentence(said.format(part=part), detail, _agreement(selection, cause), cause)
     noun = step_noun(selection.facts)
     part = fraction(selection.ratio(work[largest]))

@@ -297,5 +297,6 @@ def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Pat
     file.write_text(json.dumps({"traceEvents": calls}))
     said = headline(select(summarize(read(file)))).headline.replace("\u00a0", " ")
     assert said == (
-        "For 100 % of the recording the main thread runs nothing that torch.profiler would write."
+        "For 100 % of the recording the main thread has no event of a kind that torch.profiler"
+        " writes."
     )
