@@ -161,8 +161,10 @@ def user_folder(kind: Literal["cache", "config"]) -> str:
             return f"{home.rstrip('/')}/.{kind}/kinetoscope"
     import platformdirs
 
-    folders = platformdirs.PlatformDirs("kinetoscope", False)
-    return folders.user_cache_dir if kind == "cache" else folders.user_config_dir
+    # On Windows the folder of settings is below one of the author, that of the cache is not.
+    if kind == "config":
+        return platformdirs.user_config_dir("kinetoscope")
+    return platformdirs.user_cache_dir("kinetoscope", False)
 
 
 # --- steps side by side ---------------------------------------------------------------------------

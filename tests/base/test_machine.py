@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -302,3 +303,12 @@ def test_folders_of_a_user_are_where_platformdirs_has_them(
             monkeypatch.setenv(name, value)
     of_others = {"cache": platformdirs.user_cache_dir, "config": platformdirs.user_config_dir}
     assert machine.user_folder(kind) == of_others[kind]("kinetoscope", False)
+
+
+def test_where_settings_are_kept_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows they are below a folder of the author, and the cache is not."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    for kind in ("cache", "config"):
+        monkeypatch.setattr(platformdirs, f"user_{kind}_dir", lambda *asked: repr(asked))
+    assert machine.user_folder("config") == "('kinetoscope',)"
+    assert machine.user_folder("cache") == "('kinetoscope', False)"
