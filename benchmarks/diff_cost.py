@@ -58,7 +58,7 @@ def reading(trace: Path, folder: Path) -> dict[str, float]:
         [sys.executable, "-c", READ, str(trace), str(folder)],
         check=True,
         capture_output=True,
-        env={**os.environ, **child._ENVIRONMENT, **child._WITH_LIBRARY},
+        env={**os.environ, **child.environment()},
     )
     found: dict[str, float] = json.loads(done.stdout)
     return found

@@ -7,6 +7,10 @@ the Overview, each over that of one thread, and CPU time over that of one thread
 over CPU time of the same reading, of which 0.5 is all that two cores can do; and the peak of
 memory. Medians of the rounds. Where fewer cores are free than threads are asked for, wall times say
 little; those of CPU time still tell what the cutting costs.
+
+A machine may be faster in one minute than in the next, so each reading is held against the mean of
+one on a single thread right before it and one right after it. How far those two are apart, the
+median of the larger over the smaller, is printed beside: what is nearer to 1 says nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ import click
 from benchmarks import _corpus, _results
 from benchmarks._measure import touch_memory
 from kinetoscope.base.machine import THREADS_VARIABLE, core_count
+from kinetoscope.store.ingest.child import environment
 
 FIGURES = ("scan_wall", "scan_cpu", "overview_wall", "overview_cpu")
-BUSY = ("scan_wall_by_cpu", "overview_wall_by_cpu", "peak_mb")
+BUSY = ("scan_wall_by_cpu", "overview_wall_by_cpu", "peak_mb", "two_alike")
 CODE = """
 import json, sys, time
 from kinetoscope.analysis.summarize import summarize
@@ -57,7 +62,7 @@ def once(trace: Path, threads: int) -> dict[str, float]:
     touch_memory()
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(trace)],
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", THREADS_VARIABLE: str(threads)},
+        env={**os.environ, **environment(), THREADS_VARIABLE: str(threads)},
         capture_output=True,
         text=True,
         check=True,
@@ -67,20 +72,24 @@ def once(trace: Path, threads: int) -> dict[str, float]:
 
 
 def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
-    """Medians of the rounds: figures over those of one thread in the same round, then ``BUSY``."""
+    """Medians of the rounds: figures over those of one thread right beside, then ``BUSY``."""
     told: dict[int, list[dict[str, float]]] = {count: [] for count in counts}
     for _ in range(rounds):
-        alone = once(trace, 1)
+        before = once(trace, 1)
         for count in counts:
             found = once(trace, count)
+            after = once(trace, 1)
+            alike = before["overview_cpu"], after["overview_cpu"]
             told[count].append(
-                {name: found[name] / alone[name] for name in FIGURES}
+                {name: 2 * found[name] / (before[name] + after[name]) for name in FIGURES}
                 | {
                     "scan_wall_by_cpu": found["scan_wall"] / found["scan_cpu"],
                     "overview_wall_by_cpu": found["overview_wall"] / found["overview_cpu"],
                     "peak_mb": found["peak_mb"],
+                    "two_alike": max(alike) / min(alike),
                 }
             )
+            before = after
     return {
         count: {name: statistics.median(one[name] for one in found) for name in FIGURES + BUSY}
         for count, found in told.items()

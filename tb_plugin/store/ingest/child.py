@@ -51,6 +51,11 @@ else:
     _CREATION_FLAGS = 0
 
 
+def environment() -> dict[str, str]:
+    """What a reading process has in its environment beside what the server has."""
+    return {**_ENVIRONMENT, **(_WITH_LIBRARY if native().library else {})}
+
+
 class Child:
     """A started reading process, for one thread to use; others may end it."""
 
@@ -70,7 +75,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr or subprocess.DEVNULL,
-            env={**os.environ, **_ENVIRONMENT, **(_WITH_LIBRARY if native().library else {})},
+            env={**os.environ, **environment()},
             creationflags=_CREATION_FLAGS,
         )
         self._because: ErrorInfo | None = None
