@@ -21,7 +21,16 @@ from ..base.group_sums import group_sums
 from ..base.regex import regex
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
-from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Note, Trace
+from ..trace.health.notes import STEPS_OF_ANY_RECORDER
+from ..trace.model import (
+    DeviceClass,
+    DeviceKind,
+    HostKind,
+    Link,
+    Note,
+    Trace,
+    is_of_other_recorder,
+)
 from ..trace.worker_names import process_behind, worker_of_file
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 
@@ -44,13 +53,6 @@ _LEFT_OUT = {
 }
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
 OTHER_RECORDER = "Another program than torch.profiler wrote this file"
-STEPS_OF_ANY_RECORDER = (
-    "Ranges of the category `user_annotation` count as steps in the files of any recorder: three or"
-    " more of one name on one thread, one after the other, over half of the time."
-)
-
-_OF_ANY_RECORDER = ("other_host", "other_device", "counter", "flow")
-
 CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
 
 
@@ -60,10 +62,11 @@ def unavailable(
     devices: tuple[DeviceFacts, ...],
     counts: dict[str, int],
     recording: RecordingFacts,
+    torch_era: str,
     notes: Sequence[Note] = (),
 ) -> dict[str, str]:
     """Fact → the reason and the recipe, in one sentence each. ``notes`` are those of Health."""
-    is_other = is_of_other_recorder(counts)
+    is_other = is_of_other_recorder(torch_era)
     reasons = {
         _LEFT_OUT[one.kind][0]: _LEFT_OUT[one.kind][1].format(plural(one.count, "call"))
         for one in notes
@@ -93,15 +96,6 @@ def unavailable(
             else no_allocator_events(recording.file_format)
         )
     return reasons
-
-
-def is_of_other_recorder(counts: Mapping[str, int]) -> bool:
-    """True where host events are all there is, of categories that torch.profiler does not write.
-
-    So are the traces of browsers, of VizTracer, and of other tracers of functions.
-    """
-    is_torch = any(number for name, number in counts.items() if name not in _OF_ANY_RECORDER)
-    return counts["other_host"] > 0 and not is_torch
 
 
 def not_in_other(what: str) -> str:

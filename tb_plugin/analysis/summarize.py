@@ -114,7 +114,13 @@ def summarize(trace: Trace) -> Facts:
         counts=rows,
         classified=of_classes,
         unavailable=unavailable(
-            steps, trace.steps.source, devices, rows, recording, trace.health.notes
+            steps,
+            trace.steps.source,
+            devices,
+            rows,
+            recording,
+            trace.recording.torch_era,
+            trace.health.notes,
         ),
         health=trace.health,
         recording=recording,

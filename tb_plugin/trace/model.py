@@ -36,8 +36,17 @@ RECORDERS: Mapping[str, str] = {
     "G-py": "torch 2.13 or later, by its Python export",
     "Ascend": "torch_npu",
     "Perfetto": "a program other than PyTorch",
+    "Other": "a program other than PyTorch",
 }
 """``RecordingInfo.torch_era`` → who wrote the file, in words."""
+
+
+def is_of_other_recorder(torch_era: str) -> bool:
+    """True for a file that no version of torch.profiler wrote, of Perfetto's format or of JSON.
+
+    So are the traces of browsers, of compilers, of VizTracer, and of other tracers of functions.
+    """
+    return torch_era in ("Perfetto", "Other")
 
 
 class HostKind(IntEnum):
@@ -242,7 +251,7 @@ class Device(Struct, frozen=True):
 class Recording(Struct, frozen=True):
     """How the file was made, by its own account; None for unknown."""
 
-    torch_era: str  # era of the format, "A" … "H", "Ascend", "unknown"
+    torch_era: str  # era of the format, "A" … "H", "Ascend", "Perfetto", "Other", "unknown"
     resolution_ns: int  # 1000 for whole-microsecond files, else 1
     trace_id: str | None
     host_name: str | None

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ..analysis.facts import Facts, UserValue
 from ..analysis.overview.findings import Sentence
 from ..analysis.recording import (
     OTHER_RECORDER,
-    STEPS_OF_ANY_RECORDER,
     answerable,
-    is_of_other_recorder,
     node_and_process,
 )
 from ..base.units import count as count_text
 from ..base.units import plural, size
-from ..trace.model import RECORDERS, HealthRecord, Note, worst_first
+from ..trace.model import RECORDERS, HealthRecord, Note, is_of_other_recorder, worst_first
 from .shared import Column, Table, table_from
 from .view import View
 
@@ -98,7 +96,7 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
     health = facts.health
     return Health(
         sentence=_sentence(facts),
-        notes=_notes(facts),
+        notes=worst_first(health.notes),
         counts=_counts(facts),
         file_bytes=health.file_bytes,
         text_bytes=health.text_bytes,
@@ -124,25 +122,6 @@ def _sentence(facts: Facts) -> Sentence:
     return Sentence(headline, f"{_events(health)} {_recorded(facts)}")
 
 
-def _notes(facts: Facts) -> tuple[Note, ...]:
-    """Worst first; what torch.profiler could do better is no advice about another recorder."""
-    notes = worst_first(facts.health.notes)
-    if not is_of_other_recorder(facts.counts):
-        return notes
-    return tuple(
-        structs.replace(note, remedy=_OF_OTHERS.get(note.kind, "")) if _of_torch(note) else note
-        for note in notes
-    )
-
-
-_OF_OTHERS = {"no_steps": STEPS_OF_ANY_RECORDER, "steps_from_annotations": STEPS_OF_ANY_RECORDER}
-_TORCH_CALLS = ("torch", "profiler", "prof.step()", "=True", "ProfilerActivity")
-
-
-def _of_torch(note: Note) -> bool:
-    return any(call in note.remedy for call in _TORCH_CALLS)
-
-
 def _events(health: HealthRecord) -> str:
     unpacked = (
         f" ({size(health.text_bytes)} unpacked)" if health.text_bytes != health.file_bytes else ""
@@ -158,7 +137,7 @@ def _events(health: HealthRecord) -> str:
 
 def _recorded(facts: Facts) -> str:
     maker = RECORDERS.get(facts.torch_era, "an unknown recorder")
-    if is_of_other_recorder(facts.counts):
+    if is_of_other_recorder(facts.torch_era):
         return f"{OTHER_RECORDER}."
     used = [device for device in facts.devices if device.used]
     if not used:
@@ -185,7 +164,7 @@ def _counts(facts: Facts) -> tuple[Count, ...]:
 
 def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
     """A complete recipe; the lines that this recording lacks are marked."""
-    if is_of_other_recorder(facts.counts):
+    if is_of_other_recorder(facts.torch_era):
         return ()
     told = facts.recording
     counts = facts.counts

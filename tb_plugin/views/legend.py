@@ -228,6 +228,13 @@ _ON_A_DEVICE = {
 }
 
 
+# Without a device, as the parts of the step are called.
+_ON_THE_HOST = {
+    "dispatch": "ops",
+    "uninstrumented": next(one.label for one in HOST if one.key == "uninstrumented_ns"),
+}
+
+
 class PathKind(NamedTuple):
     """Name and colour of a kind of part of a critical path."""
 
@@ -246,7 +253,7 @@ def path_kind(kind: str, *, has_device: bool = True) -> PathKind:
     key = f"idle_{kind}_ns"
     words = CAUSE_NAMES[key]
     category = next(part.category for part in PARTITION if part.key == key)
-    if kind == "dispatch" and not has_device:
-        words = "ops"
+    if not has_device:
+        words = _ON_THE_HOST.get(kind, words)
     ghost = has_device or kind in ("uninstrumented", "unattributed")
     return PathKind(words[0].upper() + words[1:], category, ghost)

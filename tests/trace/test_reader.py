@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
+from kinetoscope.trace.model import HostKind
 from kinetoscope.trace.raw import Progress
 from kinetoscope.trace.read import build, read
-from tests.trace.drawn import drawn, kernel, launch, meta, python, raw_trace, x
+from tests.trace.drawn import drawn, drawn_by_others, kernel, launch, meta, python, raw_trace, x
 
 DOCUMENT: dict[str, Any] = {
     "schemaVersion": 1,
@@ -136,6 +137,41 @@ def test_the_age_of_the_format(
     expected: str, events: list[dict[str, Any]], metadata: dict[str, Any]
 ) -> None:
     assert era(*events, **metadata) == expected
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [x("f", EPOCH_US, 3, cat="FEE")],
+        [{**x("Total Frontend", 5, 3, pid=1), "cat": None}],  # of a compiler
+        [{**x("XlaModule", 5, 3, pid=1), "cat": None}, meta("process_name", 1, name="/host:CPU")],
+        [x("frame", EPOCH_US, 3, cat="user_annotation"), x("f", EPOCH_US, 1, cat="FEE")],
+        [x("step", 0, 3, cat="user_annotation"), {**x("f", 0, 1, pid=1), "cat": None}],
+    ],
+    ids=["functions", "compiler", "processes", "marked steps", "marked steps, no kinds"],
+)
+def test_no_version_of_torch_is_said_to_have_written_what_others_did(
+    events: list[dict[str, Any]],
+) -> None:
+    trace = drawn_by_others(*events)
+    assert trace.recording.torch_era == "Other"
+    assert not (trace.host.kind == HostKind.OP).any()
+
+
+@pytest.mark.parametrize(
+    ("expected", "events"),
+    [
+        ("A", [{**x("aten::mm", 5, 3, pid=1), "cat": None}]),
+        ("A", [{**x("mm", 5, 3, pid="CPU functions"), "cat": None}]),
+        ("D", [x("aten::mm", EPOCH_US, 3), x("f", EPOCH_US, 1, cat="FEE")]),
+        ("D", [x("ProfilerStep#1", EPOCH_US, 3, cat="user_annotation")]),
+    ],
+)
+def test_what_torch_wrote_is_known_without_its_keys(
+    expected: str, events: list[dict[str, Any]]
+) -> None:
+    assert drawn_by_others(*events).recording.torch_era == expected
+    assert era(x("f", EPOCH_US, 1, cat="FEE"), traceName="x.json") == "E", "of a kind of its own"
 
 
 def test_stamps_since_the_epoch_with_fractions() -> None:

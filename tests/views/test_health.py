@@ -7,16 +7,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.health.notes import CATALOG
 from kinetoscope.trace.model import HealthRecord, Note
 from kinetoscope.trace.read import read
 from kinetoscope.views import all_views
 from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables
 from kinetoscope.views.timeline.view import missing
 from tests.drawing import draw, memory
+from tests.trace.drawn import DEVICE, drawn, kernel, meta
 
 FULL = """
     step   |1111111111|
@@ -168,3 +171,29 @@ def test_no_call_of_torch_is_advised_to_another_recorder(tmp_path: Path) -> None
     assert [one for one in reasons if one and advice.search(one)] == []
     ours = of(summarize(draw(FULL)))
     assert ours.snippet
+
+
+ADVICE_ON_TORCH = re.compile(
+    r"torch|prof(iler)?\b|=True|Activity|[Rr]ecord with|schedule|add_meta|record_func|export"
+)
+
+
+@pytest.mark.parametrize("kind", CATALOG)
+def test_each_remedy_says_for_which_recorder_it_is(kind: str) -> None:
+    """What is advised on the files of all recorders is nothing that torch alone can do."""
+    told = CATALOG[kind].remedy_of(other_recorder=True, device_type="")
+    assert not ADVICE_ON_TORCH.search(told)
+
+
+@pytest.mark.parametrize(
+    ("device", "activity"), [("GPU", "CUDA"), ("XPU", "XPU"), ("NPU", "NPU"), ("MTIA", "MTIA")]
+)
+def test_the_activity_to_record_is_that_of_the_device(device: str, activity: str) -> None:
+    """A device without launches: on what else than CUDA it ran, its own activity is named."""
+    trace = drawn(
+        meta("process_labels", DEVICE, labels=f"{device} 0"),
+        [kernel("gemm", at, 2) for at in range(0, 30, 3)],
+    )
+    remedies = {note.kind: note.remedy for note in of(summarize(trace)).notes}
+    expected = f"Record with `activities=[ProfilerActivity.CPU, ProfilerActivity.{activity}]`."
+    assert remedies["no_runtime"] == remedies["device_only"] == expected

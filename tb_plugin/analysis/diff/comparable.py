@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32
 from ...base.units import listing, share, times
-from ...trace.model import RECORDERS, DeviceClass, DeviceKind
+from ...trace.model import RECORDERS, DeviceClass, DeviceKind, is_of_other_recorder
 from ..counters.measured import WORK, counter_of, is_constant, measured
 from ..counters.samples import SAMPLING_KINDS
 from ..facts import Facts
@@ -102,7 +102,7 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
         found.append(Mismatch("load of the host", "", "", "taints", text))
     found += _measured_clocks(base, other)
     compare("host", lambda f: f.host_name or "", "taints", "They ran on different hosts.")
-    compare("torch", _torch_era, "taints", "They were recorded by different formats of torch.")
+    compare(*_recorders(a, b))
     for key in sorted(set(a.recording.versions) & set(b.recording.versions)):
         compare(
             key,
@@ -238,8 +238,15 @@ def _damage(facts: Facts) -> str | None:
     return (facts.health.cut or lost[0]).title if lost else None
 
 
-def _torch_era(facts: Facts) -> str:
-    return RECORDERS.get(facts.torch_era, "")
+def _recorders(a: Facts, b: Facts) -> tuple[str, Callable[[Facts], str], Weight, str]:
+    """What to compare of who wrote the files, and what is said where that differs."""
+
+    def of(facts: Facts) -> str:
+        return RECORDERS.get(facts.torch_era, "")
+
+    if is_of_other_recorder(a.torch_era) or is_of_other_recorder(b.torch_era):
+        return "recorder", of, "taints", "They were recorded by different programs."
+    return "torch", of, "taints", "They were recorded by different formats of torch."
 
 
 def _minor(version: str) -> str:

@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...base.units import count, duration, flops, listing, plural, share, size, times
-from ..recording import STEPS_OF_ANY_RECORDER, is_of_other_recorder
+from ...trace.health.notes import STEPS_OF_ANY_RECORDER
+from ...trace.model import is_of_other_recorder
 from ..steps import step_parameter
 from ..wording import CAUSE_NAMES
 from .bridge import (
@@ -524,7 +525,7 @@ def _how_to_mark(sides: tuple[Side, Side]) -> str:
     others = [
         which
         for which, side in unmarked.items()
-        if is_of_other_recorder(side.selection.facts.counts)
+        if is_of_other_recorder(side.selection.facts.torch_era)
     ]
     said: list[str] = []
     if others:

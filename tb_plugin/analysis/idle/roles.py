@@ -79,6 +79,10 @@ class HostCauses:
         scope = take(self._scope, rows)
         around = scope >= 0
         cause[around] = scope[around]
+        if not self._has_device:
+            # As a part of the step: of such an event it is not known what ran.
+            others = where(~around & (take(trace.host.kind, rows) == HostKind.OTHER))
+            cause[others] = CAUSE["uninstrumented"]
         # A call that waits is one within the optimizer and within a collective, too.
         mild = ~around | (scope == CAUSE["optimizer"]) | (scope == CAUSE["communication"])
         calls = where(mild & take(hosts.runtime, rows))
@@ -124,6 +128,10 @@ class HostCauses:
             self._names[code] = found
         return found
 
+    @cached_property
+    def _has_device(self) -> bool:
+        return any(one.used for one in self._trace.devices)
+
     def kind(self, row: int) -> HeldKind:
         """The kind of an event that held a device."""
         if self._hosts.blocking[row]:
@@ -135,7 +143,7 @@ class HostCauses:
         """The cause that the innermost range around each row says, −1 without one."""
         host = self._trace.host
         own = take(self._hosts.ask_names(_scope_of, np.int8) - np.int8(1), host.name)
-        if not any(one.used for one in self._trace.devices):
+        if not self._has_device:
             # Without a device a collective is work of the host, whatever its back end.
             own[self._hosts.collective & ~self._hosts.under_way] = CAUSE["communication"]
         return innermost(own, host.parent)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.units import duration, plural, share
+from ...trace.model import is_of_other_recorder
 from ..facts import HostPartition, Partition, StepFacts
-from ..recording import is_of_other_recorder
 from ..steps import Selection
 from ..wording import fraction, held_by, of_step, step_noun, the_device
 from .findings import Finding, Sentence
@@ -38,7 +38,7 @@ _HOST_CAUSES = {
     "compile_ns": "Compilation takes {part}.",
     "uninstrumented_ns": "For {part} the main thread runs nothing that was recorded.",
 }
-_NO_KIND_OF_OURS = "For {part} the main thread has no event of a kind that torch.profiler writes."
+_NO_KIND_OF_OURS = "For {part} the main thread has no op and no frame of torch.profiler."
 _HOST_WORK = {
     "forward_ns": "forward",
     "backward_ns": "backward",
@@ -279,7 +279,7 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     if waits[cause] > work[largest]:
         part = _part(selection, cause, waits[cause])
         said = _HOST_CAUSES[cause]
-        if cause == "uninstrumented_ns" and is_of_other_recorder(selection.facts.counts):
+        if cause == "uninstrumented_ns" and is_of_other_recorder(selection.facts.torch_era):
             said = _NO_KIND_OF_OURS  # its events are there, but no part of a step
         return Sentence(said.format(part=part), detail, _agreement(selection, cause), cause)
     noun = step_noun(selection.facts)

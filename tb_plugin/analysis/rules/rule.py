@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ...base.arrays import median
 from ...base.units import share
+from ...trace.model import is_of_other_recorder
 from ..facts import DeviceFacts
 from ..overview.findings import (
     Explanation,
@@ -24,7 +25,7 @@ from ..overview.findings import (
     Unchecked,
 )
 from ..overview.headline import CAPTURE, CUT, NOTHING
-from ..recording import CLOCK_COUNTERS, OTHER_RECORDER, is_of_other_recorder
+from ..recording import CLOCK_COUNTERS, OTHER_RECORDER
 from ..steps import Selection, sigma_of
 from ..thresholds import DEFAULTS
 
@@ -379,7 +380,7 @@ def _cut() -> Explanation:
 def _uninstrumented(selection: Selection) -> Explanation:
     if selection.facts.counts.get("python", 0):
         text = "Neither ops nor Python frames were recorded on this thread in that time."
-    elif is_of_other_recorder(selection.facts.counts):
+    elif is_of_other_recorder(selection.facts.torch_era):
         text = f"{OTHER_RECORDER}: Trace shows its events."
     else:
         text = "Record with `with_stack=True` to see the Python that ran there."

@@ -31,7 +31,13 @@ from ...base.regex import regex
 from ..model import Recording
 from ..perfetto import ORIGIN
 from ..raw import META, MISSING, RANGED, RawEvents, RawTrace, Texts
-from .categories import DEVICE_LABELS, PROCESS_ROLES, EventRole, is_graph_node
+from .categories import (
+    DEVICE_LABELS,
+    PROCESS_ROLES,
+    ROLES,
+    EventRole,
+    is_graph_node,
+)
 
 _PHASES = 256
 _MOST = 1 << 12  # categories to be counted in a table
@@ -210,6 +216,19 @@ _OWN_KEYS = frozenset({_HANDLER_KEY, ORIGIN, "traceEvents"})
 _FLOWS_OF_D = frozenset({"async_cpu_to_gpu", "async_gpu", "forward_backward"})
 _FLOWS_OF_E = frozenset({"ac2g", "fwdbwd", "cuda_driver"})
 _KEYS_OF_E = frozenset({"traceName", "record_shapes", "with_stack", "profile_memory"})
+_KEYS_OF_TORCH = _KEYS_OF_E | {
+    "schemaVersion",
+    "deviceProperties",
+    "computeProperties",
+    "distributedInfo",
+    "baseTimeNanoseconds",
+    "with_modules",
+    "with_flops",
+    _HANDLER_KEY,
+}
+# Files of any recorder may mark their steps as annotations, and call a category “trace”.
+_ROLES_OF_ANY = (EventRole.ANNOTATION, EventRole.RANGE)
+_OPS_OF_TORCH = ("aten::", "torch::", "autograd::")
 _OLD_CATEGORIES = frozenset({"Operator", "Runtime", "Kernel", "Memcpy", "Memset"})
 
 
@@ -267,7 +286,7 @@ def era(
     start: int,
     resolution: int,
 ) -> str:
-    """The age of the format, "A" … "H", "Ascend" or "Perfetto", by what only that age has.
+    """The age of the format, "A" … "H", or another program than torch, by what only that one has.
 
     ========  ==============================================================
     A         no categories (torch ≤ 1.7 and the legacy profiler)
@@ -278,7 +297,8 @@ def era(
     F         stamps relative to ``baseTimeNanoseconds`` (2.4 – 2.11)
     G         the same, metadata events first (2.12 and later)
     H         device work by Cuspy, the second engine (2.15 and later, where chosen)
-    Perfetto  written by another program than torch
+    Perfetto  of Perfetto's format, written by another program than torch
+    Other     of JSON, without anything that torch writes
     ========  ==============================================================
     """
     metadata = raw.metadata
@@ -294,6 +314,7 @@ def era(
         ("H", file_format(metadata) == "perfetto"),
         ("Ascend", "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity)),
         ("unknown", not ranged),
+        ("Other", not is_by_torch(raw, texts, identity, census)),
         ("A", bare),
         ("C", old and (devices or "memory_bytes" in raw.ints)),
         ("B", old),
@@ -306,6 +327,28 @@ def era(
         ("E", later),
     )
     return next((name for name, found in evidence if found), "D")
+
+
+def is_by_torch(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> bool:
+    """True if something in a file of JSON is written by torch alone: a key, a kind, or a name.
+
+    Ranges of known kinds alone say so. The first recorders wrote no kinds, but processes of their
+    own, and names of operators.
+    """
+    ranged = {texts[code].casefold() for code in census.categories(RANGED)}
+    roles = {ROLES[one] for one in ranged if one in ROLES}
+    if _KEYS_OF_TORCH & raw.metadata.keys() or roles.difference(_ROLES_OF_ANY):
+        return True
+    if roles and ranged <= ROLES.keys():
+        return True
+    if "" not in ranged:
+        return False
+    events = raw.events
+    pids = np.flatnonzero(seen(events.pid, len(texts))).tolist()
+    if any(identity.process_name.get(pid, texts[pid]) in PROCESS_ROLES for pid in pids):
+        return True
+    named = texts.table(events.name, lambda text: text.startswith(_OPS_OF_TORCH), np.bool_)
+    return bool(named.any())
 
 
 def _is_cuspy(raw: RawTrace, categories: set[str]) -> bool:

@@ -55,7 +55,7 @@ from .categories import (
     EventRole,
     role_of,
 )
-from .metadata import Census, ProcessMetadata, by_kind
+from .metadata import Census, ProcessMetadata, by_kind, is_by_torch
 from .times import OPEN, Pairs, pair, settle_rows
 
 _REASONS = {
@@ -206,7 +206,7 @@ def _roles(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Censu
                 by_pid[pid] = known
         role[bare] = by_pid[events.pid[bare]]
         unknown = bare & (role == EventRole.EITHER)
-        if categories == [unnamed] and unknown.any():
+        if categories == [unnamed] and unknown.any() and is_by_torch(raw, texts, identity, census):
             # No category in the whole file: host events are ops, as in the first recorders.
             labelled = np.zeros(len(texts), bool)
             labelled[list(identity.label)] = True

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import count_codes, distinct_values, is_among, take, where
 from ...base.intervals import union
@@ -34,6 +35,7 @@ from ..model import (
     RangeTable,
     Recording,
     StepTable,
+    is_of_other_recorder,
     worst_first,
 )
 from ..raw import RANGED, Fault, Texts
@@ -108,8 +110,18 @@ def examine(evidence: HealthInputs) -> HealthRecord:
         ignored=ignored,
         skipped=counted["skipped"],
         repaired=counted["repaired"],
-        notes=worst_first(notes),
+        notes=worst_first(_addressed(one, evidence) for one in notes),
     )
+
+
+def _addressed(one: Note, evidence: HealthInputs) -> Note:
+    """The note with the remedy that the recorder of this file has, for this kind of device."""
+    kinds = [device.type for device in evidence.devices.devices]
+    remedy = CATALOG.get(one.kind, UNKNOWN).remedy_of(
+        other_recorder=is_of_other_recorder(evidence.recording.torch_era),
+        device_type=kinds[0] if kinds else "",
+    )
+    return replace(one, remedy=remedy)
 
 
 def note(
@@ -121,7 +133,7 @@ def note(
     example: str = "",
     offset: int = -1,
 ) -> Note:
-    """A note of a kind of the catalog, with its texts filled in."""
+    """A note of a kind of the catalog, with its texts filled in, and torch.profiler's remedy."""
     entry = CATALOG.get(kind, UNKNOWN)
     share = f"{100 * count / total:.1f} %" if total else ""
     values = {
@@ -138,7 +150,7 @@ def note(
         count=count,
         total=total,
         consequence=entry.consequence.format(**values),
-        remedy=entry.remedy,
+        remedy=entry.remedy_of(other_recorder=False, device_type=""),
         example=example,
         offset=offset,
         taints=entry.taints,
@@ -326,7 +338,7 @@ def _of_content(evidence: HealthInputs) -> Iterator[Note]:
     if unknown := _unknown_categories(evidence):
         yield note("unknown_categories", len(unknown), detail=", ".join(sorted(set(unknown)))[:200])
     lost = evidence.texts.table(host.names, lambda text: text == LOST_NAME, np.bool_)
-    if lost.any():
+    if lost.any() and not is_of_other_recorder(evidence.recording.torch_era):
         yield note("lost_names", int(np.count_nonzero(take(lost, host.name))), len(host.ts))
     if derived := _derived(evidence):
         yield note("derived_rows", derived)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -28,19 +29,47 @@ HOST = ("overview", "operators", "timeline", "modules")
 DEVICE = ("overview", "kernels", "operators", "timeline")
 
 CHOSEN = "Since torch 2.15 activities can be chosen by kind: what is missing may be so by choice."
-RECORD = "Record with `{}`."
-UPGRADE = "Record with torch 2.4 or newer."
+
+
+ACTIVITIES = {"GPU": "CUDA", "": "CUDA"}
+"""Type of a device → its name in ``ProfilerActivity``, where that is another one."""
+
+
+class OfTorch(NamedTuple):
+    """A remedy that torch.profiler has, and the one for the files of other recorders, if any.
+
+    It may use ``{activity}``: that of the recorded device, as ``ProfilerActivity`` calls it.
+    """
+
+    text: str
+    of_others: str = ""
+
+
+STEPS_OF_ANY_RECORDER = (
+    "Ranges of the category `user_annotation` count as steps in the files of any recorder: three or"
+    " more of one name on one thread, one after the other, over half of the time."
+)
 
 
 class NoteKind(Struct, frozen=True):
-    """Title, texts and severity of one note. ``counts_as``: "skipped" or "repaired", for faults."""
+    """Title, texts and severity of one note. ``counts_as``: "skipped" or "repaired", for faults.
+
+    A ``remedy`` that is a plain text is one for the files of all recorders.
+    """
 
     severity: str
     title: str
     consequence: str
-    remedy: str = ""
+    remedy: str | OfTorch = ""
     taints: tuple[str, ...] = ()
     counts_as: str = ""
+
+    def remedy_of(self, *, other_recorder: bool, device_type: str) -> str:
+        """What to do about it with torch.profiler, or with another recorder; "" for nothing."""
+        if isinstance(self.remedy, str):
+            return self.remedy
+        text = self.remedy.of_others if other_recorder else self.remedy.text
+        return text.replace("{activity}", ACTIVITIES.get(device_type, device_type))
 
 
 _VERBS = {"have": "has", "are": "is", "were": "was", "start": "starts", "end": "ends",
@@ -67,7 +96,21 @@ def one_of(text: str) -> str:
     return f"{before} {noun}{said}{rest.replace(' their ', ' its ').replace(' them', ' it')}"
 
 
-def harmless(title: str, consequence: str, remedy: str = "") -> NoteKind:
+UPGRADE = OfTorch("Record with torch 2.4 or newer.")
+MARK_STEPS = OfTorch(
+    "Give the profiler a schedule and call prof.step() once per iteration.", STEPS_OF_ANY_RECORDER
+)
+BOTH_SIDES = OfTorch(
+    "Record with `activities=[ProfilerActivity.CPU, ProfilerActivity.{activity}]`."
+)
+WARM_UP = OfTorch("Keep warmup=1 or more in the schedule.")
+
+
+def _record(option: str) -> OfTorch:
+    return OfTorch(f"Record with `{option}`.")
+
+
+def harmless(title: str, consequence: str, remedy: str | OfTorch = "") -> NoteKind:
     """A note that explains and affects no figure."""
     return NoteKind("info", title, consequence, remedy)
 
@@ -75,7 +118,7 @@ def harmless(title: str, consequence: str, remedy: str = "") -> NoteKind:
 _AGAIN = "Let the recording end before the process does, and copy the file whole."
 
 
-def _repaired(title: str, consequence: str, remedy: str = "") -> NoteKind:
+def _repaired(title: str, consequence: str, remedy: str | OfTorch = "") -> NoteKind:
     return NoteKind("info", title, consequence, remedy, counts_as="repaired")
 
 
@@ -83,12 +126,12 @@ def _skipped(title: str, consequence: str, remedy: str = _AGAIN) -> NoteKind:
     return NoteKind("error", title, consequence, remedy, EVERYTHING, "skipped")
 
 
-def _lost(title: str, consequence: str, remedy: str) -> NoteKind:
+def _lost(title: str, consequence: str, remedy: str | OfTorch) -> NoteKind:
     """A part of the file is lost, which touches every figure."""
     return NoteKind("error", title, consequence, remedy, EVERYTHING)
 
 
-def _uncertain(title: str, consequence: str, remedy: str = "") -> NoteKind:
+def _uncertain(title: str, consequence: str, remedy: str | OfTorch = "") -> NoteKind:
     """Something that touches every figure, though nothing is lost."""
     return NoteKind("warning", title, consequence, remedy, EVERYTHING)
 
@@ -159,14 +202,14 @@ FILE: Mapping[str, NoteKind] = {
         "warning",
         "The snapshot has no history",
         "It tells what was held when it was taken, and not how that came.",
-        "Call torch.cuda.memory._record_memory_history() before the training begins.",
+        OfTorch("Call torch.cuda.memory._record_memory_history() before the training begins."),
         ("memory",),
     ),
     "snapshot_no_times": NoteKind(
         "warning",
         "The snapshot has no times",
         "Its events are drawn one microsecond apart, in their order.",
-        "Write it with torch 2.1 or newer.",
+        OfTorch("Write it with torch 2.1 or newer."),
         ("memory",),
     ),
     "bad_utf8": _repaired("Bytes that are not UTF-8", "� replaces them in names."),
@@ -203,8 +246,8 @@ FILE: Mapping[str, NoteKind] = {
     ),
     "bad_metadata": harmless(
         "Metadata that cannot be read",
-        "A value given to add_metadata_json() is no JSON; it was left out.",
-        "Pass json.dumps(value) to add_metadata_json().",
+        "A value is no JSON; it was left out.",
+        OfTorch("Pass json.dumps(value) to add_metadata_json()."),
     ),
     "repeated_key": harmless("Metadata given twice", "The last value counts."),
     "repeated_events": harmless(
@@ -238,8 +281,10 @@ FILE: Mapping[str, NoteKind] = {
     "empty": _uncertain(
         "No events",
         "The recording window holds nothing: every figure is empty.",
-        "Run the code to profile between start() and stop(), or inside the active steps of the"
-        " schedule.",
+        OfTorch(
+            "Run the code to profile between start() and stop(), or inside the active steps of the"
+            " schedule."
+        ),
     ),
 }
 
@@ -247,9 +292,8 @@ FILE: Mapping[str, NoteKind] = {
 TIME: Mapping[str, NoteKind] = {
     "timeless": _lost(
         "{count} events have no plausible time",
-        "Stamped hours away from the recording (torch 2.12 can write 0): counted, but left out of"
-        " every figure.",
-        "Record with another version of torch than 2.12.0.",
+        "Stamped hours away from the recording: counted, but left out of every figure.",
+        OfTorch("torch 2.12.0 can write 0: record with another version."),
     ),
     "no_time": _uncertain("{count} events without a time", "Left out of every figure."),
     "negative_duration": _uncertain("{count} events end before they start", "Each counts as 0 ns."),
@@ -309,19 +353,21 @@ LINKS: Mapping[str, NoteKind] = {
         "{share} of the device activity has no launch",
         "{count} of {total} cannot be traced to an operator; the time shows as unattributed, and"
         " causes of idle time are uncertain.",
-        "Record ProfilerActivity.CPU beside ProfilerActivity.CUDA, and one warm-up step.",
+        OfTorch(
+            "Record ProfilerActivity.CPU beside ProfilerActivity.{activity}, and one warm-up step."
+        ),
         DEVICE,
     ),
     "prologue": harmless(
         "{count} kernels were launched before the recording began",
         "Counted as device time, and in no step and no operator.",
-        "Keep warmup=1 or more in the schedule.",
+        WARM_UP,
     ),
     "long_prologue": NoteKind(
         "warning",
         "{share} of the device activity was launched before the recording began",
         "{count} of {total} count as device time and belong to no step and no operator.",
-        "Keep warmup=1 or more in the schedule.",
+        WARM_UP,
         DEVICE,
     ),
     "no_runtime": NoteKind(
@@ -329,7 +375,7 @@ LINKS: Mapping[str, NoteKind] = {
         "No launches recorded",
         "Device work cannot be traced through runtime calls: idle causes and launch delays are"
         " not available.",
-        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        BOTH_SIDES,
         DEVICE,
     ),
     "chosen_kinds": harmless("Activities may have been chosen by kind", CHOSEN),
@@ -363,14 +409,16 @@ CONTENT: Mapping[str, NoteKind] = {
     "no_device": harmless(
         "Host only",
         "No device activity was recorded: device views are not available.",
-        "On a machine with an accelerator, add its ProfilerActivity.",
+        OfTorch("On a machine with an accelerator, add its ProfilerActivity."),
     ),
     "lost_kernels": NoteKind(
         "warning",
         "{count} launches, but no kernels",
         "The recorder of device activity failed or was in use by another tool: device views are"
         " not available.",
-        "Run nvidia-smi on the host; let only one profiler run at a time.",
+        OfTorch(
+            "Let only one profiler run at a time; look at the devices with nvidia-smi or rocm-smi."
+        ),
         DEVICE,
     ),
     "left_out_kernels": NoteKind(
@@ -378,7 +426,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "{count} launches, but no kernels",
         f"Other work of devices was recorded. {CHOSEN} The time of kernels is in no figure: what"
         " needs it is not available, and the devices are not known to be idle.",
-        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        BOTH_SIDES,
         DEVICE,
     ),
     "left_out_copies": NoteKind(
@@ -386,28 +434,28 @@ CONTENT: Mapping[str, NoteKind] = {
         "{count} calls copy, but no copies were recorded",
         f"Other work of devices was recorded. {CHOSEN} The time of copies is in no figure: where"
         " nothing else ran, a device seems to be idle.",
-        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        BOTH_SIDES,
         DEVICE,
     ),
     "device_only": NoteKind(
         "info",
         "Device only",
         "No operators were recorded: operator views are not available.",
-        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        BOTH_SIDES,
         ("operators", "modules"),
     ),
     "no_shapes": NoteKind(
         "info",
         "No input shapes",
         "Operators cannot be told apart by shape; FLOPs and efficiency are not available.",
-        RECORD.format("record_shapes=True"),
+        _record("record_shapes=True"),
         ("operators",),
     ),
     "no_stacks": NoteKind(
         "info",
         "No Python frames",
         "Source lines, modules and the flame graph by line are not available.",
-        RECORD.format("with_stack=True"),
+        _record("with_stack=True"),
         ("modules",),
     ),
     "stacks_as_text": NoteKind(
@@ -422,7 +470,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "info",
         "No allocator events",
         "Memory is not available.",
-        RECORD.format("profile_memory=True"),
+        _record("profile_memory=True"),
         ("memory",),
     ),
     "no_addresses": NoteKind(
@@ -437,14 +485,14 @@ CONTENT: Mapping[str, NoteKind] = {
         "info",
         "No steps",
         "The whole trace counts as one step.",
-        "Give the profiler a schedule and call prof.step() once per iteration.",
+        MARK_STEPS,
         ("overview",),
     ),
     "steps_from_annotations": harmless(
         "Steps are the annotations “{detail}”",
         "torch wrote no steps; this family of annotations repeats regularly and covers most of"
         " the trace.",
-        "Give the profiler a schedule and call prof.step() once per iteration.",
+        MARK_STEPS,
     ),
     "step_numbers": NoteKind(
         "warning",
@@ -476,7 +524,7 @@ CONTENT: Mapping[str, NoteKind] = {
         " shared memory and the limits of the device (so there is no occupancy), allocator events"
         " and instants, arrows from forward to backward, rank and world size, and all that was"
         " added to the file. None of them is available here.",
-        "For these, export to a name that ends with .json.gz.",
+        OfTorch("For these, export to a name that ends with .json.gz."),
     ),
     "cut_rows": NoteKind(
         "warning",
@@ -484,14 +532,13 @@ CONTENT: Mapping[str, NoteKind] = {
         "torch ends each row of a lane in a .pftrace where the next one starts, and does not mark"
         " it. These end exactly there: the time of kernels, busy time and overlap of their lanes"
         " are lower bounds.",
-        "For whole rows, export to a name that ends with .json.gz.",
+        OfTorch("For whole rows, export to a name that ends with .json.gz."),
         DEVICE,
     ),
     "not_torch": harmless(
         "Not written by PyTorch",
         "The packets of this Perfetto file are those of another program. Trace shows its slices and"
         " counters; no other view has anything to say about them.",
-        "Record with torch.profiler.",
     ),
     "occupancy_computed": harmless(
         "The occupancy of {count} of {total} kernels was computed",
@@ -511,7 +558,7 @@ CONTENT: Mapping[str, NoteKind] = {
     "lost_names": harmless(
         "{count} events are called “unknown”",
         "torch since 2.7 writes that in place of names with characters that are not ASCII.",
-        "Use ASCII in record_function() names.",
+        OfTorch("Use ASCII in record_function() names."),
     ),
     "several_processes": harmless(
         "{count} host processes in one file",
@@ -527,14 +574,14 @@ CONTENT: Mapping[str, NoteKind] = {
         "warning",
         "Recording took {share} of the time",
         "The profiler's own work held up the host: host times are longer than without it.",
-        "Skip the first steps: schedule(wait=1, warmup=2, active=…).",
+        OfTorch("Skip the first steps: schedule(wait=1, warmup=2, active=…)."),
         HOST,
     ),
     "python_tracing": harmless(
         "Python frames were traced",
         "Tracing each call makes Python code slower than it is without the profiler; device times"
         " are not affected.",
-        "For true host times record once without with_stack.",
+        OfTorch("For true host times record once without with_stack."),
     ),
     "thread_renamed": harmless(
         "{count} threads have two names",

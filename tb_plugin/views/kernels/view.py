@@ -219,6 +219,7 @@ def _tensor_core(operators: OperatorColumns, chosen: ChosenKernels) -> dict[str,
     return {use.name.lower(): int(spent[use]) for use in MatrixUse}
 
 
+TOLD_RATIO = 0.01  # of the kernel time: less without a class is not worth a word
 _ABBREVIATIONS = {"gemm": "GEMM", "moe": "MoE"}
 
 
@@ -234,13 +235,18 @@ def _words(table: KernelGroups, classes: tuple[SharePart, ...], facts: Facts) ->
 def _words_of(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, str]:
     if not len(table):
         return "No kernel ran in the chosen steps.", ""
-    first, count = classes[0], int(table.count.sum())
-    spent, name = duration(int(table.total_ns.sum())), first.name
-    said = _ABBREVIATIONS.get(name, f"{name[:1].upper()}{name[1:]}")
-    return (
-        f"{said} kernels take {share(first.ratio)} of the kernel time.",
-        f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}.",
-    )
+    spent, count = duration(int(table.total_ns.sum())), int(table.count.sum())
+    detail = f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}."
+    *known, unknown = classes  # the one without a class is last
+    if not known:
+        return "No name of a kernel tells its class.", detail
+    first = known[0]
+    said = _ABBREVIATIONS.get(first.name, f"{first.name[:1].upper()}{first.name[1:]}")
+    takes = f"{said} kernels take {share(first.ratio)}"
+    if unknown.ns > first.ns:  # it may hold a larger class
+        return f"{share(unknown.ratio)} of the kernel time has no known class; {takes}.", detail
+    more = f"; {share(unknown.ratio)} has no known class" if unknown.ratio >= TOLD_RATIO else ""
+    return f"{takes} of the kernel time{more}.", detail
 
 
 def tables(answer: answers.Kernels) -> tuple[Table, ...]:

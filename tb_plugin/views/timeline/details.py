@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import Struct
 
 from ...analysis.operators.stacks import frame_function, frame_place, written_frames
-from ...analysis.recording import is_of_other_recorder
 from ...analysis.timeline import relatives
 from ...analysis.timeline.model import SliceKind, Track
 from ...analysis.timeline.relatives import ancestors_of, launch_of, op_around, peers_of
@@ -22,6 +21,7 @@ from ...analysis.timeline.search import Neighbour
 from ...analysis.timeline.timeline import Opened
 from ...base.errors import KinetoscopeError, NotReadyError
 from ...base.units import plural
+from ...trace.model import is_of_other_recorder
 from ..view import Subject
 from .arrows import links_of
 from .common import FLAGS, KINDS, WITH_STACK, check_slice, opened_of, ref, refs
@@ -188,8 +188,7 @@ def _text(subject: Subject, opened: Opened, one: int, at: int, args: Mapping[str
 
 
 def _why(subject: Subject) -> str:
-    is_other = is_of_other_recorder(subject.facts.counts)
-    if is_other or subject.facts.recording.file_format == "other_perfetto":
+    if is_of_other_recorder(subject.facts.torch_era):
         return "Another program than PyTorch wrote this file: no call stack of its slices is read."
     counts = subject.facts.counts
     recorded = counts.get("python", 0) + counts.get("module", 0)

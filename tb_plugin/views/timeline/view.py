@@ -15,7 +15,7 @@ import numpy as np
 from isal import isal_zlib
 
 from ...analysis.facts import Facts
-from ...analysis.recording import OTHER_RECORDER, is_of_other_recorder
+from ...analysis.recording import OTHER_RECORDER
 from ...analysis.timeline.export import contents_of, document, events_of
 from ...analysis.timeline.model import (
     LANE_BLOCK,
@@ -31,6 +31,7 @@ from ...analysis.timeline.range.sums import Area
 from ...analysis.timeline.timeline import TIMELINE
 from ...base.regex import regex
 from ...trace.event_text import event_texts
+from ...trace.model import is_of_other_recorder
 from ..shared import Column, Flame, Table, as_structs, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, search, tiles
@@ -153,7 +154,7 @@ def missing(facts: Facts) -> dict[str, str]:
     """Data missing in this recording, why, and how to record it."""
     if facts.recording.file_format == "other_perfetto":
         return {"pytorch": "Another program than PyTorch wrote this file, so it marks no steps."}
-    if is_of_other_recorder(facts.counts):
+    if is_of_other_recorder(facts.torch_era):
         steps = {key: why for key, why in facts.unavailable.items() if key == "steps"}
         return {"pytorch": f"{OTHER_RECORDER}.", **steps}
     found = {

@@ -20,7 +20,7 @@ from kinetoscope.analysis.steps import select
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
-from tests.trace.drawn import Event, annotation, drawn, kernel, launch, x
+from tests.trace.drawn import Event, annotation, drawn, drawn_by_others, kernel, launch, x
 
 from .training import LOADER, Plant, side_of, training, write_training
 
@@ -89,7 +89,9 @@ def test_no_steps_on_both_sides() -> None:
 def functions(length_us: float = 90) -> Side:
     """What a tracer of functions writes, or a browser: categories that torch.profiler has not."""
     return side_of(
-        drawn(x("fib (toy.py:1)", 0, length_us, cat="fee"), x("Task", 0, 9, cat="toplevel"))
+        drawn_by_others(
+            x("fib (toy.py:1)", 0, length_us, cat="fee"), x("Task", 0, 9, cat="toplevel")
+        )
     )
 
 
@@ -293,7 +295,7 @@ def differing(side: Side, names: frozenset[str]) -> Side:
         facts,
         recording=recording,
         host_name="b" if "host" in names else "a",
-        torch_era="E" if "torch" in names else "F",
+        torch_era="E" if "torch" in names else "Other" if "recorder" in names else "F",
     )
     return replace(side, selection=select(facts, ""))
 
@@ -392,6 +394,7 @@ def test_another_precision_and_another_batch_are_told() -> None:
     [
         ("host", "host", "They ran on different hosts."),
         ("torch", "torch", "They were recorded by different formats of torch."),
+        ("recorder", "recorder", "They were recorded by different programs."),
         ("versions", "CUDA runtime", "The versions of CUDA runtime differ."),
         ("options", "profiler options", "Only one of them recorded stacks and memory, which"),
     ],

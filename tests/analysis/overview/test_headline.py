@@ -297,6 +297,5 @@ def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Pat
     file.write_text(json.dumps({"traceEvents": calls}))
     said = headline(select(summarize(read(file)))).headline.replace("\u00a0", " ")
     assert said == (
-        "For 100 % of the recording the main thread has no event of a kind that torch.profiler"
-        " writes."
+        "For 100 % of the recording the main thread has no op and no frame of torch.profiler."
     )

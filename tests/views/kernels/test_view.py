@@ -16,6 +16,8 @@ from kinetoscope.views.kernels.view import VIEW, build, tables, window
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
+from tests.trace.drawn import drawn as of_events
+from tests.trace.drawn import kernel
 from tests.views.operators.test_view import subject_of
 
 PICTURE = """
@@ -151,3 +153,41 @@ def test_both_groupings_and_the_copies_are_all_device_time(name: str) -> None:
     assert answers[0].kernel_ns + answers[0].copies_ns == whole
     assert sum(part.ns for part in answers[0].classes) == answers[0].kernel_ns
     assert VIEW.tables(answers[0])
+
+
+def said_of(**durations: float) -> str:
+    """The sentence about kernels of these names and durations."""
+    events, at = [], 0.0
+    for name, spent in durations.items():
+        events.append(kernel(name, at, spent))
+        at += spent
+    return build(subject_of(of_events(events)), KernelQuery()).headline.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("durations", "said"),
+    [
+        (
+            {
+                "sgemm_128": 1,
+                "softmax_warp_forward": 0.9,
+                "zap": 3,
+                "zip": 2,
+                "gelu_kernel": 0.6,
+                "layer_norm_kernel": 0.5,
+            },
+            "62.5 % of the kernel time has no known class; GEMM kernels take 12.5 %.",
+        ),
+        (
+            {"sgemm_128x64": 6, "zap": 4},
+            "GEMM kernels take 60.0 % of the kernel time; 40.0 % has no known class.",
+        ),
+        ({"sgemm_128x64": 999, "zap": 1}, "GEMM kernels take 99.9 % of the kernel time."),
+        ({"sgemm_128x64": 4}, "GEMM kernels take 100 % of the kernel time."),
+        ({"zap": 4}, "No name of a kernel tells its class."),
+    ],
+)
+def test_what_has_no_known_class_is_told_beside_the_largest_one(
+    durations: dict[str, float], said: str
+) -> None:
+    assert said_of(**durations) == said

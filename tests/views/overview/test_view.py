@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -9,10 +11,13 @@ from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
+from kinetoscope.session.session import TraceSession
 from kinetoscope.views.legend import BREAKDOWN, HOST, PARTITION
+from kinetoscope.views.overview.idle import PathQuery, path
 from kinetoscope.views.overview.view import VIEW, Overview, OverviewQuery, build, tables
 from tests.analysis.invariants import check_overview
 from tests.drawing import LOADER, V100, draw
+from tests.trace.drawn import drawn, drawn_by_others, x
 
 TRAINING = """
     step   |1111111111111111222222222233333333334 |
@@ -189,3 +194,15 @@ def test_a_blamed_cause_without_a_finding_is_explained_in_a_table(facts: Facts) 
     assert shown["Without a finding"].rows == (("No rule covers this cause.",),)
     answered = msgspec.structs.replace(answer, unanswered=None)
     assert "Without a finding" not in {table.title for table in tables(answered)}
+
+
+@pytest.mark.parametrize(
+    "write", [drawn, drawn_by_others], ids=["among torch's keys", "by another recorder"]
+)
+def test_the_parts_of_a_step_and_its_critical_path_call_foreign_events_alike(write: Any) -> None:
+    """Of what ran in them neither knows anything: it is not instrumented, and no op."""
+    trace = write(x("f", 0, 90, cat="fee"), x("g", 10, 20, cat="fee"))
+    subject = TraceSession(trace).seen_by(VIEW)
+    parts = [(one.label, one.mean_ns) for one in of(subject.facts).ruler.shares if one.mean_ns]
+    shares = [(one.label, one.ns) for one in path(subject, PathQuery()).shares]
+    assert shares == parts == [("Uninstrumented", 90_000)]
