@@ -39,7 +39,7 @@ from ..model import (
     worst_first,
 )
 from ..raw import RANGED, Fault, Texts
-from .notes import CATALOG, UNKNOWN, one_of
+from .notes import CATALOG, UNKNOWN
 
 ORPHAN_WARNING_RATIO = 0.05
 OVERHEAD_WARNING_RATIO = 0.05
@@ -122,6 +122,30 @@ def _addressed(one: Note, evidence: HealthInputs) -> Note:
         device_type=kinds[0] if kinds else "",
     )
     return replace(one, remedy=remedy)
+
+
+_VERBS = {"have": "has", "are": "is", "were": "was", "start": "starts", "end": "ends",
+          "last": "lasts", "outlive": "outlives", "name": "names", "lack": "lacks",
+          "belong": "belongs", "say": "says"}  # fmt: skip
+_ONE = regex(r"^((?:.* )?1) (\w+?)s\b(?: (\w+))?(.*)$")
+
+
+def one_of(text: str) -> str:
+    """A title that counts one thing, in the singular.
+
+    >>> one_of("1 events end before they start")
+    '1 event ends before it starts'
+    """
+    match = _ONE.match(text)
+    if match is None:
+        return text
+    before, noun, verb, rest = match.groups()
+    said = f" {_VERBS.get(verb, verb)}" if verb else ""
+    rest = re.sub(r"\bthey (\w+)", lambda m: f"it {_VERBS.get(m[1], m[1])}", rest)
+    if verb == "of":
+        rest = rest.replace(" are not events", " is not an event")
+    noun = noun[:-1] if noun.endswith(("che", "sse")) else noun
+    return f"{before} {noun}{said}{rest.replace(' their ', ' its ').replace(' them', ' it')}"
 
 
 def note(

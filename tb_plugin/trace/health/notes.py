@@ -7,13 +7,10 @@ explains; "good" confirms.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
-
-from ...base.regex import regex
 
 EVERYTHING = (
     "overview",
@@ -70,30 +67,6 @@ class NoteKind(Struct, frozen=True):
             return self.remedy
         text = self.remedy.of_others if other_recorder else self.remedy.text
         return text.replace("{activity}", ACTIVITIES.get(device_type, device_type))
-
-
-_VERBS = {"have": "has", "are": "is", "were": "was", "start": "starts", "end": "ends",
-          "last": "lasts", "outlive": "outlives", "name": "names", "lack": "lacks",
-          "belong": "belongs", "say": "says"}  # fmt: skip
-_ONE = regex(r"^((?:.* )?1) (\w+?)s\b(?: (\w+))?(.*)$")
-
-
-def one_of(text: str) -> str:
-    """A title that counts one thing, in the singular.
-
-    >>> one_of("1 events end before they start")
-    '1 event ends before it starts'
-    """
-    match = _ONE.match(text)
-    if match is None:
-        return text
-    before, noun, verb, rest = match.groups()
-    said = f" {_VERBS.get(verb, verb)}" if verb else ""
-    rest = re.sub(r"\bthey (\w+)", lambda m: f"it {_VERBS.get(m[1], m[1])}", rest)
-    if verb == "of":
-        rest = rest.replace(" are not events", " is not an event")
-    noun = noun[:-1] if noun.endswith(("che", "sse")) else noun
-    return f"{before} {noun}{said}{rest.replace(' their ', ' its ').replace(' them', ' it')}"
 
 
 UPGRADE = OfTorch("Record with torch 2.4 or newer.")
