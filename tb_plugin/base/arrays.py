@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from .machine import each, pieces
 from .native import call
 
 # Columns by the type of their values.
@@ -153,30 +154,53 @@ def where_code(codes: I32, is_wanted: Mask) -> I32:
 
 def rows_by_code(codes: U8, groups: Sequence[Sequence[int]]) -> list[I32]:
     """The rows with one of the codes of each group; ascending. No code is in two groups."""
-    if handed(codes, np.uint8):
-        counts, last = count_codes(codes), len(groups)
-        slot, step = np.full(256, last, np.uint8), np.ones(256, np.int64)
-        for number, group in enumerate(groups):
-            slot[list(group)] = number
-        # What is in no group is put at one place behind all others, again and again.
-        step[last] = 0
-        ends = np.cumsum([counts[list(group)].sum() for group in groups], dtype=np.int64)
-        next_ = np.zeros(256, np.int64)
-        next_[1 : last + 1] = ends
-        rows = np.empty(int(next_[last]) + 1, np.int32)
-        to = slot, next_, step, rows, len(rows)
-        if call("kinetoscope_rows_group", codes, len(codes), *to) is not None:
-            return np.split(rows, ends)[:last]
+    if groups and handed(codes, np.uint8) and (found := _grouped(codes, groups)) is not None:
+        return found
     return [where(is_any(codes, group)) for group in groups]
+
+
+def _grouped(codes: U8, groups: Sequence[Sequence[int]]) -> list[I32] | None:
+    """``rows_by_code`` by the library, on several threads; None where it does not."""
+    parts, last = pieces(len(codes)), len(groups)
+    slot, step = np.full(256, last, np.uint8), np.ones(256, np.int64)
+    for number, group in enumerate(groups):
+        slot[list(group)] = number
+    step[last] = 0
+    counts = np.array(each(lambda part: count_codes(codes[part]), parts))
+    own = np.array([counts[:, list(group)].sum(axis=1) for group in groups])
+    # Of each group, the rows of one part follow those of the part before it. What is in no group
+    # is put at a place behind all others, again and again; each part has one.
+    ends = np.cumsum(own).reshape(own.shape)
+    rows = np.empty(ends[-1, -1] + len(parts), np.int32)
+
+    def put_part(number: int) -> int | None:
+        part, begin = parts[number], (ends - own)[:, number]
+        next_ = np.zeros(256, np.int64)
+        next_[:last], next_[last] = begin, ends[-1, -1] + number
+        to = slot, next_, step, rows, len(rows)
+        done = call("kinetoscope_rows_group", codes[part], part.stop - part.start, *to)
+        for low, high in zip(begin.tolist(), ends[:, number].tolist(), strict=True):
+            rows[low:high] += np.int32(part.start)
+        return done
+
+    if None in each(put_part, range(len(parts))):
+        return None
+    return np.split(rows, ends[:, -1])[:last]
 
 
 def flags_by_code(codes: I32, marks: U8, flags: U8, size: int) -> U8:
     """The flags of all marks that occur with each code below ``size``; 256 marks have flags."""
     result = np.zeros(size, np.uint8)
+
+    def flagged(part: slice) -> U8 | None:
+        found = np.zeros(size, np.uint8)
+        asked = codes[part], marks[part], part.stop - part.start, flags, found, size
+        return None if call("kinetoscope_rows_flags", *asked) is None else found
+
     if handed(codes, np.int32) and handed(marks, np.uint8):
-        asked = codes, marks, len(codes), flags, result, size
-        if call("kinetoscope_rows_flags", *asked) is not None:
-            return result
+        parts = each(flagged, pieces(len(codes)))
+        if not any(part is None for part in parts):
+            return np.asarray(np.bitwise_or.reduce(parts))
     for part in chunks(len(codes)):
         np.bitwise_or.at(result, codes[part], flags[marks[part]])
     return result
@@ -209,10 +233,15 @@ def tally(codes: I32, marks: U8, index: I32, kinds: int) -> I64:
 def combine(codes: I32, marks: U8, index: I32, table: U8) -> U8:
     """``table[kind]`` of each row, with kinds as ``tally`` counts them."""
     result = np.empty(len(codes), np.uint8)
-    if handed(codes, np.int32) and handed(marks, np.uint8):
-        kind = codes, marks, len(codes), index, len(index)
-        if call("kinetoscope_rows_combine", *kind, table, len(table), result) is not None:
-            return result
+    is_native = handed(codes, np.int32) and handed(marks, np.uint8)
+
+    def combined(part: slice) -> bool:
+        kind = codes[part], marks[part], part.stop - part.start, index, len(index)
+        to = table, len(table), result[part]
+        return call("kinetoscope_rows_combine", *kind, *to) is not None
+
+    if is_native and all(each(combined, pieces(len(codes)))):
+        return result
     for part in chunks(len(codes)):
         result[part] = table[index[codes[part]] + marks[part]]
     return result

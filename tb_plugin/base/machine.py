@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -315,6 +316,17 @@ def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
 def each(answer: Callable[[T], Any], values: Sequence[T]) -> list[Any]:
     """``answer(value)`` of each value, side by side."""
     return side_by_side(*(lambda value=value: answer(value) for value in values))
+
+
+PIECE = 1 << 17
+"""Rows for which it pays to use one more thread."""
+
+
+def pieces(count: int) -> list[slice]:
+    """Parts of so many rows for several threads: as many as may be used, if there is enough."""
+    parts = max(1, min(thread_count(), count // PIECE))
+    bounds = [part * count // parts for part in range(parts + 1)]
+    return [slice(low, high) for low, high in pairwise(bounds)]
 
 
 def _starts(thread: threading.Thread) -> bool:

@@ -6,12 +6,13 @@ file are freed as soon as they are in tables: at no moment are they in memory tw
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
@@ -49,7 +50,7 @@ from .build.times import base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
 from .io.source import PICKLE, TIMELINE, beginning, special_file
-from .link.collectives import classify, find_collectives
+from .link.collectives import MarkedRows, classify, find_collectives, mark_collectives
 from .link.flows import (
     Arrows,
     Autograd,
@@ -62,7 +63,16 @@ from .link.flows import (
 )
 from .link.launches import Launches, SharedStarts, correlate, shared_starts
 from .link.steps import find_steps, step_at, step_of_rows, whole_trace
-from .model import DeviceTable, HostTable, StepTable, Trace
+from .model import (
+    CollectiveTable,
+    CounterTable,
+    DeviceTable,
+    EventTable,
+    HostTable,
+    MemoryTable,
+    StepTable,
+    Trace,
+)
 from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
@@ -72,8 +82,9 @@ _DENSE = ("phase", "category", "name", "pid", "tid", "ts", "dur")
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     """The trace of a file. Any result of a scanner is accepted; oddities become notes."""
     texts, events = Texts(raw.strings), len(raw.events)
-    census = take_census(raw.events, texts)
-    identity = identify(raw, texts)
+    census, identity = side_by_side(
+        partial(take_census, raw.events, texts), partial(identify, raw, texts)
+    )
     rows = sort_out(raw, texts, identity, census)
     start = rows.start
     # What adds texts does so in one order, however many threads there are.
@@ -105,36 +116,33 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     del rows, threads
 
     tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
-    nesting, (numbers, args, open_begins) = side_by_side(
+    nesting, filled = side_by_side(
         partial(nest_host, host_rows, resolution),
-        partial(_cells, columns, events, tables, unfinished),
+        partial(_fill, texts, columns, events, tables, unfinished, streams, devices),
     )
+    activity, memory, counters = filled.activity, filled.memory, filled.counters
     annotations, syncs, ranges = (
-        replace(table, args=own) for table, own in zip(given, args[2:5], strict=True)
+        replace(table, args=own) for table, own in zip(given, filled.args[2:5], strict=True)
     )
-    # Only build_activity adds texts, and build_counters behind it.
-    host, activity, memory = side_by_side(
-        partial(build_host, host_rows, thread_table, nesting, numbers, args[0], open_begins),
-        partial(build_activity, texts, device_rows, streams, devices, args[1]),
-        partial(build_memory, memory_rows, args[5]),
+    host = build_host(
+        host_rows, thread_table, nesting, filled.ids, filled.args[0], filled.open_begins
     )
-    counters = build_counters(counter_rows, texts, args[6])
-    del tables, host_rows, device_rows, nesting, numbers
+    marked_rows = filled.collectives
+    del tables, host_rows, device_rows, nesting, filled
 
-    def launched() -> tuple[Launches, I8]:
+    def launched() -> tuple[Launches, I8, CollectiveTable]:
         found = correlate(texts, host, activity, streams, arrows, shared, start)
-        return found, classify(texts, host, activity, found.op)
+        klass = classify(texts, host, activity, found.op)
+        calls = find_collectives(texts, host, marked_rows, found.launch, found.op, klass)
+        return found, klass, calls
 
-    (launches, klass), autograd, marked = side_by_side(
+    lasting = (host, activity, annotations, syncs, ranges)
+    (launches, klass, collectives), autograd, marked, end_ns = side_by_side(
         launched,
         partial(link_backward, texts, host, forward_arrows, start),
         partial(_marked_steps, texts, host),
+        partial(_end_of, lasting, (memory, counters)),
     )
-    collectives = find_collectives(texts, host, launches.launch, launches.op, klass)
-    lasting = (host, activity, annotations, syncs, ranges)
-    ends = [last_end(table.ts, table.dur) for table in lasting if len(table.ts)]
-    ends += [int(table.ts.max()) for table in (memory, counters) if len(table)]
-    end_ns = max(0, max(ends, default=0))
     steps = marked[0] if marked else whole_trace(texts, end_ns)
     host_steps = marked[1] if marked else step_of_rows(steps, host)
     device = _device_table(
@@ -234,13 +242,43 @@ def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
     return dict(raw.ints), dict(raw.floats), dict(raw.texts)
 
 
-def _cells(
-    columns: tuple[dict[str, Sparse], ...], count: int, tables: tuple[Any, ...], unfinished: I32
-) -> tuple[HostIds, list[dict[str, Sparse]], I32]:
-    """Cells of a file of ``count`` rows: ids of the host, those of each table, open begins."""
+class _Filled(Struct, frozen=True, eq=False):
+    """What cells of sparse columns complete; ``args`` are those of each table."""
+
+    ids: HostIds
+    args: list[dict[str, Sparse]]
+    open_begins: I32
+    activity: Activity
+    memory: MemoryTable
+    counters: CounterTable
+    collectives: MarkedRows
+
+
+def _fill(
+    texts: Texts,
+    columns: tuple[dict[str, Sparse], ...],
+    count: int,
+    tables: tuple[Any, ...],
+    unfinished: I32,
+    streams: Streams,
+    devices: Devices,
+) -> _Filled:
+    """Put the cells of a file of ``count`` rows into tables, and build those without links."""
     places = places_in([table.raw for table in tables], count)
-    numbers = take_ids(columns[0], places, tables[0])
-    return numbers, _split(columns, places), places.of(unfinished, 0)
+    ids = take_ids(columns[0], places, tables[0])
+    args = _split(columns, places)
+
+    def adding_texts() -> tuple[Activity, CounterTable, MarkedRows]:
+        return (
+            build_activity(texts, tables[1], streams, devices, args[1]),
+            build_counters(tables[6], texts, args[6]),
+            mark_collectives(texts, tables[0], args[0]),
+        )
+
+    (activity, counters, collectives), memory = side_by_side(
+        adding_texts, partial(build_memory, tables[5], args[5])
+    )
+    return _Filled(ids, args, places.of(unfinished, 0), activity, memory, counters, collectives)
 
 
 def _split(columns: tuple[dict[str, Sparse], ...], places: TablePlaces) -> list[dict[str, Sparse]]:
@@ -252,6 +290,13 @@ def _split(columns: tuple[dict[str, Sparse], ...], places: TablePlaces) -> list[
         for own, more in zip(args, split(group, places, skip), strict=True):
             own.update(more)
     return args
+
+
+def _end_of(lasting: Iterable[EventTable], instants: Iterable[MemoryTable | CounterTable]) -> int:
+    """The last instant of some tables, which is not before the start of all."""
+    ends = [last_end(table.ts, table.dur) for table in lasting if len(table.ts)]
+    ends += [int(table.ts.max()) for table in instants if len(table)]
+    return max(0, max(ends, default=0))
 
 
 def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kinetoscope.base import arrays
+from kinetoscope.base import arrays, machine
 from kinetoscope.base.arrays import (
     are_thousands,
     combine,
@@ -36,6 +36,7 @@ from kinetoscope.base.arrays import (
     where,
     where_code,
 )
+from kinetoscope.base.machine import THREADS_VARIABLE
 from kinetoscope.base.native import native
 
 MANY = 10_000  # so many that the library is asked
@@ -128,6 +129,29 @@ def test_kinds_of_code_and_mark(seed: int) -> None:
     found = flags_by_code(codes, few, flags, 6)
     for code in range(6):
         assert found[code] == np.bitwise_or.reduce(flags[few[codes == code]], initial=0)
+
+
+@SETTINGS
+@given(SEED, st.integers(0, 4), st.integers(1, 9), st.integers(1, 9000))
+def test_parts_of_rows_make_the_whole(seed: int, groups: int, threads: int, piece: int) -> None:
+    """However many threads take part."""
+    codes, marks = rows(seed, 5, np.int32), rows(seed + 1, 7, np.uint8)
+    index, table = np.array([7, 0, 14, 0, 7], np.int32), rows(seed + 2, 256, np.uint8, 21)
+    flags, wanted = np.uint8(1) << rows(seed + 3, 8, np.uint8, 256), ((3, 5), (), (0,), (9, 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "PIECE", piece)
+        patch.setenv(THREADS_VARIABLE, str(threads))
+        found = rows_by_code(marks, wanted[:groups])
+        combined, flagged = (
+            combine(codes, marks, index, table),
+            flags_by_code(codes, marks, flags, 5),
+        )
+    for group, some_rows in zip(wanted, found, strict=False):
+        assert some_rows.tolist() == np.flatnonzero(np.isin(marks, group)).tolist()
+    assert len(found) == groups
+    np.testing.assert_array_equal(combined, table[index[codes] + marks])
+    expected = [np.bitwise_or.reduce(flags[marks[codes == code]]) for code in range(5)]
+    assert flagged.tolist() == expected
 
 
 @SETTINGS

@@ -35,7 +35,7 @@ from ...base.arrays import (
     take,
     where,
 )
-from ...base.machine import each, thread_count
+from ...base.machine import each, pieces
 from ...base.native import call
 from ..model import EventTable
 from ..raw import RawEvents
@@ -62,15 +62,6 @@ class OrderedRows(Struct, frozen=True, eq=False):
 
 _FEW_GROUPS = 1000  # of which each is filled by itself
 _NO_DUR = np.empty(0, np.int64)
-PIECE = 1 << 17
-"""Rows for which it pays to use one more thread."""
-
-
-def pieces(count: int) -> list[slice]:
-    """Parts of so many rows for several threads: as many as may be used, if there is enough."""
-    parts = max(1, min(thread_count(), count // PIECE))
-    bounds = [part * count // parts for part in range(parts + 1)]
-    return [slice(low, high) for low, high in pairwise(bounds)]
 
 
 def order_rows(rows: I32, group: I32, ts: I64, dur: I64 = _NO_DUR) -> OrderedRows:

@@ -24,6 +24,7 @@ from ...base.arrays import (
     put,
     rows_by_code,
     seen,
+    take,
     where,
 )
 from ...base.machine import side_by_side
@@ -128,10 +129,11 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
         _settle_either(raw, texts, census, role, device_pids)
         return role, device_pids
 
-    (role, device_pids), (counters, flow_starts, flow_ends) = side_by_side(
-        roles, partial(rows_by_code, phase, ((COUNTER,), (FLOW_START,), (FLOW_END,)))
+    groups = (COUNTER,), (FLOW_START,), (FLOW_END,), tuple(INSTANTS)
+    (role, device_pids), (counters, flow_starts, flow_ends, instants) = side_by_side(
+        roles, partial(rows_by_code, phase, groups)
     )
-    allocations = _memory_rows(events, texts)
+    allocations = _memory_rows(events, texts, census, instants)
     put(role, allocations, np.full(len(allocations), _NO_ROLE, np.uint8))
     halves = census.of_phase(BEGIN) + census.of_phase(END)
     pairs = pair(events, where(is_any(phase, (BEGIN, END))), texts) if halves else Pairs.none()
@@ -217,6 +219,8 @@ def _roles(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Censu
         )
         free = role[tasks.row] == EventRole.EITHER
         role[tasks.row[free]] = by_task[tasks.value[free]]
+    if not any(role_of(texts[code]) == EventRole.DEVICE_OTHER for code in categories):
+        return role
     vendor = where(role == EventRole.DEVICE_OTHER)
     if len(vendor):
         runs = texts.table(
@@ -256,6 +260,8 @@ def _settle_either(
 ) -> None:
     """Decide host or device for categories that may be both, and for unknown ones."""
     events = raw.events
+    if all(role_of(texts[code]) != EventRole.EITHER for code in census.categories(RANGED)):
+        return
     rows = where(role == EventRole.EITHER)
     if not len(rows):
         return
@@ -274,14 +280,17 @@ def _settle_either(
     role[rows] = np.where(device, on_device, EventRole.HOST_OTHER)
 
 
-def _memory_rows(events: RawEvents, texts: Texts) -> I32:
+def _memory_rows(events: RawEvents, texts: Texts, census: Census, instants: I32) -> I32:
     """Allocator events: Kineto writes them as instants, Python exporters as ranges."""
-    rows = where(events.name == texts.code(MEMORY_NAME))
-    if not len(rows):
-        return rows
-    category = events.category[rows]
-    fits = texts.table(category, lambda text: text in MEMORY_CATEGORIES, np.bool_)[category]
-    return rows[fits & is_any(events.phase[rows], (COMPLETE, *INSTANTS))]
+    named_so = texts.code(MEMORY_NAME)
+    if any(texts[code] in MEMORY_CATEGORIES for code in census.categories((COMPLETE,))):
+        rows = where(events.name == named_so)
+        rows = rows[is_any(take(events.phase, rows), (COMPLETE, *INSTANTS))]
+    else:
+        rows = take(instants, where(take(events.name, instants) == named_so))
+    category = take(events.category, rows)
+    fits = take(texts.table(category, lambda text: text in MEMORY_CATEGORIES, np.bool_), category)
+    return rows if fits.all() else take(rows, where(fits))
 
 
 def _durations(events: RawEvents, pairs: Pairs) -> I64:

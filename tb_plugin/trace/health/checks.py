@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ...base.arrays import count_codes, distinct_values, is_among, take, where
 from ...base.intervals import union
+from ...base.machine import each
 from ...base.regex import regex
 from ..build.categories import is_graph_node, is_known
 from ..build.devices import Devices
@@ -84,15 +85,11 @@ def examine(evidence: HealthInputs) -> HealthRecord:
         "flow end without a start": evidence.flows.lonely_ends,
     }
     ignored |= {reason: count for reason, count in lonely.items() if count}
-    of_file = list(_of_file(evidence))
-    notes = [*of_file, *_of_time(evidence)]
+    checks = [_of_file, _of_time]
     if evidence.recording.file_format != "other_perfetto":
-        notes += [
-            *_of_links(evidence),
-            *_of_content(evidence),
-            *_of_steps(evidence),
-            *_of_recorder(evidence),
-        ]
+        checks += [_of_links, _of_content, _of_steps, _of_recorder]
+    of_file, *others = each(lambda check: list(check(evidence)), checks)
+    notes = [*of_file, *(one for found in others for one in found)]
     lost = any(note.severity == "error" for note in notes)
     lost = lost or any(note.severity in COSTLY for note in of_file)
     counted = {"skipped": 0, "repaired": 0}

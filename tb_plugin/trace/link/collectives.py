@@ -23,6 +23,7 @@ What lies below another op belongs to that op.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from ...base.arrays import (
     I8,
     I32,
+    Sparse,
     cells,
     distinct,
     is_any,
@@ -42,7 +44,7 @@ from ...base.arrays import (
 )
 from ...base.regex import regex
 from ..build.device import Activity
-from ..build.host import Host
+from ..build.host import Host, HostRows
 from ..model import CollectiveTable, DeviceClass, DeviceKind, HostKind
 from ..raw import Texts
 from .flows import op_above
@@ -190,24 +192,48 @@ _BACKEND = regex(r"(?:nccl|gloo|xccl|hccl|ucc|mpi|rccl|eccl):(\S+)")
 _NOT_CALLS = frozenset({"wait", "init", "end"})
 
 
-def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) -> CollectiveTable:
-    """Calls in the order of time, with the device activity that each launched."""
+class MarkedRows(Struct, frozen=True, eq=False):
+    """Host rows of calls of collectives, several of one call where the recorder wrote so.
+
+    ``name`` and ``group`` are codes, −1 where a row does not tell; a call of which no row tells the
+    name has ``silent``.
+    """
+
+    row: I32
+    name: I32
+    group: I32
+    silent: int
+
+
+def mark_collectives(texts: Texts, host: HostRows, args: Mapping[str, Sparse]) -> MarkedRows:
+    """The rows of the host that belong to calls; operations that only they name become texts."""
+    nothing = np.empty(0, np.int32)
     named_so = texts.table(host.names, _is_mark, np.bool_)
     if not named_so.any():
-        return _none()
+        return MarkedRows(nothing, nothing, nothing, -1)
     rows = where_code(host.name, named_so)
     rows = rows[is_any(host.kind[rows], (HostKind.OP, HostKind.ANNOTATION))]
+    if not len(rows):
+        return MarkedRows(nothing, nothing, nothing, -1)
+    name = _names(texts, host.name[rows], cells(args.get("collective"), rows, -1).astype(np.int32))
+    group = cells(args.get("group_name"), rows, -1).astype(np.int32)
+    # Without args and without an annotation it is the wait for a call, unless nothing has either.
+    return MarkedRows(rows, name, group, texts.code("wait" if (name >= 0).any() else PARAMETERS))
+
+
+def find_collectives(
+    texts: Texts, host: Host, told: MarkedRows, launch: I32, op: I32, klass: I8
+) -> CollectiveTable:
+    """Calls in the order of time, with the device activity that each launched."""
+    rows = told.row
     if not len(rows):
         return _none()
     marked = np.zeros(len(host), bool)
     marked[rows] = True
     top = np.searchsorted(rows, _outermost(host, marked, rows))
-    name = _first_of_call(_names(texts, host, rows), top)
-    group = _first_of_call(cells(host.args.get("group_name"), rows, -1).astype(np.int32), top)
+    name, group = _first_of_call(told.name, top), _first_of_call(told.group, top)
     calls = np.flatnonzero(top == np.arange(len(rows)))
-    # Without args and without an annotation it is the wait for a call, unless nothing has either.
-    waits = texts.code("wait" if (name >= 0).any() else PARAMETERS)
-    said = np.where(name[calls] >= 0, name[calls], waits)
+    said = np.where(name[calls] >= 0, name[calls], told.silent)
     calls = calls[~texts.table(said, lambda text: text in _NOT_CALLS, np.bool_)[said]]
     calls = calls[np.argsort(host.ts[rows[calls]], kind="stable")]
     call_rows = rows[calls]
@@ -264,11 +290,11 @@ def _nearest(host: Host, marked: NDArray[np.bool_], rows: I32) -> I32:
     return found
 
 
-def _names(texts: Texts, host: Host, rows: I32) -> I32:
+def _names(texts: Texts, written: I32, operation: I32) -> I32:
     """Operation by the args, else by the annotation: "nccl:all_reduce" is all_reduce."""
-    result = cells(host.args.get("collective"), rows, -1).astype(np.int32)
+    result: I32 = operation.copy()
     silent = np.flatnonzero(result < 0)
-    names = host.name[rows[silent]]
+    names = written[silent]
     by_name = np.full(len(texts), -1, np.int32)
     used, first = np.unique(names, return_index=True)
     for code in used[np.argsort(first)].tolist():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.base import arrays
+from kinetoscope.base import arrays, machine
 from kinetoscope.base.arrays import Sparse
 from kinetoscope.base.machine import THREADS_VARIABLE
 from kinetoscope.base.native import native
@@ -70,9 +70,9 @@ def test_rows_are_ordered_in_pieces(seed: int, span: int, groups: int, threads: 
     ts, dur = random.integers(0, span, count), random.integers(0, 3, count)
     group = (random.integers(0, groups, count) ** 2 // groups).astype(np.int32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "PIECE", 20)
+        patch.setattr(machine, "PIECE", 20)
         patch.setenv(THREADS_VARIABLE, str(threads))
-        assert len(order.pieces(count)) == max(1, min(threads, count // 20))
+        assert len(machine.pieces(count)) == max(1, min(threads, count // 20))
         found = order_rows(rows, group, ts, dur)
     expected = order.order_rows_in_python(rows, group, ts, dur)
     assert found.row.tolist() == expected.row.tolist()
@@ -103,7 +103,7 @@ def test_columns_are_filled(seed: int, threads: int) -> None:
     )
     row = random.permutation(size)[:count].astype(np.int32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "PIECE", 30)
+        patch.setattr(machine, "PIECE", 30)
         patch.setenv(THREADS_VARIABLE, str(threads))
         found = order.fill_columns(events, rows, row, kinds)
     expected = order.fill_columns_in_python(events, rows, row, kinds)
