@@ -114,6 +114,24 @@ def test_a_server_of_folders_of_this_machine_reaches_no_other(
     assert found & (slow | {"kinetoscope.trace.perfetto.source", "kinetoscope.trace.read"}) == set()
 
 
+def test_a_server_says_that_a_trace_is_ready_without_numbers(
+    trace_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Reading begins while nothing is asked of columns yet."""
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+    found = imported(
+        "import sys, time\nfrom kinetoscope.session.catalog import facts_catalog\n"
+        "from kinetoscope.store.discovery.walk import resolve\n"
+        "with facts_catalog(resolve(sys.argv[1], None)) as catalog:\n"
+        "    catalog.rescan()\n"
+        "    while catalog.snapshot().runs[0].workers[0].spans[0].state != 'ready':\n"
+        "        time.sleep(0.05)",
+        str(trace_file.parent),
+    )
+    assert "kinetoscope.store.ingest.child" in found
+    assert found & {"numpy", "tempfile", "logging", "kinetoscope.trace.model"} == set()
+
+
 def test_an_address_of_another_machine_is_found_out() -> None:
     """The names above are those of modules that there are."""
     found = imported(

@@ -4,14 +4,14 @@ All durations are integer ns, so that sums are exact; ratios are formed by the v
 the recording cannot give is None, with the reason in ``Facts.unavailable`` under the field's name.
 """
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`: msgspec would compile each annotation, a text then,
+# before the first summary is read.
 from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, field
 
-from ..trace.model import HealthRecord
+from ..trace.health_record import HealthRecord
 from .patterns.model import Patterns
 
 

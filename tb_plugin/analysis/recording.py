@@ -22,15 +22,8 @@ from ..base.regex import regex
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
 from ..trace.health.notes import STEPS_OF_ANY_RECORDER
-from ..trace.model import (
-    DeviceClass,
-    DeviceKind,
-    HostKind,
-    Link,
-    Note,
-    Trace,
-    is_of_other_recorder,
-)
+from ..trace.health_record import Note
+from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace, is_of_other_recorder
 from ..trace.worker_names import process_behind, worker_of_file
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 

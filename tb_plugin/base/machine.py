@@ -12,11 +12,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -91,14 +92,14 @@ def free_memory() -> int:
     return free
 
 
-def _groups(controller: str) -> Iterator[Path]:
-    """The control groups of this process that may have limits, and all above them."""
+def _groups(controller: str) -> Collection[Path]:
+    """The control groups of this process that may have limits, and all above them; each once."""
     tree = _ROOT / "sys/fs/cgroup"
-    yield from (tree, tree / controller)  # in a container, these are its own
+    found = [tree, tree / controller]  # in a container, these are its own
     try:
         lines = (_ROOT / "proc/self/cgroup").read_text(errors="replace").splitlines()
     except OSError:
-        return
+        lines = []
     for line in lines:
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -106,8 +107,8 @@ def _groups(controller: str) -> Iterator[Path]:
         if (controllers and controller not in controllers.split(",")) or ".." in parts:
             continue
         for base in (tree / controllers, tree / controller) if controllers else (tree,):
-            for depth in range(len(parts) + 1):
-                yield base.joinpath(*parts[:depth])
+            found += [base.joinpath(*parts[:depth]) for depth in range(len(parts) + 1)]
+    return dict.fromkeys(found)
 
 
 def _numbers(path: Path, count: int) -> list[int | None]:
@@ -166,6 +167,36 @@ def user_folder(kind: Literal["cache", "config"]) -> str:
     if kind == "config":
         return platformdirs.user_config_dir("kinetoscope")
     return platformdirs.user_cache_dir("kinetoscope", False)
+
+
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+
+
+def temporary_folder() -> str:
+    """The folder where this system keeps what is needed for a while: that of ``tempfile``."""
+    given = next(filter(None, map(os.environ.get, _TEMPORARY)), "/tmp")  # noqa: S108  as tempfile
+    # By far the most frequent case. To import tempfile takes as long as to read a small file.
+    if sys.platform == "linux" and "tempfile" not in sys.modules and given.startswith("/"):
+        if os.path.isdir(given) and os.access(given, os.R_OK | os.W_OK | os.X_OK):
+            return given
+    import tempfile
+
+    return tempfile.gettempdir()
+
+
+def temporary_file() -> IO[bytes]:
+    """A file without a name, to be written and read: it is gone when it is closed.
+
+    Raises:
+        OSError: there is no room, or no permission.
+    """
+    if sys.platform == "linux" and "tempfile" not in sys.modules:
+        flags = os.O_RDWR | os.O_EXCL | os.O_CLOEXEC | os.O_TMPFILE
+        with suppress(OSError):  # not every file system has files without names
+            return os.fdopen(os.open(temporary_folder(), flags, 0o600), "w+b")
+    import tempfile
+
+    return tempfile.TemporaryFile()
 
 
 # --- steps side by side ---------------------------------------------------------------------------

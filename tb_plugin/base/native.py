@@ -11,12 +11,14 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from .logs import logger
+
+if TYPE_CHECKING:  # a server asks for the library before it needs numbers
+    from numpy.typing import NDArray
 
 INTERFACE = 12  # of native/src/ffi.rs
 PANICKED = -1
@@ -44,7 +46,8 @@ def native() -> Native:
     """The library of this process, loaded once."""
     if os.environ.get(OFF) == "0":
         return Native(None, f"{OFF}=0 is set", "Unset it")
-    files = sorted(file for file in FOLDER.glob("*") if file.suffix in SUFFIXES)
+    there = os.listdir(FOLDER) if FOLDER.is_dir() else []
+    files = sorted(FOLDER / name for name in there if name.endswith(SUFFIXES))
     if not files:
         return Native(None, "this installation was built without cargo", AGAIN)
     try:

@@ -41,8 +41,8 @@ from ..store.discovery import stability, walk
 from ..store.discovery.walk import is_far, resolve
 from ..store.filesystems.listing import list_files
 from ..store.ingest.worker import truncation_of
+from ..trace.health_record import COSTLY, Note
 from ..trace.io.source import special_file
-from ..trace.model import COSTLY, Note
 from ..views.shared import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.plugin import OLD_DISTRIBUTION, plugin_name

@@ -41,8 +41,6 @@ from ..store.cache.disk import (
 )
 from ..store.cache.memory import ArtifactCache, LruCache, made_here
 from ..store.discovery.walk import FileVersion, is_far, shown
-from ..trace.model import Trace
-from ..trace.raw import OnProgress
 from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
 from .recordings import Alone, CatalogRecordings
@@ -51,6 +49,8 @@ if TYPE_CHECKING:  # an answer that was kept is there at once: what it does not 
     from ..store.catalog import Entry
     from ..store.filesystems.listing import RemoteObject
     from ..trace.event_text import Rereader
+    from ..trace.model import Trace
+    from ..trace.raw import OnProgress
     from .folder import Folder
 
 T = TypeVar("T")

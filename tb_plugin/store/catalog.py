@@ -22,7 +22,6 @@ request (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
 import time
@@ -35,8 +34,8 @@ from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
+from ..base.logs import logger
 from ..handlers.remote_address import RemoteError
-from ..trace.model import Trace
 from .cache import content_key
 from .cache.content_key import READER
 from .cache.disk import Cache, close_session, needed_variants, open_cache
@@ -65,6 +64,7 @@ from .ingest.pool import IngestPool, PoolLimits
 from .ingest.protocol import error_of, waiting
 
 if TYPE_CHECKING:
+    from ..trace.model import Trace
     from .filesystems.copies import Copies
     from .filesystems.listing import RemoteObject
     from .ingest.fetching import FetchingPool
@@ -73,7 +73,7 @@ __all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing", "pick"]
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MOST_REREADS = 2
 RESCAN_SECONDS = 10.0

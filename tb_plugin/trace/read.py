@@ -49,7 +49,7 @@ from .build.route import Rows, sort_out
 from .build.times import base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
-from .io.source import PICKLE, TIMELINE, beginning, special_file
+from .io.source import TIMELINE, beginning, special_file
 from .link.collectives import MarkedRows, classify, find_collectives, mark_collectives
 from .link.flows import (
     Arrows,
@@ -73,6 +73,7 @@ from .model import (
     StepTable,
     Trace,
 )
+from .pickles import PICKLE
 from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 

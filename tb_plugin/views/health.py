@@ -15,7 +15,8 @@ from ..analysis.recording import (
 )
 from ..base.units import count as count_text
 from ..base.units import plural, size
-from ..trace.model import RECORDERS, HealthRecord, Note, is_of_other_recorder, worst_first
+from ..trace.health_record import HealthRecord, Note, worst_first
+from ..trace.model import RECORDERS, is_of_other_recorder
 from .shared import Column, Table, table_from
 from .view import View
 

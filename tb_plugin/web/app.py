@@ -27,7 +27,7 @@ from ..session.catalog import Traces
 from ..session.session import CatalogSession, EventFiles, Session
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
-from ..trace.model import WORST_FIRST
+from ..trace.health_record import WORST_FIRST
 from ..views.shared import S, once, parse
 from ..views.view import Part, View, view_among
 from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,6 +34,44 @@ def a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
         monkeypatch.setattr(os, "cpu_count", lambda: cores)
 
     return make
+
+
+IN_A_PROGRAM = """
+import sys
+from kinetoscope.base import machine
+folder = machine.temporary_folder()
+with machine.temporary_file() as file:
+    file.write(b"said")
+    file.seek(0)
+    assert file.read() == b"said"
+assert "tempfile" not in sys.modules
+import tempfile
+assert folder == tempfile.gettempdir() == machine.temporary_folder(), folder
+with machine.temporary_file() as file:
+    file.write(b"said")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is tempfile itself")
+@pytest.mark.parametrize("variable", ["TMPDIR", "TEMP", "TMP", ""])
+def test_the_temporary_folder_is_that_of_the_standard_library(
+    tmp_path: Path, variable: str
+) -> None:
+    left = {name: text for name, text in os.environ.items() if name not in machine._TEMPORARY}
+    environment = {**left, **({variable: str(tmp_path)} if variable else {})}
+    subprocess.run([sys.executable, "-c", IN_A_PROGRAM], env=environment, check=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", ["missing", "file", "./below"])
+def test_a_temporary_folder_that_cannot_be_used_is_left_to_the_standard_library(
+    tmp_path: Path, given: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    environment = {**os.environ, "TMPDIR": given if "/" in given else str(tmp_path / given)}
+    same = "from kinetoscope.base import machine\nwas = machine.temporary_folder()\n"
+    same += "import tempfile\nassert was == tempfile.gettempdir(), was"
+    subprocess.run([sys.executable, "-c", same], env=environment, check=True, cwd=tmp_path)
 
 
 def test_without_groups_the_machine_itself_counts(a_machine: Machine) -> None:

@@ -61,6 +61,16 @@ def test_nothing_is_lost_when_a_command_ends(
     assert done.stdout.splitlines()[-1] == last
 
 
+TOLD = "import atexit, gc; atexit.register(lambda: print(gc.get_threshold()[0] > 50_000))"
+
+
+@pytest.mark.parametrize("command", ["show", "serve", "demo"])
+def test_a_short_command_hardly_looks_for_garbage(command: str) -> None:
+    called = [sys.executable, "-c", f"{TOLD}\n{PROGRAM}", command, "--no-such-option"]
+    done = subprocess.run(called, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (2, f"{command == 'show'}\n")
+
+
 @pytest.mark.skipif(shutil.which("sh") is None, reason="there is no shell")
 def test_a_command_without_an_output_ends_as_usual() -> None:
     command = 'exec "$0" -m kinetoscope.cli --version >&-'

@@ -30,7 +30,8 @@ from kinetoscope.store.catalog import CatalogService
 from kinetoscope.store.discovery.poller import Timing
 from kinetoscope.store.discovery.stability import Patience
 from kinetoscope.store.ingest import worker
-from kinetoscope.trace.model import HealthRecord, Note, Recording, Trace
+from kinetoscope.trace.health_record import HealthRecord, Note
+from kinetoscope.trace.model import Recording, Trace
 from kinetoscope.trace.raw import Blocks, Progress
 
 T = typing.TypeVar("T")

@@ -47,7 +47,7 @@ from kinetoscope.store.ingest.events import (
     SummaryOnly,
     Unmade,
 )
-from kinetoscope.trace.model import HealthRecord
+from kinetoscope.trace.health_record import HealthRecord
 from tests.store.fakes import FakeFacts
 
 KEY: Key = (0, "a.json")

@@ -13,7 +13,7 @@ from msgspec import structs
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.health.notes import CATALOG
-from kinetoscope.trace.model import HealthRecord, Note
+from kinetoscope.trace.health_record import HealthRecord, Note
 from kinetoscope.trace.read import read
 from kinetoscope.views import all_views
 from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables

@@ -24,7 +24,8 @@ from kinetoscope.store.contract import (
     State,
     WorkerInfo,
 )
-from kinetoscope.trace.model import HealthRecord, Note, Trace
+from kinetoscope.trace.health_record import HealthRecord, Note
+from kinetoscope.trace.model import Trace
 from kinetoscope.views.shared import Column, Table
 from kinetoscope.views.view import Part, Subject, View
 

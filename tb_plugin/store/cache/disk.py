@@ -36,7 +36,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ...base.logs import logger
-from ...base.machine import free_disk, user_folder
+from ...base.machine import free_disk, temporary_folder, user_folder
 from ...base.units import parse_size
 from ..discovery.walk import shown
 from ..ingest import resources
@@ -529,17 +529,13 @@ def close_session(cache: Cache) -> None:
 
 
 def _session_root() -> Path:
-    import tempfile
-
     # Not made before it is needed; its name cannot be guessed and taken by others.
-    return Path(tempfile.gettempdir()) / f"{_SESSION}{os.getpid()}-{os.urandom(8).hex()}"
+    return Path(temporary_folder()) / f"{_SESSION}{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def _sweep_sessions() -> None:
     """Remove session folders of this user's programs that were killed long ago."""
-    import tempfile
-
-    for folder in Path(tempfile.gettempdir()).glob(f"{_SESSION}*-*"):
+    for folder in Path(temporary_folder()).glob(f"{_SESSION}*-*"):
         with contextlib.suppress(OSError):
             status = folder.lstat()
             ours = os.name != "posix" or status.st_uid == os.geteuid()

@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,10 +20,12 @@ from msgspec import Struct
 from ...base.artifact_spec import ArtifactSpec, load_callable
 from ...base.errors import UnavailableError
 from ...base.logs import logger
-from ...trace.model import Trace
 from ..ingest import resources
 from . import disk
 from .disk import Cache, entry, remove, used, with_path, workspace
+
+if TYPE_CHECKING:
+    from ...trace.model import Trace
 
 S = TypeVar("S", bound=msgspec.Struct)
 Value = TypeVar("Value")

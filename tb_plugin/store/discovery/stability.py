@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from ...base.errors import KinetoscopeError
 from ...trace.io.folded import is_folded
-from ...trace.io.source import PICKLE, SNIFF_BYTES, Text, looks_like_trace, root_of
-from ...trace.raw import FaultLog
+from ...trace.pickles import PICKLE
 from ..contract import ErrorInfo
 from .walk import FileVersion
 
@@ -119,8 +118,10 @@ def not_a_trace(path: str) -> ErrorInfo | None:
     """
     if is_folded(Path(path)):
         return None  # its lines are checked when it is read
+    from ...trace.io.source import SNIFF_BYTES, beginning, looks_like_trace, root_of
+
     try:
-        head = _head(path)
+        head = beginning(path, SNIFF_BYTES)
         if looks_like_trace(head):
             return None
         root_of(head)
@@ -131,13 +132,3 @@ def not_a_trace(path: str) -> ErrorInfo | None:
         "The file is JSON, but has no traceEvents near its start.",
         "Traces are written by export_chrome_trace() or by a trace handler.",
     )
-
-
-def _head(path: str) -> bytes:
-    with Text(path, FaultLog()) as text:
-        pieces = []
-        missing = SNIFF_BYTES
-        while missing > 0 and (piece := text.read(missing)):
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import IO
 
 import msgspec
 
+from ...base import machine
 from ...base.native import native
 from ...trace.scan.cursor import CPU_VARIABLE
 from ..contract import ErrorInfo
@@ -69,7 +69,7 @@ class Child:
         self.job_count = 0
         self._stderr: IO[bytes] | None = None
         with suppress(OSError):
-            self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+            self._stderr = machine.temporary_file()
         self._process = subprocess.Popen(
             [_python(), "-c", BOOT],
             stdin=subprocess.PIPE,

@@ -6,7 +6,6 @@ events of the pool.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -17,6 +16,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ...base.logs import logger
 from ..cache import content_key
 from ..cache.disk import Cache, StoredSummary
 from ..contract import ErrorInfo, ReadProgress
@@ -50,7 +50,7 @@ from .protocol import (
     info_of,
 )
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 Hire: TypeAlias = Callable[[], Child]
 """Gives a process when one is needed."""

@@ -21,23 +21,20 @@ from ..build.devices import Devices
 from ..build.host import Host
 from ..build.metadata import Census, ProcessMetadata
 from ..build.route import UnusedRows
+from ..health_record import COSTLY, HealthRecord, Note, worst_first
 from ..link.flows import Autograd, MatchedFlows
 from ..link.launches import Launches
 from ..model import (
-    COSTLY,
     CounterTable,
     DeviceKind,
     DeviceTable,
-    HealthRecord,
     HostKind,
     Link,
     MemoryTable,
-    Note,
     RangeTable,
     Recording,
     StepTable,
     is_of_other_recorder,
-    worst_first,
 )
 from ..raw import RANGED, Fault, Texts
 from .notes import CATALOG, UNKNOWN

@@ -23,6 +23,7 @@ from msgspec import Struct
 from ...base.errors import NotFoundError, TraceFormatError
 from ...base.regex import regex
 from ..perfetto import SNIFFED
+from ..pickles import PICKLE
 from ..raw import FaultLog, SeekIndex
 from .gzip import (
     CHUNK,
@@ -65,7 +66,6 @@ def _other(kind: str, pattern: bytes, message: str, hint: str) -> _Other:
 PYTHON_REPR = regex(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
 """Beginning of ``repr()`` of a dict, or of a list of dicts."""
 
-PICKLE = regex(rb"\x80[\x02-\x05]", re.DOTALL)
 _SNAPSHOT_KEY = regex(rb"(?:segments|device_traces|host_segments|host_traces)")
 TIMELINE = regex(
     rb"\s*\[\s*\[\s*(?:\d{9,}\s*,|-?\d+\s*,\s*[1-4]\s*,\s*-?\d+\s*,\s*\d+\s*\])", re.DOTALL
@@ -282,15 +282,18 @@ def _strip(head: bytes) -> bytes:
     return text
 
 
-def beginning(source: Source) -> bytes:
-    """The first kilobytes of a file, inflated.
+def beginning(source: Source, most: int = 4096) -> bytes:
+    """The first bytes of the text of a file, inflated: as many as asked for, or all.
 
     Raises:
         NotFoundError: there is no such file.
         TraceFormatError: it is compressed in a way that is not read.
     """
+    found = b""
     with Text(source, FaultLog()) as text:
-        return text.read(4096)
+        while len(found) < most and (piece := text.read(most - len(found))):
+            found += piece
+    return found
 
 
 # --- the text ------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..health.checks import note
+from ..health_record import worst_first
 from ..memory_model import MISSING, MemoryTimeline, Snapshot
-from ..model import Trace, worst_first
+from ..model import Trace
 
 PID = "memory snapshot"
 HISTORY = "Memory history"

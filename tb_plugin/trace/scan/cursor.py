@@ -14,7 +14,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
@@ -22,7 +22,9 @@ from ...base.errors import TraceFormatError
 from ...base.machine import thread_count
 from ...base.regex import regex
 from ...base.units import parse_size, size
-from ..raw import FaultLog
+
+if TYPE_CHECKING:  # the limits are asked for where no column is
+    from ..raw import FaultLog
 
 MIB, GIB = 1 << 20, 1 << 30
 PIECE_BYTES = 512 * 1024  # of text that is read at once
