@@ -61,7 +61,7 @@ pub type Ahead<'a> = &'a mut dyn FnMut() -> usize;
 
 /// Pieces that are left until the calling thread would wait for others.
 const LEFT_AHEAD: usize = 3;
-/// So much text behind a block is looked at first; few events go on further.
+/// So much text behind a piece is looked at first; few events go on further.
 const BEHIND: usize = 32 << 10;
 /// Texts beyond this are forgotten by a helper; they are in the scanner that all is appended to.
 const MAX_TEXT: usize = 16 << 20;
@@ -132,20 +132,27 @@ fn block(
 ) -> (usize, usize, End) {
     let stop = start.saturating_add(limits.block_bytes);
     let (mut behind, mut next) = (start, start);
-    let mut more = BEHIND;
+    // Events are read where their piece lies; only what goes on behind it is put together.
+    let mut more = 0;
     loop {
-        let end = text.len().min(stop.saturating_add(more));
+        let edge = text.end_of_piece(next);
+        let end = text.len().min(edge.saturating_add(more));
+        let until = if more > 0 { stop.min(edge) } else { stop };
         let view = text.view(next..end, joined);
-        let (taken, why) = scanner.run(view, 0, stop - next, limits.max_bytes);
+        let (taken, why) = scanner.run(view, 0, until - next, limits.max_bytes);
         if taken > 0 {
             behind = next + taken;
             next = text.behind_comma(behind);
         }
-        // What ends with the view may go on behind it.
-        if why == End::Left || next >= stop || end == text.len() {
+        let in_next_piece = next >= edge && edge < text.len();
+        if why == End::Left || next >= stop || (end == text.len() && !in_next_piece) {
             return (behind, next, why);
         }
-        more *= 4;
+        more = if in_next_piece {
+            0
+        } else {
+            BEHIND.max(4 * more)
+        };
     }
 }
 

@@ -65,6 +65,11 @@ impl<'a> Pieces<'a> {
         }
     }
 
+    /// Where the piece ends in which `at` lies.
+    pub fn end_of_piece(&self, at: usize) -> usize {
+        at + self.rest(at).len()
+    }
+
     /// The bytes from `at` on of the piece in which it lies; none at the end.
     fn rest(&self, at: usize) -> &'a [u8] {
         match self.starts[1..].iter().position(|&end| at < end) {
@@ -92,6 +97,9 @@ mod tests {
                 for at in 0..=text.len() {
                     assert_eq!(pieces.blanks(at), whole.blanks(at));
                     assert_eq!(pieces.behind_comma(at), whole.behind_comma(at));
+                    let ends = [first, second, text.len()];
+                    let end = ends.into_iter().find(|&end| at < end);
+                    assert_eq!(pieces.end_of_piece(at), end.unwrap_or(at));
                     for end in at..text.len() + 3 {
                         let expected = &text[at..end.min(text.len())];
                         assert_eq!(pieces.view(at..end, &mut joined), expected);

@@ -80,43 +80,52 @@ class Buffered:
 
     def __init__(self, layer: Layer) -> None:
         self._layer = layer
-        self._left = b""
+        self._data = b""
+        self._at = 0  # What lies before it in the data is read.
         self.place = 0  # bytes that were read and not given back
+
+    @property
+    def _left(self) -> int:
+        return len(self._data) - self._at
 
     def peek(self, n: int) -> bytes:
         """The next n bytes, or all there are."""
-        while len(self._left) < n and (more := self._layer.read(CHUNK)):
-            self._left += more
-        return self._left[:n]
+        while self._left < n and (more := self._layer.read(CHUNK)):
+            self._data = self._data[self._at :] + more
+            self._at = 0
+        return self._data[self._at : self._at + n]
 
     def take(self, n: int) -> bytes:
         """Reads the next n bytes, or all there are."""
         data = self.peek(n)
-        self._left = self._left[n:]
+        self._at += len(data)
         self.place += len(data)
         return data
 
     def read(self, n: int, /) -> bytes:
         """Up to n bytes; b"" only at the end."""
         if self._left:
-            data, self._left = self._left[:n], self._left[n:]
-        else:
-            data = self._layer.read(n)
+            return self.take(min(n, self._left))
+        data = self._layer.read(n)
         self.place += len(data)
         return data
 
     def skip(self, n: int, /) -> None:
         """Moves n bytes further."""
         self.place += n
-        left = len(self._left)
-        self._left = self._left[n:]
-        if n > left:
-            self._layer.skip(n - left)
+        here = min(n, self._left)
+        self._at += here
+        if n > here:
+            self._layer.skip(n - here)
 
     def give_back(self, data: bytes) -> None:
         """Put ``data`` back in front: it is read again next."""
         self.place -= len(data)
-        self._left = data + self._left
+        if self._data.endswith(data, 0, self._at):  # as it mostly is: nothing is copied
+            self._at -= len(data)
+        else:
+            self._data = data + self._data[self._at :]
+            self._at = 0
 
 
 # --- from the start -------------------------------------------------------------------------------
