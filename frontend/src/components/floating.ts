@@ -11,12 +11,22 @@ const GAP = 4;
 /** Less room than this is no use: rather over the edge of the anchor. */
 const LEAST = 160;
 
-/** Beneath the anchor, or above it where only there is room; inside the window. */
-function move(anchor: HTMLElement, body: HTMLElement): void {
+type Side = "below" | "above";
+
+/** Which side of the anchor: the one that is wished for, or the other where only there is room. */
+function sideOf(anchor: DOMRect, height: number, wished: Side) {
+  const below = window.innerHeight - anchor.bottom - GAP;
+  const above = anchor.top - GAP;
+  const [first, second] = wished === "below" ? [below, above] : [above, below];
+  const isOther = height > first - MARGIN && second > first;
+  return { isAbove: (wished === "above") !== isOther, room: isOther ? second : first };
+}
+
+/** Beside the anchor, inside the window. */
+function move(anchor: HTMLElement, body: HTMLElement, wished: Side): void {
   const at = anchor.getBoundingClientRect();
   const { offsetHeight: height, offsetWidth: width } = body;
-  const below = window.innerHeight - at.bottom - GAP;
-  const isAbove = height > below - MARGIN && at.top - GAP > below;
+  const { isAbove } = sideOf(at, height, wished);
   const top = isAbove ? at.top - GAP - height : at.bottom + GAP;
   const left = Math.min(at.left, window.innerWidth - width - MARGIN);
   body.style.left = `${Math.max(MARGIN, left)}px`;
@@ -24,18 +34,13 @@ function move(anchor: HTMLElement, body: HTMLElement): void {
 }
 
 /** What is higher than the room beside its anchor goes to the window's edge, and the rest scrolls. */
-function place(anchor: HTMLElement, body: HTMLElement): void {
-  const at = anchor.getBoundingClientRect();
-  const below = window.innerHeight - at.bottom - GAP;
-  const above = at.top - GAP;
+function place(anchor: HTMLElement, body: HTMLElement, wished: Side): void {
   const { scrollTop } = body;
   body.style.maxHeight = "none";
-  const height = body.offsetHeight;
-  const isAbove = height > below - MARGIN && above > below;
-  const room = isAbove ? above : below;
+  const { room } = sideOf(anchor.getBoundingClientRect(), body.offsetHeight, wished);
   body.style.maxHeight = `${Math.max(LEAST, room)}px`;
   body.scrollTop = scrollTop;
-  move(anchor, body);
+  move(anchor, body, wished);
 }
 
 /** Keeps the body beside its anchor for as long as it is open. Give the body `popover="manual"`. */
@@ -43,6 +48,7 @@ export function useFloating(
   open: boolean,
   anchor: RefObject<HTMLElement | null>,
   body: RefObject<HTMLElement | null>,
+  wished: Side = "below",
 ): void {
   useLayoutEffect(() => {
     const [from, floating] = [anchor.current, body.current];
@@ -51,7 +57,7 @@ export function useFloating(
     }
     // Browsers without a top layer keep it where it is, above the page by its z-index.
     floating.showPopover?.();
-    const settle = () => place(from, floating);
+    const settle = () => place(from, floating, wished);
     settle();
     let frame = 0;
     const later = () => {
@@ -64,7 +70,7 @@ export function useFloating(
       }
     };
     const observer = new ResizeObserver(() => {
-      move(from, floating);
+      move(from, floating, wished);
       // In the next frame: its size must not change while sizes are being observed.
       later();
     });
@@ -75,5 +81,5 @@ export function useFloating(
       observer.disconnect();
       window.removeEventListener("scroll", onScroll, true);
     };
-  }, [open, anchor, body]);
+  }, [open, anchor, body, wished]);
 }

@@ -23,7 +23,11 @@ const op = (name: string, ns: number, depth = 0, isParent = false): Op => ({
 const OPS = [op("mm", 7), op("conv", 9), op("add", 5)];
 const COLUMNS: readonly Column<Op>[] = [
   { key: "name", head: "Operator", sort: ({ name }) => name, cell: ({ name }) => name },
-  numberColumn("ns", "Time", ({ ns }) => ns, { sort: ({ ns }) => ns, unit: "ns" }),
+  numberColumn("ns", "Time", ({ ns }) => ns, {
+    sort: ({ ns }) => ns,
+    unit: "ns",
+    help: "On the host",
+  }),
   { key: "depth", head: "Depth", help: "Calls around it", cell: ({ depth }) => depth },
 ];
 const toPlain = plainTable<Op>(["name", "ns", ["calls_around", ({ depth }) => depth]]);
@@ -98,6 +102,40 @@ describe("sorting", () => {
   it("is no choice where a column has no order", () => {
     render(<Sorted ops={OPS} />);
     expect(screen.queryByRole("button", { name: /Depth/ })).toBeNull();
+  });
+});
+
+describe("what a heading means", () => {
+  it("is told on focus, whether it sorts or not, and is no part of its name", async () => {
+    render(<Sorted ops={OPS} />);
+    await userEvent.tab();
+    expect(document.activeElement?.textContent).toBe("Operator");
+    expect(screen.queryByRole("tooltip")).toBeNull();
+    for (const [words, help] of [
+      ["Time ns", "On the host"],
+      ["Depth", "Calls around it"],
+    ]) {
+      await userEvent.tab();
+      const focused = document.activeElement;
+      const tip = screen.getByRole("tooltip");
+      expect(focused?.textContent).toBe(words);
+      expect(tip.textContent).toBe(help);
+      expect(focused?.getAttribute("aria-describedby")).toBe(tip.id);
+    }
+    expect(screen.getByRole("button", { name: "Time ns" })).toBeTruthy();
+  });
+
+  it("is told to a pointer, and goes with it or with Esc", async () => {
+    render(<Sorted ops={OPS} />);
+    const head = screen.getByRole("button", { name: "Time ns" });
+    await userEvent.hover(head);
+    expect(screen.getByRole("tooltip").textContent).toBe("On the host");
+    await userEvent.unhover(head);
+    expect(screen.queryByRole("tooltip")).toBeNull();
+    act(() => head.focus());
+    await userEvent.keyboard("{Escape}");
+    expect(screen.queryByRole("tooltip")).toBeNull();
+    expect(document.activeElement).toBe(head);
   });
 });
 

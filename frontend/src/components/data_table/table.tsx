@@ -37,7 +37,7 @@ import { adoptStyles } from "../../base/style/styles";
 import { type PlainTable, toTsv } from "../../base/text/delimited";
 import { walked } from "../../base/walk";
 import { useCopy } from "../controls/copy_button";
-import { Tip } from "../overlays/tip";
+import { Heading } from "./heading";
 import type { Rows, Sorting } from "./rows";
 import tableCss from "./table.css?inline";
 
@@ -48,7 +48,7 @@ export interface Column<R> {
   readonly head: string;
   /** The unit of all its figures, beside the head. */
   readonly unit?: string;
-  /** What the figures mean, on hover of the head. */
+  /** What the figures mean, on hover and focus of the head. */
   readonly help?: string;
   /** At the right, and sorted from the largest first. */
   readonly isNumeric?: boolean;
@@ -143,29 +143,19 @@ interface HeadProps<R> {
 function Head<R>({ column, sorting, onSort }: HeadProps<R>) {
   const { key, head, unit, help = "", isNumeric = false, sort } = column;
   const isDown = sorting?.key === key ? sorting.isDown : null;
-  const words = (
-    <>
+  return (
+    <Heading
+      className={cellClass(column)}
+      order={isDown === null ? null : isDown ? "descending" : "ascending"}
+      help={help}
+      {...(sort === undefined
+        ? {}
+        : { onSort: () => onSort({ key, isDown: !(isDown ?? !isNumeric) }) })}
+    >
       {head}
       {unit === undefined ? null : <span className="unit"> {unit}</span>}
-    </>
-  );
-  return (
-    <th
-      className={cellClass(column)}
-      aria-sort={isDown === null ? undefined : isDown ? "descending" : "ascending"}
-      title={help}
-    >
-      {sort === undefined ? (
-        <Tip text={help} className="">
-          {words}
-        </Tip>
-      ) : (
-        <button type="button" onClick={() => onSort({ key, isDown: !(isDown ?? !isNumeric) })}>
-          {words}
-          {isDown === null ? null : <span aria-hidden="true">{isDown ? "↓" : "↑"}</span>}
-        </button>
-      )}
-    </th>
+      {isDown === null ? null : <span aria-hidden="true">{isDown ? "↓" : "↑"}</span>}
+    </Heading>
   );
 }
 

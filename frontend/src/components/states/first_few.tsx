@@ -49,7 +49,8 @@ export interface CallsLine {
 }
 
 interface FirstCallsProps<T> extends Omit<FirstFewProps<T>, "children"> {
-  readonly head?: readonly [name: string, calls: string, time: string];
+  /** Headings of name, calls and time. */
+  readonly head?: ReactNode;
   readonly lineOf: (one: T) => CallsLine;
 }
 
@@ -61,11 +62,7 @@ export function FirstCalls<T>({ head, lineOf, ...few }: FirstCallsProps<T>) {
         <table className="plain">
           {head === undefined ? null : (
             <thead>
-              <tr>
-                <th>{head[0]}</th>
-                <th className="num">{head[1]}</th>
-                <th className="num">{head[2]}</th>
-              </tr>
+              <tr>{head}</tr>
             </thead>
           )}
           <tbody>

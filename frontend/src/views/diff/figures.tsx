@@ -1,6 +1,7 @@
 /** Figures of one row of the changes, in words and colours. */
 import type { DiffRow } from "../../api/types.gen";
 import { bytes, change, fixed, MINUS, NBSP, time } from "../../base/text/format";
+import { Heading } from "../../components/data_table/heading";
 
 /** Verdicts that claim a change. */
 export const CLAIMED: ReadonlySet<string> = new Set([
@@ -55,15 +56,15 @@ export function ChangeCell({ row, metric = "" }: { row: DiffRow; metric?: string
 export function SideHeads() {
   return (
     <>
-      <th title="In the baseline." className="num">
+      <Heading help="In the baseline." className="num">
         A
-      </th>
-      <th title="In the experiment." className="num">
+      </Heading>
+      <Heading help="In the experiment." className="num">
         B
-      </th>
-      <th title="B less A." className="num">
+      </Heading>
+      <Heading help="B less A." className="num">
         Change
-      </th>
+      </Heading>
     </>
   );
 }

@@ -1,6 +1,8 @@
 /** What is counted per step, and what the two recordings do not have in common. */
+
 import type { Diff, DiffCount } from "../../api/types.gen";
 import { bytes, count, DASH, flops, MINUS } from "../../base/text/format";
+import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { SideHeads } from "./figures";
@@ -30,7 +32,9 @@ export function Counts({ answer, isOld }: { answer: Diff; isOld: boolean }) {
           <tr>
             <th> </th>
             <SideHeads />
-            <th>Known</th>
+            <Heading help="“exactly” where every chosen step of both sides counts the same, else the means are compared.">
+              Known
+            </Heading>
           </tr>
         </thead>
         <tbody>

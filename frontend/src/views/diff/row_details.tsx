@@ -1,6 +1,7 @@
 /** A row of the changes, opened: every figure of both, and the ways to where they come from. */
 import type { DiffGroup, DiffQuery, DiffRow } from "../../api/types.gen";
 import { ViewLink } from "../../components/controls/view_link";
+import { Heading } from "../../components/data_table/heading";
 import { CodeName } from "../../components/text/code_name";
 import { usePage } from "../../state/page_context";
 import { amount, changed, METRIC_WORDS, percent, SideHeads } from "./figures";
@@ -76,11 +77,11 @@ export function RowDetails({ row, group, query }: RowDetailsProps) {
       <table className="plain">
         <thead>
           <tr>
-            <th title="Each figure of the row, mean of the steps.">Per step</th>
+            <Heading help="Each figure of the row, mean of the steps.">Per step</Heading>
             <SideHeads />
-            <th title="The change, of A." className="num">
+            <Heading help="The change, of A." className="num">
               %
-            </th>
+            </Heading>
           </tr>
         </thead>
         <tbody>

@@ -5,6 +5,7 @@ import { DASH, inScale, plural, time, timeScale } from "../../base/text/format";
 import { capital } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
+import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -45,8 +46,8 @@ function Sums({ answer }: { answer: Distributed }) {
             <th>
               <span className="unseen">Rank</span>
             </th>
-            <th title={answer.definitions["cost"]}>cost others</th>
-            <th title={answer.definitions["lost"]}>lost to others</th>
+            <Heading help={answer.definitions["cost"]}>cost others</Heading>
+            <Heading help={answer.definitions["lost"]}>lost to others</Heading>
           </tr>
         </thead>
         <tbody>
@@ -103,9 +104,9 @@ function PairTable({ answer }: { answer: Distributed }) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
                 <th key={at}>{answer.ranks[at]?.rank ?? at}</th>
               ))}
-              <th title="What all others together waited for it." className="num">
+              <Heading help="What all others together waited for it." className="num">
                 sum
-              </th>
+              </Heading>
             </tr>
           </thead>
           <tbody>

@@ -14,6 +14,7 @@ import { LiveCanvas } from "../../components/charts/live_canvas";
 import { CopyTable } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
+import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useThemeName, useValues } from "../../state/host/environment";
@@ -128,9 +129,12 @@ function LaidOut({ grid, metric, lost }: { grid: Grid; metric: Metric; lost: rea
                 <b>{grid.columns.details[column] ?? ""}</b>
               </th>
             ))}
-            <th title="What this rank waited for others in collectives, per step." className="num">
+            <Heading
+              help="What this rank waited for others in collectives, per step."
+              className="num"
+            >
               lost per step
-            </th>
+            </Heading>
           </tr>
         </thead>
         <tbody>

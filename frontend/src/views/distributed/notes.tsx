@@ -2,6 +2,7 @@
 import type { Distributed, HangRow } from "../../api/types.gen";
 import { plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
+import { Heading } from "../../components/data_table/heading";
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
@@ -13,11 +14,11 @@ const nameOf = ({ group, operation, sequence }: HangRow) =>
   `${harmless(operation)} #${sequence} of ${harmless(group, 60)}`;
 
 const COLUMNS = [
-  ["missed", "Missed"],
-  ["waiting", "Waiting"],
-  ["no_log", "No log"],
-  ["part_of_log", "Part of log"],
-  ["place", "Issued at"],
+  ["missed", "Missed", "Ranks that never entered it, as their logs tell."],
+  ["waiting", "Waiting", "Ranks that entered it and did not leave."],
+  ["no_log", "No log", "Ranks of the group that left no log."],
+  ["part_of_log", "Part of log", "Ranks whose log does not reach so far."],
+  ["place", "Issued at", "The line of code that issued it."],
 ] as const;
 
 /** Those that some log tells: the Inspector's say of nobody that it waits. */
@@ -44,12 +45,14 @@ export function Hang() {
                 <table className="hang">
                   <thead>
                     <tr>
-                      <th title="Group, operation and number, as the logs have them.">
+                      <Heading help="Group, operation and number, as the logs have them.">
                         Collective
-                      </th>
-                      <th title="What is wrong with it.">Problem</th>
-                      {columnsOf(rows).map(([key, head]) => (
-                        <th key={key}>{head}</th>
+                      </Heading>
+                      <Heading help="What is wrong with it.">Problem</Heading>
+                      {columnsOf(rows).map(([key, head, help]) => (
+                        <Heading key={key} help={help}>
+                          {head}
+                        </Heading>
                       ))}
                     </tr>
                   </thead>

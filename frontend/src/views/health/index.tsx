@@ -6,6 +6,7 @@ import { sum } from "../../base/text/rounding";
 import { harmless } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
 import { CopyTable } from "../../components/controls/copy_table";
+import { Heading } from "../../components/data_table/heading";
 import { Tip } from "../../components/overlays/tip";
 import { ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
@@ -32,10 +33,10 @@ export function Answers({ answers, isOld }: { answers: readonly Answerable[]; is
         <table className="answers">
           <thead>
             <tr>
-              <th title="What one may want to know of a run.">Question</th>
-              <th title="What was recorded that answers it.">has</th>
-              <th title="What was not recorded and would answer it.">lacks</th>
-              <th title="Whether this recording answers it: yes, in part, no.">answer</th>
+              <Heading help="What one may want to know of a run.">Question</Heading>
+              <Heading help="What was recorded that answers it.">has</Heading>
+              <Heading help="What was not recorded and would answer it.">lacks</Heading>
+              <Heading help="Whether this recording answers it: yes, in part, no.">answer</Heading>
             </tr>
           </thead>
           <tbody>

@@ -4,7 +4,7 @@ import { count, DASH, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
-import { Tip } from "../../components/overlays/tip";
+import { Heading } from "../../components/data_table/heading";
 import { FirstCalls, FirstFew } from "../../components/states/first_few";
 import { CodeName } from "../../components/text/code_name";
 import { Paragraph } from "../../components/text/prose";
@@ -52,19 +52,20 @@ export function Waits({ page }: { page: GraphPage }) {
         <table className="plain">
           <thead>
             <tr>
-              <th>
-                <Tip text={page.definitions["waits"] ?? ""}>Waited for</Tip>
-              </th>
-              <th title="The node that was waited for.">Node</th>
-              <th className="num">
-                <Tip text="How many nodes of that name were waited for.">Nodes</Tip>
-              </th>
-              <th title="Idle time inside of the replays while it was waited for." className="num">
+              <Heading help={page.definitions["waits"] ?? ""}>Waited for</Heading>
+              <Heading help="The node that was waited for.">Node</Heading>
+              <Heading className="num" help="How many nodes of that name were waited for.">
+                Nodes
+              </Heading>
+              <Heading
+                help="Idle time inside of the replays while it was waited for."
+                className="num"
+              >
                 Idle
-              </th>
-              <th title="Of all idle time inside of replays." className="num">
+              </Heading>
+              <Heading help="Of all idle time inside of replays." className="num">
                 Share
-              </th>
+              </Heading>
             </tr>
           </thead>
           <tbody>
@@ -113,19 +114,25 @@ export function Replays({ page }: { page: GraphPage }) {
           <table className="plain">
             <thead>
               <tr>
-                <th title="Each leads to its place in Trace.">Longest replays</th>
-                <th title="The batch size that a range around the launch names." className="num">
+                <Heading help="Each leads to its place in Trace.">Longest replays</Heading>
+                <Heading
+                  help="The batch size that a range around the launch names."
+                  className="num"
+                >
                   Batch
-                </th>
-                <th title="Time within the replay in which none of its work ran." className="num">
+                </Heading>
+                <Heading
+                  help="Time within the replay in which none of its work ran."
+                  className="num"
+                >
                   Idle
-                </th>
-                <th
-                  title="From the start of its first work to the end of its last."
+                </Heading>
+                <Heading
+                  help="From the start of its first work to the end of its last."
                   className="num"
                 >
                   Length
-                </th>
+                </Heading>
               </tr>
             </thead>
             <tbody>
@@ -208,7 +215,19 @@ export function LentOps({ page }: { page: GraphPage }) {
         <FirstCalls
           items={ops}
           total={page.ops_count}
-          head={[`Operators, ${FROM_CAPTURE}`, "Kernels", "Time"]}
+          head={
+            <>
+              <Heading help="Operators that launched these kernels while the graph was captured.">
+                Operators, {FROM_CAPTURE}
+              </Heading>
+              <Heading help="Kernels of the graph that they launched." className="num">
+                Kernels
+              </Heading>
+              <Heading help="Their time in the replays." className="num">
+                Time
+              </Heading>
+            </>
+          }
           lineOf={(one) => ({
             key: one.name,
             name:

@@ -7,6 +7,7 @@ import { bytes, count, DASH, MINUS, time } from "../../base/text/format";
 import { LiveCanvas } from "../../components/charts/live_canvas";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
+import { Heading } from "../../components/data_table/heading";
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
@@ -80,26 +81,26 @@ function Sites({ sites }: Pick<MemoryComparison, "sites">) {
         <table className="plain mem-changes">
           <thead>
             <tr>
-              <th title="The line, or the operator, that allocated.">Code</th>
-              <th title="Whether it is new, gone, larger or smaller.">Change</th>
-              <th title="Now less before." className="num">
+              <Heading help="The line, or the operator, that allocated.">Code</Heading>
+              <Heading help="Whether it is new, gone, larger or smaller.">Change</Heading>
+              <Heading help="Now less before." className="num">
                 Difference
-              </th>
-              <th title="Bytes in the earlier of the two." className="num">
+              </Heading>
+              <Heading help="Bytes in the earlier of the two." className="num">
                 Before
-              </th>
-              <th title="Bytes in the later of the two." className="num">
+              </Heading>
+              <Heading help="Bytes in the later of the two." className="num">
                 Now
-              </th>
-              <th title="How many blocks it held before, and holds now." className="num">
+              </Heading>
+              <Heading help="How many blocks it held before, and holds now." className="num">
                 Blocks
-              </th>
-              <th
-                title="How long its blocks lived before, and now: median of those with both ends in the history."
+              </Heading>
+              <Heading
+                help="How long its blocks lived before, and now: median of those with both ends in the history."
                 className="num"
               >
                 Lifetime
-              </th>
+              </Heading>
             </tr>
           </thead>
           <tbody>

@@ -11,6 +11,7 @@ import { bytes, count, DASH, plural, share, time } from "../../base/text/format"
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
+import { Heading } from "../../components/data_table/heading";
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
@@ -68,13 +69,13 @@ export function SecondPeak({ answer, isOld, choice, noBlocks }: FactProps & { no
             <table className="plain">
               <thead>
                 <tr>
-                  <th title="What the memory holds.">Category</th>
-                  <th title="The largest total of the other categories." className="num">
+                  <Heading help="What the memory holds.">Category</Heading>
+                  <Heading help="The largest total of the other categories." className="num">
                     Peak
-                  </th>
-                  <th title="How much lower the peak is without this category." className="num">
+                  </Heading>
+                  <Heading help="How much lower the peak is without this category." className="num">
                     Gain, up to
-                  </th>
+                  </Heading>
                 </tr>
               </thead>
               <tbody>
@@ -201,16 +202,16 @@ function StepLines({ rows, answer, choice }: { rows: readonly StepMemoryRow[] } 
           <table className="plain">
             <thead>
               <tr>
-                <th title="Leads to the step alone.">Step</th>
-                <th title="Bytes in use as the step ended." className="num">
+                <Heading help="Leads to the step alone.">Step</Heading>
+                <Heading help="Bytes in use as the step ended." className="num">
                   At its end
-                </th>
-                <th title="The most bytes in use during the step." className="num">
+                </Heading>
+                <Heading help="The most bytes in use during the step." className="num">
                   Peak
-                </th>
-                <th title="How often memory was allocated in the step." className="num">
+                </Heading>
+                <Heading help="How often memory was allocated in the step." className="num">
                   Allocations
-                </th>
+                </Heading>
               </tr>
             </thead>
             <tbody>

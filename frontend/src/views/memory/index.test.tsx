@@ -279,7 +279,10 @@ describe("the tables", () => {
       "Self allocation size",
     ]);
     const head = within(table).getByRole("columnheader", { name: /^Size increase/ });
-    expect(head.title).toBe(MEMORY.definitions["increase_bytes"]);
+    fireEvent.focus(within(head).getByRole("button"));
+    expect(within(table).getByRole("tooltip").textContent).toBe(
+      MEMORY.definitions["increase_bytes"],
+    );
     expect([...table.querySelectorAll(".dt-cells td")].map(plain)).toEqual([
       "aten::mm",
       "7",

@@ -6,6 +6,7 @@ import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
 import { SourceLink } from "../../components/controls/source_link";
 import { ViewLink } from "../../components/controls/view_link";
+import { Heading } from "../../components/data_table/heading";
 import { Answered } from "../../components/states/answered";
 import { FirstCalls, FirstFew } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
@@ -96,18 +97,18 @@ export function Details({ row, query, answer }: DetailsProps) {
                   <table className="plain">
                     <thead>
                       <tr>
-                        <th title="Shapes and types of the inputs.">inputs</th>
-                        <th title="Calls with these inputs." className="num">
+                        <Heading help="Shapes and types of the inputs.">inputs</Heading>
+                        <Heading help="Calls with these inputs." className="num">
                           Calls
-                        </th>
+                        </Heading>
                         {hasDevice ? (
-                          <th title="Device time that they launched." className="num">
+                          <Heading help="Device time that they launched." className="num">
                             Device
-                          </th>
+                          </Heading>
                         ) : null}
-                        <th title="Mean length of such a call on the host." className="num">
+                        <Heading help="Mean length of such a call on the host." className="num">
                           Mean
-                        </th>
+                        </Heading>
                       </tr>
                     </thead>
                     <tbody>
@@ -141,7 +142,25 @@ export function Details({ row, query, answer }: DetailsProps) {
                   items={data.stacks}
                   total={data.stacks_count}
                   beyond={allIn("stack")}
-                  head={["innermost of your code", "Calls", hasDevice ? "Device" : "Host"]}
+                  head={
+                    <>
+                      <Heading help="The innermost call of your code; the whole stack opens in place.">
+                        innermost of your code
+                      </Heading>
+                      <Heading help="Calls from there." className="num">
+                        Calls
+                      </Heading>
+                      {hasDevice ? (
+                        <Heading help="Device time that they launched." className="num">
+                          Device
+                        </Heading>
+                      ) : (
+                        <Heading help="Their time on the host." className="num">
+                          Host
+                        </Heading>
+                      )}
+                    </>
+                  }
                   lineOf={(one) => ({
                     key: one.row.key,
                     name: <Stack stack={one} />,

@@ -2,6 +2,7 @@
 import type { DeviceCard, Gauge } from "../../api/types.gen";
 import { bytes, DASH, plural, share } from "../../base/text/format";
 import { CopyTable } from "../../components/controls/copy_table";
+import { Heading } from "../../components/data_table/heading";
 import { Tip } from "../../components/overlays/tip";
 import { Panel } from "../../components/states/panel";
 import { Paragraph, Prose } from "../../components/text/prose";
@@ -86,11 +87,11 @@ function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld
         <table>
           <thead>
             <tr>
-              <th title="A device of the recording, by kind and number.">Device</th>
+              <Heading help="A device of the recording, by kind and number.">Device</Heading>
               {devices[0]?.gauges.map((gauge) => (
-                <th key={gauge.key} className="num">
-                  <Tip text={<Prose text={gauge.help} />}>{gauge.label}</Tip>
-                </th>
+                <Heading key={gauge.key} className="num" help={<Prose text={gauge.help} />}>
+                  {gauge.label}
+                </Heading>
               ))}
             </tr>
           </thead>

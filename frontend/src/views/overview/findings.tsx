@@ -12,6 +12,7 @@ import type {
 import { bytes, count, plural, share, time } from "../../base/text/format";
 import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
+import { Heading } from "../../components/data_table/heading";
 import { Modal } from "../../components/overlays/modal";
 import { Panel } from "../../components/states/panel";
 import { Paragraph, Prose } from "../../components/text/prose";
@@ -85,14 +86,14 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
     <table className="plain evidence">
       <thead>
         <tr>
-          <th title="What was measured.">Figure</th>
-          <th title="Its value in this recording." className="num">
+          <Heading help="What was measured.">Figure</Heading>
+          <Heading help="Its value in this recording." className="num">
             here
-          </th>
+          </Heading>
           {compares ? (
-            <th title="The value from which on the rule speaks." className="num">
+            <Heading help="The value from which on the rule speaks." className="num">
               compared with
-            </th>
+            </Heading>
           ) : null}
         </tr>
       </thead>
@@ -124,11 +125,11 @@ function Events({ events }: { events: readonly SeenEvent[] }) {
     <table className="plain evidence">
       <thead>
         <tr>
-          <th title="Each leads to its place in Trace.">Longest events</th>
-          <th title="The step in which it lies.">step</th>
-          <th title="From its start to its end." className="num">
+          <Heading help="Each leads to its place in Trace.">Longest events</Heading>
+          <Heading help="The step in which it lies.">step</Heading>
+          <Heading help="From its start to its end." className="num">
             duration
-          </th>
+          </Heading>
         </tr>
       </thead>
       <tbody>
@@ -214,8 +215,8 @@ function UncheckedList({ needs, onClose }: { needs: readonly Lacking[]; onClose:
       <table>
         <thead>
           <tr>
-            <th>What they need</th>
-            <th>rules</th>
+            <Heading help="What was not recorded, and what it takes.">What they need</Heading>
+            <Heading help="Rules that would use it, by number and title.">rules</Heading>
           </tr>
         </thead>
         <tbody>

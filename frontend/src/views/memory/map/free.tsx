@@ -4,6 +4,7 @@ import type { FreeMemoryAnswer, FreePool, Memory } from "../../../api/types.gen"
 import { plainTable } from "../../../base/text/delimited";
 import { bytes, count } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
+import { Heading } from "../../../components/data_table/heading";
 import { Answered } from "../../../components/states/answered";
 import { FirstFew } from "../../../components/states/first_few";
 import { Panel } from "../../../components/states/panel";
@@ -32,25 +33,27 @@ function Pools({ pools }: Pick<FreeMemoryAnswer, "pools">) {
         <table className="plain">
           <thead>
             <tr>
-              <th title="Segments that the allocator keeps for requests of one kind.">Pool</th>
-              <th title="Bytes that the pool holds on the device." className="num">
+              <Heading help="Segments that the allocator keeps for requests of one kind.">
+                Pool
+              </Heading>
+              <Heading help="Bytes that the pool holds on the device." className="num">
                 Reserved
-              </th>
-              <th title="Of these, bytes that no block is in." className="num">
+              </Heading>
+              <Heading help="Of these, bytes that no block is in." className="num">
                 Free
-              </th>
-              <th
-                title="The largest free piece: a larger request needs new memory."
+              </Heading>
+              <Heading
+                help="The largest free piece: a larger request needs new memory."
                 className="num"
               >
                 Largest piece
-              </th>
-              <th title="Free bytes outside of the largest piece." className="num">
+              </Heading>
+              <Heading help="Free bytes outside of the largest piece." className="num">
                 Unusable
-              </th>
-              <th title="How many free pieces there are." className="num">
+              </Heading>
+              <Heading help="How many free pieces there are." className="num">
                 Pieces
-              </th>
+              </Heading>
             </tr>
           </thead>
           <tbody>

@@ -8,6 +8,7 @@ import { Chart } from "../../../components/charts/chart";
 import { CopyTable } from "../../../components/controls/copy_table";
 import { Segmented } from "../../../components/controls/segmented";
 import { ViewLink } from "../../../components/controls/view_link";
+import { Heading } from "../../../components/data_table/heading";
 import { Panel } from "../../../components/states/panel";
 import { Paragraph, Prose } from "../../../components/text/prose";
 import { useAddress, useValues } from "../../../state/host/environment";
@@ -45,17 +46,17 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
         <caption className="label">{parts.title}</caption>
         <thead>
           <tr>
-            <th title="Its number, as recorded.">Step</th>
-            <th title="From its start to its end." className="num">
+            <Heading help="Its number, as recorded.">Step</Heading>
+            <Heading help="From its start to its end." className="num">
               Length, {scale.unit.name}
-            </th>
+            </Heading>
             {parts.kinds.map((kind) => (
-              <th key={kind.key} className="num" title={kind.help}>
+              <Heading key={kind.key} className="num" help={kind.help}>
                 <Swatch category={kind.category} ghost={kind.ghost} /> {kind.label}
-              </th>
+              </Heading>
             ))}
-            {hasTrace ? <th title="Leads to the step in Trace.">Trace</th> : null}
-            <th title="Whether it is left out of the means, and why.">Note</th>
+            {hasTrace ? <Heading help="Leads to the step in Trace.">Trace</Heading> : null}
+            <Heading help="Whether it is left out of the means, and why.">Note</Heading>
           </tr>
         </thead>
         <tbody>

@@ -3,6 +3,7 @@ import type { AreaAnswer, AreaDevice } from "../../../api/types.gen";
 import { count, DASH, share, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { fillClass } from "../../../components/charts/category";
+import { Heading } from "../../../components/data_table/heading";
 import { Paragraph } from "../../../components/text/prose";
 import { useTimelineContext } from "../state/context";
 import type { Scope } from "../state/range";
@@ -71,34 +72,37 @@ export function AreaDevices({ answer, scope }: { answer: AreaAnswer; scope: Scop
       <table className="tl-devices">
         <thead>
           <tr>
-            <th title="A device with activity in the area.">Device</th>
-            <th title="The area, parted by what ran." className="tl-bar-head">
+            <Heading help="A device with activity in the area.">Device</Heading>
+            <Heading help="The area, parted by what ran." className="tl-bar-head">
               Busy with
-            </th>
-            <th title="Time in which anything ran on it, each instant once." className="num">
+            </Heading>
+            <Heading help="Time in which anything ran on it, each instant once." className="num">
               Busy
-            </th>
-            <th title="Time in which nothing ran on it." className="num">
+            </Heading>
+            <Heading help="Time in which nothing ran on it." className="num">
               Idle
-            </th>
-            <th title="Time in which kernels ran that are no communication." className="num">
+            </Heading>
+            <Heading help="Time in which kernels ran that are no communication." className="num">
               Compute
-            </th>
-            <th title="Time in which collectives ran." className="num">
+            </Heading>
+            <Heading help="Time in which collectives ran." className="num">
               Communication
-            </th>
-            <th title="Time in which compute and communication ran at once." className="num minor">
+            </Heading>
+            <Heading
+              help="Time in which compute and communication ran at once."
+              className="num minor"
+            >
               Both
-            </th>
-            <th title="Time in which memory was copied or set." className="num minor">
+            </Heading>
+            <Heading help="Time in which memory was copied or set." className="num minor">
               Copies
-            </th>
-            <th title="How many stretches nothing ran in." className="num">
+            </Heading>
+            <Heading help="How many stretches nothing ran in." className="num">
               Gaps
-            </th>
-            <th title="The longest of them; leads to it." className="num">
+            </Heading>
+            <Heading help="The longest of them; leads to it." className="num">
               Longest gap
-            </th>
+            </Heading>
           </tr>
         </thead>
         <tbody>

@@ -5,6 +5,7 @@ import { DASH, inUnit, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { IconButton } from "../../../components/controls/icon_button";
 import { Select } from "../../../components/controls/select";
+import { Heading } from "../../../components/data_table/heading";
 import { Boundary } from "../../../components/states/boundary";
 import { ProblemNote } from "../../../components/states/problem_note";
 import { CloseIcon } from "../../../components/text/icons";
@@ -39,19 +40,19 @@ export function AreaCounters({ answer }: { answer: AreaAnswer }) {
       <table className="tl-counters">
         <thead>
           <tr>
-            <th title="What was sampled or counted.">Series</th>
-            <th title="The least value in the area." className="num">
+            <Heading help="What was sampled or counted.">Series</Heading>
+            <Heading help="The least value in the area." className="num">
               Min
-            </th>
-            <th className="num" title="Weighted by time">
+            </Heading>
+            <Heading className="num" help="Weighted by time">
               Mean
-            </th>
-            <th title="The largest value in the area." className="num">
+            </Heading>
+            <Heading help="The largest value in the area." className="num">
               Max
-            </th>
-            <th className="num" title="From the start of the area to its end">
+            </Heading>
+            <Heading className="num" help="From the start of the area to its end">
               Change
-            </th>
+            </Heading>
           </tr>
         </thead>
         <tbody>
@@ -287,7 +288,7 @@ export default function AreaPanel({ tab: wanted, rested }: AreaPanelProps) {
     <section className="tl-area" style={{ height }} aria-label="Area">
       <Edge height={height} onHeight={setHeight} />
       <header className="tl-area-head">
-        {scope === null ? null : <Heading scope={scope} />}
+        {scope === null ? null : <ScopeLine scope={scope} />}
         {sources.length > 1 && scope !== null ? (
           <Select
             label="Worker"
@@ -321,7 +322,7 @@ export default function AreaPanel({ tab: wanted, rested }: AreaPanelProps) {
   );
 }
 
-function Heading({ scope }: { scope: Scope }) {
+function ScopeLine({ scope }: { scope: Scope }) {
   const { start, end } = scope.range;
   const { data } = useAreaAnswer(scope);
   const facts = [
