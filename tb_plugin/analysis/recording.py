@@ -161,6 +161,11 @@ def _marked(facts: Facts) -> bool:
     return facts.step_source != "whole_trace"
 
 
+def _spent(facts: Facts) -> bool:
+    """True where something tells what time was spent on: ranges beside memory alone do not."""
+    return not facts.recording.memory_alone and _count("op", "annotation")(facts)
+
+
 def _linked(facts: Facts) -> bool:
     return facts.recording.linked > 0
 
@@ -171,7 +176,7 @@ _SEVERAL_RANKS = _Input("more than one rank", lambda facts: (facts.world_size or
 QUESTIONS: tuple[tuple[str, tuple[_Input, ...]], ...] = (
     (
         "Where did the step go?",
-        (_Input("ops", _count("op", "annotation")), _DEVICE, _Input("marked steps", _marked)),
+        (_Input("ops", _spent), _DEVICE, _Input("marked steps", _marked)),
     ),
     (
         "What kept the device waiting?",

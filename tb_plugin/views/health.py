@@ -123,9 +123,13 @@ def _sentence(facts: Facts) -> Sentence:
     return Sentence(headline, f"{_events(health)} {_recorded(facts)}")
 
 
+MEMORY_ALONE = "PyTorch's record of memory alone, which is no profile"
+
+
 def _events(health: HealthRecord) -> str:
+    # Of a file of memory alone, little is text.
     unpacked = (
-        f" ({size(health.text_bytes)} unpacked)" if health.text_bytes != health.file_bytes else ""
+        f" ({size(health.text_bytes)} unpacked)" if health.text_bytes > health.file_bytes else ""
     )
     faults = [
         plural(number, "piece") + " " + what
@@ -140,6 +144,8 @@ def _recorded(facts: Facts) -> str:
     maker = RECORDERS.get(facts.torch_era, "an unknown recorder")
     if is_of_other_recorder(facts.torch_era):
         return f"{OTHER_RECORDER}."
+    if facts.recording.memory_alone:
+        return f"{MEMORY_ALONE}."
     used = [device for device in facts.devices if device.used]
     if not used:
         return f"Recorded by {maker}, without device activity."
@@ -200,14 +206,16 @@ def _recording(facts: Facts) -> dict[str, str]:
         "flops": told.with_flops,
     }
     rows = {
-        "Recorded by": RECORDERS.get(facts.torch_era, "unknown"),
+        "Recorded by": MEMORY_ALONE
+        if told.memory_alone
+        else RECORDERS.get(facts.torch_era, "unknown"),
         "Host": node,
         "Process": process,
         "Rank": "" if facts.rank is None else str(facts.rank),
         "World size": "" if facts.world_size is None else count_text(facts.world_size),
         "Back end": told.backend or "",
         **told.versions,
-        "Options": ", ".join(name for name, on in flags.items() if on),
+        "Options": ", ".join(name for name, on in flags.items() if on and not told.memory_alone),
         "Resolution": "1 µs" if told.resolution_ns == 1000 else f"{told.resolution_ns} ns",
         "Trace id": told.trace_id or "",
         "File": facts.path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables
 from kinetoscope.views.timeline.view import missing
 from tests.drawing import draw, memory
 from tests.trace.drawn import DEVICE, drawn, kernel, meta
+from tests.trace.pickles.drawn_snapshot import event, snapshot
 
 FULL = """
     step   |1111111111|
@@ -197,3 +199,21 @@ def test_the_activity_to_record_is_that_of_the_device(device: str, activity: str
     remedies = {note.kind: note.remedy for note in of(summarize(trace)).notes}
     expected = f"Record with `activities=[ProfilerActivity.CPU, ProfilerActivity.{activity}]`."
     assert remedies["no_runtime"] == remedies["device_only"] == expected
+
+
+def test_a_file_of_memory_alone_is_no_profile(tmp_path: Path) -> None:
+    file = tmp_path / "now.pickle"
+    taken = [event("alloc", at, 512, at, "train.py:7 forward") for at in range(1024, 4096, 512)]
+    note = {"device": 0, "name": "forward", "stage": "START", "time_us": 1000}
+    file.write_bytes(pickle.dumps(snapshot(*taken, external_annotations=[note])))
+    answer = of(summarize(read(file)))
+    detail = answer.sentence.detail
+    assert "unpacked" not in detail
+    assert detail.endswith(" PyTorch's record of memory alone, which is no profile.")
+    assert (
+        answer.recording["Recorded by"] == "PyTorch's record of memory alone, which is no profile"
+    )
+    assert "Options" not in answer.recording
+    answered = {one.question: one.answer for one in answer.answers}
+    assert answered.pop("What filled the memory?") == "yes"
+    assert set(answered.values()) == {"no"}

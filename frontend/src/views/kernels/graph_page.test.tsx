@@ -187,6 +187,19 @@ beforeEach(() => {
 
 const plain = (text: string | null | undefined) => text?.replaceAll("\u00a0", " ") ?? "";
 
+it.each([
+  ["0 %", { yes: 0, no: 20_000, unknown: 0, none: 0 }],
+  ["25.0 %", { yes: 5000, no: 15_000, unknown: 0, none: 0 }],
+  ["25.0 % to 75.0 %", { yes: 5000, no: 5000, unknown: 10_000, none: 0 }],
+  ["–", { yes: 0, no: 0, unknown: 20_000, none: 0 }],
+  ["–", { yes: 0, no: 0, unknown: 0, none: 20_000 }],
+])("has a tensor-core share of %s", async (words, tensor_core) => {
+  server.answer("view/kernels", { ...ANSWER, tensor_core });
+  openPage("#view=kernels&run=resnet50");
+  const term = await screen.findByText("Tensor-core share");
+  expect(plain(term.closest("p")?.querySelector("b")?.textContent)).toBe(words);
+});
+
 it("groups kernels by graph, and forgets the order of other groups", async () => {
   openPage("#view=kernels&kernels.sort=occupancy");
   await userEvent.click(await screen.findByRole("radio", { name: "Graph" }));

@@ -4,6 +4,7 @@ import { bytes, count, DASH, notZero, share, time } from "../../base/text/format
 import { harmless } from "../../base/text/shown_name";
 import { Swatch } from "../../components/charts/category";
 import { ViewLink } from "../../components/controls/view_link";
+import { Heading } from "../../components/data_table/heading";
 import { Tip } from "../../components/overlays/tip";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
@@ -58,11 +59,19 @@ export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) 
   );
 }
 
-/** Tensor cores, and copies with their rates. */
-
 /** Bytes per second as people compare them: decimal. */
 const rate = (perSecond: number) => notZero(perSecond / 1e9, perSecond < 99.5e9 ? 1 : 0);
 
+/** From what is known to use them up to what may; a dash where nothing is known. */
+function shareOfCores(used: number, unknown: number, candidates: number): string {
+  if (candidates <= unknown) {
+    return DASH;
+  }
+  const least = share(used / candidates);
+  return unknown === 0 ? least : `${least} to ${share((used + unknown) / candidates)}`;
+}
+
+/** Tensor cores, and copies with their rates. */
 export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   const { tensor_core, kernel_ns, copies, definitions } = answer;
   const used = tensor_core["yes"] ?? 0;
@@ -74,7 +83,7 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
       <div className="cores">
         <p>
           <Tip text={definitions["tensor_core_share"] ?? ""}>Tensor-core share</Tip>
-          <b className="num">{candidates > 0 ? share(part(used)) : DASH}</b>
+          <b className="num">{shareOfCores(used, unknown, candidates)}</b>
         </p>
         <div className="track" aria-hidden="true">
           <i className="k compute" style={{ width: `${part(used) * 100}%` }} />
@@ -96,19 +105,24 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
             <table className="plain">
               <thead>
                 <tr>
-                  <th title="From where to where memory was copied, or set.">Copies and sets</th>
-                  <th title="How often, in the chosen steps." className="num">
+                  <Heading help="From where to where memory was copied, or set.">
+                    Copies and sets
+                  </Heading>
+                  <Heading help="How often, in the chosen steps." className="num">
                     Calls
-                  </th>
-                  <th title="Sum of the durations on the device." className="num">
+                  </Heading>
+                  <Heading help="Sum of the durations on the device." className="num">
                     Time
-                  </th>
-                  <th title="Bytes moved or set, of those whose size was recorded." className="num">
+                  </Heading>
+                  <Heading
+                    help="Bytes moved or set, of those whose size was recorded."
+                    className="num"
+                  >
                     Size
-                  </th>
-                  <th title="Bytes by the time spent on them." className="num">
+                  </Heading>
+                  <Heading help="Bytes by the time spent on them." className="num">
                     GB/s
-                  </th>
+                  </Heading>
                 </tr>
               </thead>
               <tbody>

@@ -9,8 +9,10 @@ export interface LegendEntry extends PartKind {
 
 interface LegendProps {
   readonly entries: readonly LegendEntry[];
-  /** Said once at the end: the unit of the values, or how to read the swatches. */
-  readonly note: string | null;
+  /** Behind the last value: it never begins a line alone. */
+  readonly unit?: string;
+  /** Said once at the end: how to read the swatches. */
+  readonly note?: string | null;
   /** Key of the part that is singled out. */
   readonly active: string | null;
   readonly onActive: (key: string | null) => void;
@@ -18,10 +20,10 @@ interface LegendProps {
 
 const isZero = (value: string | null) => value !== null && !/[1-9<]/.test(value);
 
-export function Legend({ entries, note, active, onActive }: LegendProps) {
+export function Legend({ entries, unit, note = null, active, onActive }: LegendProps) {
   return (
     <ul className="legend">
-      {entries.map((entry) => (
+      {entries.map((entry, place) => (
         <li key={entry.key}>
           <button
             type="button"
@@ -40,6 +42,9 @@ export function Legend({ entries, note, active, onActive }: LegendProps) {
             {entry.label}
             {entry.value === null ? null : <b>{isZero(entry.value) ? "0" : entry.value}</b>}
           </button>
+          {unit !== undefined && place === entries.length - 1 ? (
+            <span className="dim unit">{unit}</span>
+          ) : null}
         </li>
       ))}
       {note === null ? null : <li className="dim">{note}</li>}

@@ -231,7 +231,7 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
       </figure>
       <Ticks model={model} width={width} />
       <Legend
-        note={scale.unit.name}
+        unit={scale.unit.name}
         active={active}
         onActive={setActive}
         entries={[
