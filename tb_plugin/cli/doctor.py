@@ -34,7 +34,7 @@ from ..session.catalog import facts_catalog
 from ..session.folder import NO_PATIENCE
 from ..session.remote import remote_file
 from ..session.session import choose, local, lost_link
-from ..store.cache.disk import open_cache
+from ..store.cache.location import open_cache
 from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk

@@ -28,7 +28,7 @@ from ..session.ingest import ingest as ingest_all
 from ..session.remote import fetched_together, remote_file
 from ..session.session import local
 from ..store.cache import content_key
-from ..store.cache.disk import open_cache
+from ..store.cache.location import open_cache
 from ..store.catalog_state import Attempt
 from ..store.discovery.walk import is_far, resolve
 from ..store.filesystems.listing import RemoteObject

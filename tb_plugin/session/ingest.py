@@ -24,9 +24,10 @@ from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import KinetoscopeError, TraceFormatError
-from ..store.cache import content_key, disk
+from ..store.cache import artifacts, content_key, disk
+from ..store.cache.artifacts import Making, Target, make_missing
 from ..store.cache.content_key import READER
-from ..store.cache.disk import Cache, Making, Target, encode_summary, make_missing, with_path
+from ..store.cache.disk import Cache, encode_summary, with_path
 from ..store.discovery.walk import FileVersion, shown
 from .catalog import SUMMARIZE
 
@@ -113,9 +114,9 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
     cache = Cache((root,), 0)
     key = content_key.digest(path, version, code, root)
     token = os.urandom(8).hex()
-    stored = cache.load_summary(key)
+    stored = cache.load_summary(key, path)
     makings = [
-        Making(load_callable(make), disk.version_of(make), name, variants)
+        Making(load_callable(make), artifacts.version_of(make), name, variants)
         for name, make, variants in task.artifacts
     ]
     missing = [making for making in makings if not _is_there(root, key, making)]
@@ -151,8 +152,8 @@ def _read(path: str, version: FileVersion) -> Trace:
 
 
 def _is_there(root: Path, key: str, making: Making) -> bool:
-    folders = (disk.artifact_folder(root, key, making.name, one) for one in making.variants)
-    return all(disk.is_whole(folder, making.version) for folder in folders)
+    folders = (artifacts.artifact_folder(root, key, making.name, one) for one in making.variants)
+    return all(artifacts.is_whole(folder, making.version) for folder in folders)
 
 
 class _Queue(Struct):

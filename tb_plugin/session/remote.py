@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..base.errors import UnavailableError
 from ..handlers.remote_address import RemoteError
-from ..store.cache.disk import close_session, open_cache
+from ..store.cache.location import close_session, open_cache
 from ..store.contract import ErrorInfo
 from ..store.discovery.walk import resolve
 from ..store.filesystems.copies import AT_ONCE, Copies

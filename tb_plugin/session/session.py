@@ -26,19 +26,17 @@ from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import NotFoundError, QueryError, UnavailableError
 from ..base.units import plural
 from ..handlers.remote_address import without_file_scheme
-from ..store.cache import content_key, disk
+from ..store.cache import artifacts, content_key
+from ..store.cache.artifacts import Making, Target, make_missing
 from ..store.cache.content_key import READER
 from ..store.cache.disk import (
-    Making,
-    Target,
     encode_summary,
     first_that_takes,
-    make_missing,
-    open_cache,
     publish_columns,
     publish_summary,
     with_path,
 )
+from ..store.cache.location import open_user_cache
 from ..store.cache.memory import ArtifactCache, LruCache, made_here
 from ..store.discovery.walk import FileVersion, is_far, shown
 from ..views.view import Recordings, Subject, TracePlace, View
@@ -385,12 +383,10 @@ class FileSession(Session):
         self._on_progress = on_progress
         self._beside = beside
         self._version = FileVersion.of(os.stat(path))
-        self._cache = open_cache(lasting=True)
-        self._cache.look_beside(path)
+        self._cache = open_user_cache()
         notes = next(iter(self._cache.roots), None)
         code = content_key.code_version(READER, SUMMARIZE, root=notes)
         self._digest = content_key.digest(path, self._version, code, notes)
-        self._trimmed = False
         self._is_as_opened = True  # what was read of it is what the content key stands for
         self._known_facts: Facts | None = None
         self._known_trace: Trace | None = None
@@ -417,9 +413,9 @@ class FileSession(Session):
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
         variant = variant or spec.variants[0]
         with self._lock:
-            found = self._artifacts.get(self._digest, spec, variant)
+            found = self._artifacts.get(self._digest, self.path, spec, variant)
             if found is None and self._make(spec, variant):
-                found = self._artifacts.get(self._digest, spec, variant)
+                found = self._artifacts.get(self._digest, self.path, spec, variant)
             if found is not None:
                 return found
             if self._in_memory is None:
@@ -429,7 +425,7 @@ class FileSession(Session):
     def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
         """What ``spec`` opens, if it was made before; None costs no reading."""
         with self._lock:
-            return self._artifacts.get(self._digest, spec, spec.variants[0])
+            return self._artifacts.get(self._digest, self.path, spec, spec.variants[0])
 
     def event(self, row: int) -> Mapping[str, Any]:
         with self._lock:
@@ -457,7 +453,7 @@ class FileSession(Session):
         return trace, facts
 
     def _stored_facts(self) -> Facts | None:
-        stored = self._cache.load_summary(self._digest)
+        stored = self._cache.load_summary(self._digest, self.path)
         try:
             facts = msgspec.json.decode(stored.summary, type=Facts) if stored else None
         except msgspec.DecodeError:
@@ -485,10 +481,10 @@ class FileSession(Session):
 
     def _make(self, spec: ArtifactSpec[Any], variant: str) -> bool:
         """Makes an artifact in the cache; False where it has no room or the file has changed."""
-        trace, version = self.trace(), disk.version_of(spec.make)
+        trace, version = self.trace(), artifacts.version_of(spec.make)
         if not self._is_as_opened:
             return False
-        wanted = disk.needed_variants(spec.variants, variant)
+        wanted = artifacts.needed_variants(spec.variants, variant)
         making = Making(load_callable(spec.make), version, spec.name, wanted)
 
         def store(root: Path, token: str) -> None:
@@ -497,7 +493,7 @@ class FileSession(Session):
         return self._publish(store)
 
     def _publish(self, *stores: Callable[[Path, str], None]) -> bool:
-        """True if the cache took everything; the first time, old entries make room for it."""
+        """True if the cache took everything; old entries make room for it."""
         token = os.urandom(8).hex()
         kept = True
         try:
@@ -505,9 +501,7 @@ class FileSession(Session):
                 kept &= first_that_takes(self._cache.roots, partial(_with_token, store, token))[0]
         finally:
             self._cache.clear_token(token)
-        if not self._trimmed:
-            self._cache.trim({self._digest})
-            self._trimmed = True
+        self._cache.make_room(self._digest)
         return kept
 
 

@@ -37,8 +37,10 @@ from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..base.logs import logger
 from ..handlers.remote_address import RemoteError
 from .cache import content_key
+from .cache.artifacts import needed_variants
 from .cache.content_key import READER
-from .cache.disk import Cache, close_session, needed_variants, open_cache
+from .cache.disk import Cache
+from .cache.location import close_session, open_cache
 from .cache.memory import ArtifactCache, MemoryCache
 from .catalog_snapshot import PoolStatus, Published, pick, publish
 from .catalog_state import (
@@ -290,7 +292,7 @@ class CatalogService(Generic[S]):
         Raises:
             BeingRead: the stored one is gone; the file is being read again.
         """
-        found = self._memory.summary(entry.digest, entry.shown)
+        found = self._memory.summary(entry.digest, entry.path, entry.shown)
         if found is None:
             raise self._read_again(entry)
         return found
@@ -332,7 +334,7 @@ class CatalogService(Generic[S]):
         if variant not in spec.variants:
             known = ", ".join(spec.variants)
             raise NotFoundError(f"There is no {spec.name} {variant}.", hint=f"There is: {known}.")
-        found = self._artifacts.get(entry.digest, spec, variant)
+        found = self._artifacts.get(entry.digest, entry.path, spec, variant)
         if found is not None:
             self.apply(ArtifactFound(entry.key, entry.digest, spec.name, variant))
             return found
@@ -356,7 +358,8 @@ class CatalogService(Generic[S]):
         record = self._state.records.get(key) if key is not None else None
         if record is None or record.answer is None:
             return None
-        return self._artifacts.get(record.answer.digest, spec, spec.variants[0])
+        path, digest = record.found.absolute, record.answer.digest
+        return self._artifacts.get(digest, path, spec, spec.variants[0])
 
     def _have_copy(self, entry: Entry) -> None:
         """Have the file itself here: events and exports are read from it."""

@@ -28,7 +28,7 @@ from kinetoscope.session.ingest import (
     tasks_of,
 )
 from kinetoscope.store.cache import content_key
-from kinetoscope.store.cache.disk import open_cache
+from kinetoscope.store.cache.location import open_cache
 from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import OnProgress

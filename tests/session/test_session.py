@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
 from kinetoscope.session.session import FileSession, TraceSession
-from kinetoscope.store.cache.disk import Cache
+from kinetoscope.store.cache import disk
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import OnProgress
@@ -69,11 +69,16 @@ def test_the_second_session_reads_and_makes_nothing(reads: list[str], path: str)
 def test_room_is_made_in_the_cache_once(
     reads: list[str], path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[object] = []
-    monkeypatch.setattr(Cache, "trim", lambda _, digests: kept.append(digests))
+    looked: list[Path] = []
+
+    def look(root: Path) -> Iterator[disk._Entry]:
+        looked.append(root)
+        return iter(())
+
+    monkeypatch.setattr(disk, "_entries", look)
     everything(FileSession(path))  # keeps the summary, the columns, and an artifact
     assert [path] == MADE == reads
-    assert len(kept) == 1
+    assert len(looked) == 1
 
 
 def test_facts_alone_are_enough_for_a_second_look(reads: list[str], path: str) -> None:

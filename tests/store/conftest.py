@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.store.cache.disk import Cache, close_session, open_cache
+from kinetoscope.store.cache.disk import Cache
+from kinetoscope.store.cache.location import close_session, open_cache
 from kinetoscope.store.catalog import CatalogService
 from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.store.ingest.pool import PoolLimits

@@ -106,7 +106,7 @@ def _content(path: str, root: Path | None) -> bytes:
             content.update(piece)
         after = os.fstat(file.fileno())
     if place is not None and _marks(after) == _marks(before) and _rests(after):
-        _write(place, HashedFile(_marks(after), content.hexdigest()))
+        write_note(place, HashedFile(_marks(after), content.hexdigest()))
     return content.digest()
 
 
@@ -168,7 +168,7 @@ def note_beside(path: str, folder: Path) -> None:
         note = HashedFile(_copied_marks(path, before), content.hex())
         place = _place_beside(path, folder)
         place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        _write(place, note)
+        write_note(place, note)
 
 
 def _told_beside(path: str, status: os.stat_result) -> bytes | None:
@@ -210,7 +210,7 @@ def _rests(status: os.stat_result) -> bool:
     return time.time() - max(status.st_mtime, status.st_ctime) > REST_SECONDS
 
 
-def _write(place: Path, note: HashedFile) -> None:
+def write_note(place: Path, note: msgspec.Struct) -> None:
     """Put a note into its place, by one rename; without room or permission there is none."""
     half = place.with_name(f"{place.stem}-{os.urandom(4).hex()}.tmp")
     with contextlib.suppress(OSError):
@@ -254,7 +254,7 @@ def code_version(*callables: str, root: Path | None = None) -> str:
         return msgspec.json.decode(read_regular(place, NOTE_BYTES), type=HashedFile).content
     key = _code_key(unknown, found)
     if all(map(_rests, states)):
-        _write(place, HashedFile((), key))
+        write_note(place, HashedFile((), key))
     return key
 
 

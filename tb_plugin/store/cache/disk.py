@@ -2,8 +2,7 @@
 
     <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
     <root>/entries/<digest>/columns/…        the tables of the trace (``base/columnar``)
-    <root>/entries/<digest>/artifacts/<name>-<variant>/   columns made from them for one purpose
-                                             seal.json    version of the code, sizes, checksums
+    <root>/entries/<digest>/artifacts/…      columns made from them for one purpose (``artifacts``)
     <root>/keys/…                            hashes of large files (``content_key``)
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
@@ -13,10 +12,6 @@ A folder ``.kinetoscope`` beside traces or above them is such a root, too, but o
 Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
 it has open. An entry that is damaged, truncated or foreign is dropped, and the file is read again.
 When all entries together exceed the limit, the least recently used ones are removed.
-
-The seal of an artifact has the size of each file, and a checksum of its first and last 64 KiB:
-opening a gigabyte must not read it. After a change of the code that made an artifact, which the
-seal names too, it is made anew.
 """
 
 from __future__ import annotations
@@ -24,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,12 +26,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from isal import isal_zlib
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...base.logs import logger
-from ...base.machine import free_disk, temporary_folder, user_folder
-from ...base.units import parse_size
 from ..discovery.walk import shown
 from ..ingest import resources
 from . import content_key
@@ -48,8 +40,9 @@ if TYPE_CHECKING:
 log = logger(__name__)
 
 SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
-ARTIFACTS, SEAL = "artifacts", "seal.json"
-ENDS, MOST_SUMMARY_BYTES, MOST_SEAL_BYTES = 64 << 10, 1 << 30, 16 << 20
+SIZE = "size.json"  # beside the hashes of files
+MOST_SUMMARY_BYTES = 1 << 30
+SIZE_SECONDS = 24 * 3600.0
 TRACE = "index"
 HOT: Mapping[str, frozenset[str]] = {
     "host": frozenset(
@@ -75,27 +68,34 @@ class StoredSummary(msgspec.Struct, frozen=True):
     summary: msgspec.Raw
 
 
+class StoredSize(Struct, frozen=True):
+    """Bytes of all entries of a root, and when they were counted last."""
+
+    bytes: int
+    counted: float
+
+
 class Cache(Struct, frozen=True):
     """The folders of the cache, best first: the user's cache folder, then one for this session."""
 
     roots: tuple[Path, ...]
     limit_bytes: int
     problem: str = ""  # why the first choice is not among the roots
-    beside: list[Path] = field(default_factory=list)  # in or around logdirs: read only, and grows
+    beside: tuple[Path, ...] = ()  # in logdirs: only read
 
     def with_beside(self, logdirs: Sequence[str]) -> Cache:
         """The cache that also reads what lies in these logdirs, if there is anything."""
         folders = (Path(logdir) / content_key.BESIDE for logdir in logdirs)
-        return replace(self, beside=[one for one in folders if one.is_dir()])
+        return replace(self, beside=tuple(one for one in folders if one.is_dir()))
 
-    def look_beside(self, path: str) -> None:
-        """Also read from now on what lies nearest beside a file: in its folder, or above it."""
-        if (folder := content_key.folder_beside(path)) and folder not in self.beside:
-            self.beside.append(folder)
+    def folders_beside(self, path: str) -> tuple[Path, ...]:
+        """Where answers of a file may be, too: in the folder nearest to it, and in logdirs."""
+        nearest = content_key.folder_beside(path)
+        return tuple(dict.fromkeys((nearest, *self.beside) if nearest else self.beside))
 
-    def load_summary(self, digest: str) -> StoredSummary | None:
-        """The summary stored under a key; None when there is none that can be used."""
-        for root in (*self.roots, *self.beside):
+    def load_summary(self, digest: str, path: str) -> StoredSummary | None:
+        """The summary stored under the key of a file; None when there is none that can be used."""
+        for root in (*self.roots, *self.folders_beside(path)):
             file = entry(root, digest) / SUMMARY
             try:
                 text = content_key.read_regular(file, MOST_SUMMARY_BYTES)
@@ -145,20 +145,40 @@ class Cache(Struct, frozen=True):
         for root in self.roots:
             remove(entry(root, digest), root)
 
+    def make_room(self, digest: str) -> None:
+        """Keep the cache below its limit after something was stored under a key.
+
+        All entries are looked at where the limit may be reached by now, or once a day: what other
+        programs store at the same moment is not added up.
+        """
+        for root in self.roots:
+            stored = _size_of(entry(root, digest))
+            if not stored:
+                continue
+            place = root / content_key.NOTES / SIZE
+            known = _noted(place)
+            if known is None or known.bytes + stored > self.limit_bytes:
+                self._trim(root, {digest})
+            else:
+                content_key.write_note(place, replace(known, bytes=known.bytes + stored))
+
     def trim(self, keep: Collection[str]) -> int:
         """Removes what was used longest ago, down to the limit, but not ``keep``; how many went."""
+        return sum(self._trim(root, keep) for root in self.roots)
+
+    def _trim(self, root: Path, keep: Collection[str]) -> int:
         removed = 0
-        for root in self.roots:
-            content_key.forget_old(root)
-            entries = sorted(_entries(root), key=lambda e: e.used)
-            total = sum(e.bytes for e in entries)
-            for one in entries:
-                if total <= self.limit_bytes:
-                    break
-                if one.folder.name not in keep:
-                    remove(one.folder, root)
-                    total -= one.bytes
-                    removed += 1
+        content_key.forget_old(root)
+        entries = sorted(_entries(root), key=lambda e: e.used)
+        total = sum(e.bytes for e in entries)
+        for one in entries:
+            if total <= self.limit_bytes:
+                break
+            if one.folder.name not in keep:
+                remove(one.folder, root)
+                total -= one.bytes
+                removed += 1
+        content_key.write_note(root / content_key.NOTES / SIZE, StoredSize(total, time.time()))
         return removed
 
     def clear_token(self, token: str) -> None:
@@ -315,6 +335,24 @@ def _entries(root: Path) -> Iterator[_Entry]:
                 continue
 
 
+def _noted(place: Path) -> StoredSize | None:
+    """What is noted of a root's size; None where it is too old to be added to."""
+    try:
+        text = content_key.read_regular(place, content_key.NOTE_BYTES)
+        known = msgspec.json.decode(text, type=StoredSize)
+    except (OSError, ValueError):
+        return None
+    return known if 0 <= time.time() - known.counted < SIZE_SECONDS else None
+
+
+def _size_of(folder: Path) -> int:
+    """Bytes below a folder; 0 where there is none."""
+    try:
+        return _size(folder)
+    except OSError:
+        return 0
+
+
 def _size(folder: Path) -> int:
     total = 0
     with os.scandir(folder) as items:
@@ -365,231 +403,3 @@ def first_that_takes(roots: Sequence[Path], store: Callable[[Path], None]) -> tu
         else:
             return True, "; ".join(notes)
     return False, "; ".join(notes)
-
-
-# --- artifacts ----------------------------------------------------------------------------------
-
-OnShare = Callable[[float], None]
-"""Called with the share of an artifact that is made, 0 … 1."""
-
-
-class Making(Struct, frozen=True):
-    """An artifact to make of a trace: some of its variants, in this order."""
-
-    function: Callable[..., None]  # (trace, folder, on_share[, variant])
-    version: str  # of the code behind it
-    name: str
-    variants: Sequence[str]
-
-
-class Target(Struct, frozen=True):
-    """Destination of an artifact: root, content key, temporary folder."""
-
-    root: Path
-    digest: str
-    token: str
-
-
-def make_missing(trace: Trace, making: Making, target: Target, on_share: OnShare) -> None:
-    """Make and publish the missing variants; ``on_share`` gets the share of the whole.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    root, version = target.root, making.version
-    missing = [
-        variant
-        for variant in making.variants
-        if not is_whole(artifact_folder(root, target.digest, making.name, variant), version)
-    ]
-    for done, variant in enumerate(missing):
-
-        def on_part(share: float, done: int = done) -> None:
-            on_share((done + min(max(share, 0.0), 1.0)) / len(missing))
-
-        folder = workspace(root, target.token) / folder_name(making.name, variant)
-        folder.mkdir(mode=0o700)
-        making.function(trace, folder, on_part, *([variant] if variant else []))
-        seal(folder, version)
-        publish_artifact(folder, root, target.digest, version)
-
-
-def needed_variants(variants: tuple[str, ...], variant: str) -> tuple[str, ...]:
-    """The variants required to open one, in the order in which they are made."""
-    return tuple(dict.fromkeys((variants[0], variant)))
-
-
-def version_of(make: str) -> str:
-    """Version of an artifact: a key of the code that makes it."""
-    return content_key.code_version(make)
-
-
-def artifact_folder(root: Path, digest: str, name: str, variant: str) -> Path:
-    """The folder of a variant of an artifact."""
-    return entry(root, digest) / ARTIFACTS / folder_name(name, variant)
-
-
-def folder_name(name: str, variant: str) -> str:
-    """The name of the folder of a variant."""
-    return f"{name}-{variant}" if variant else name
-
-
-def seal(folder: Path, version: str) -> None:
-    """Closes a folder that is complete.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    from ...base.columnar.sealed import sealed
-
-    files = {file.name: _ends(file) for file in sorted(folder.iterdir())}
-    text = sealed({"version": version, "files": files})
-    (folder / SEAL).write_text(text, encoding="ascii")
-
-
-def is_whole(folder: Path, version: str) -> bool:
-    """True if a folder is there as this version of the code made it."""
-    from ...base.columnar.sealed import unsealed
-
-    try:
-        told = unsealed(content_key.read_regular(folder / SEAL, MOST_SEAL_BYTES).decode("ascii"))
-        if told["version"] != version:
-            return False
-        return all(_ends(folder / name) == ends for name, ends in told["files"].items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
-
-
-def publish_artifact(folder: Path, root: Path, digest: str, version: str) -> None:
-    """Move a sealed folder, which has the name of its place, to its place.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    target = entry(root, digest) / ARTIFACTS / folder.name
-    if is_whole(target, version):
-        content_key.delete(folder)  # another process was first
-        return
-    remove(target, root)
-    entry(root, digest).mkdir(mode=0o700, exist_ok=True)
-    move_folder(folder, target)
-
-
-def _ends(file: Path) -> list[int]:
-    """Size, and the checksum of the ends."""
-    with content_key.open_regular(file) as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(0)
-        crc = isal_zlib.crc32(stream.read(ENDS))
-        stream.seek(max(size - ENDS, 0))
-        return [size, isal_zlib.crc32(stream.read(ENDS), crc)]
-
-
-# --- which folder, and how large it may grow ----------------------------------------------------
-
-DIR_VARIABLE = "KINETOSCOPE_CACHE_DIR"
-SIZE_VARIABLE = "KINETOSCOPE_CACHE_SIZE"
-MOST_BYTES = 10 << 30
-SHARE_OF_FREE = 0.1
-_TAG = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# Answers of kinetoscope; may be deleted at any time.\n"
-)
-_SESSION = "kinetoscope-"
-
-
-def open_cache(
-    folder: str | None = None, limit_bytes: int | None = None, *, lasting: bool = False
-) -> Cache:
-    """The cache of this user, ready to use; never fails.
-
-    ``folder`` and ``limit_bytes`` default to the environment (``KINETOSCOPE_CACHE_DIR``,
-    ``KINETOSCOPE_CACHE_SIZE``, for example ``20GB``), then to the user's cache folder and the
-    smaller of 10 GB and a tenth of the free disk. A folder for this session, in the system's
-    temporary folder, is always second: it takes what the first cannot. ``close_session`` removes
-    it. ``lasting``: without that one, for a program that soon ends.
-    """
-    chosen = folder or os.environ.get(DIR_VARIABLE) or user_folder("cache")
-    root = Path(os.path.abspath(os.path.expanduser(chosen)))
-    problem = _prepare(root)
-    roots: tuple[Path, ...] = () if problem else (root,)
-    if not lasting:
-        roots += (_session_root(),)
-    limit = _limit(roots[0] if roots else root) if limit_bytes is None else limit_bytes
-    cache = Cache(roots, limit, problem)
-    cache.sweep()
-    if not lasting:
-        _sweep_sessions()
-    return cache
-
-
-def close_session(cache: Cache) -> None:
-    """Remove the cache of this session."""
-    content_key.delete(cache.roots[-1])
-
-
-def _session_root() -> Path:
-    # Not made before it is needed; its name cannot be guessed and taken by others.
-    return Path(temporary_folder()) / f"{_SESSION}{os.getpid()}-{os.urandom(8).hex()}"
-
-
-def _sweep_sessions() -> None:
-    """Remove session folders of this user's programs that were killed long ago."""
-    for folder in Path(temporary_folder()).glob(f"{_SESSION}*-*"):
-        with contextlib.suppress(OSError):
-            status = folder.lstat()
-            ours = os.name != "posix" or status.st_uid == os.geteuid()
-            old = time.time() - status.st_mtime > ABANDONED_SECONDS
-            if ours and old and stat.S_ISDIR(status.st_mode) and not _is_running(folder.name):
-                content_key.delete(folder)
-
-
-def _is_running(name: str) -> bool:
-    pid = name[len(_SESSION) :].partition("-")[0]
-    if os.name != "posix" or not pid.isdecimal():
-        return True  # cannot be told
-    try:
-        os.kill(int(pid), 0)
-    except OSError as error:
-        return not isinstance(error, ProcessLookupError)
-    return True
-
-
-def _prepare(root: Path) -> str:
-    """Makes the folders of a cache; returns why it cannot be used, "" when it can."""
-    try:
-        for part in (root, root / ENTRIES, root / TMP):
-            part.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = root.stat()
-        if os.name == "posix" and status.st_uid != os.geteuid() and os.geteuid() != 0:
-            return f"The cache folder {root} belongs to another user."
-        if os.name == "posix" and status.st_mode & stat.S_IWOTH:
-            return f"The cache folder {root} can be written by everybody."
-        probe = root / TMP / f"probe-{os.urandom(8).hex()}"
-        probe.write_bytes(b"")
-        probe.unlink()
-        tag = root / "CACHEDIR.TAG"
-        if not tag.exists():
-            tag.write_text(_TAG)
-    except OSError as error:
-        # A full disk may have room again later: only a folder that cannot be written is given up.
-        if (
-            not isinstance(error, PermissionError)
-            and (root / TMP).is_dir()
-            and os.access(root, os.W_OK)
-        ):
-            return ""
-        return f"The cache folder {root} cannot be used: {error.strerror or error}."
-    return ""
-
-
-def _limit(root: Path) -> int:
-    given = parse_size(os.environ.get(SIZE_VARIABLE, ""))
-    if given is not None:
-        return given
-    while not root.exists() and root.parent != root:
-        root = root.parent
-    try:
-        return min(MOST_BYTES, int(free_disk(root) * SHARE_OF_FREE))
-    except OSError:
-        return MOST_BYTES

@@ -21,7 +21,7 @@ from ...base.artifact_spec import ArtifactSpec, load_callable
 from ...base.errors import UnavailableError
 from ...base.logs import logger
 from ..ingest import resources
-from . import disk
+from . import artifacts
 from .disk import Cache, entry, remove, used, with_path, workspace
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ class MemoryCache(Generic[S]):
         """
         return self._decoder.decode(text)  # the errors of msgspec are ValueErrors
 
-    def summary(self, digest: str, path: str) -> S | None:
-        """The summary of a file; None when it is no longer stored."""
-        key = f"{digest} {path}"
+    def summary(self, digest: str, path: str, shown: str) -> S | None:
+        """The summary of a file, shown as such; None when it is no longer stored."""
+        key = f"{digest} {shown}"
         found = self._homeless.get(key) or self._summaries.get(key)
         if found is not None:
             return found
-        stored = self._cache.load_summary(digest)
+        stored = self._cache.load_summary(digest, path)
         if stored is None:
             return None
         try:
@@ -103,7 +103,7 @@ class MemoryCache(Generic[S]):
         except ValueError:
             self._cache.drop(digest)
             return None
-        return self._summaries.put(key, with_path(summary, path))
+        return self._summaries.put(key, with_path(summary, shown))
 
     def trace(self, digest: str, path: str) -> Trace | None:
         """The trace of a file; None when its columns are no longer stored."""
@@ -165,14 +165,14 @@ class ArtifactCache:
         self._opening = threading.Lock()
         self._looked = 0.0
 
-    def get(self, digest: str, spec: ArtifactSpec[T], variant: str) -> T | None:
-        """The opened artifact of a trace; None when this version of it is not stored."""
+    def get(self, digest: str, path: str, spec: ArtifactSpec[T], variant: str) -> T | None:
+        """The opened artifact of a file; None when this version of it is not stored."""
         self._let_pages_go()
         key, kept = _key(digest, spec, variant), self._kept_of(spec)
         found = kept.get(key)
         if found is None:
             with self._opening:
-                found = kept.get(key) or self._open(digest, spec, variant)
+                found = kept.get(key) or self._open(digest, path, spec, variant)
                 if found is None:
                     return None
                 kept.put(key, found)
@@ -219,16 +219,16 @@ class ArtifactCache:
                 kept.put(key, _Open(content, None, is_mapped=False))
         return content
 
-    def _open(self, digest: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:
-        version = disk.version_of(spec.make)
-        roots = (*sorted(self._cache.roots, key=_is_shared), *self._cache.beside)
+    def _open(self, digest: str, path: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:
+        version = artifacts.version_of(spec.make)
+        roots = (*sorted(self._cache.roots, key=_is_shared), *self._cache.folders_beside(path))
         for root in roots:
             is_own = root in self._cache.roots
             folders = [
-                disk.artifact_folder(root, digest, spec.name, one)
-                for one in disk.needed_variants(spec.variants, variant)
+                artifacts.artifact_folder(root, digest, spec.name, one)
+                for one in artifacts.needed_variants(spec.variants, variant)
             ]
-            if not all(disk.is_whole(folder, version) for folder in folders):
+            if not all(artifacts.is_whole(folder, version) for folder in folders):
                 continue
             try:
                 if _is_shared(root):
@@ -251,9 +251,9 @@ class ArtifactCache:
 
             copy = workspace(root, os.urandom(8).hex()) / folder.name
             shutil.copytree(folder, copy)
-            disk.publish_artifact(copy, root, digest, version)
+            artifacts.publish_artifact(copy, root, digest, version)
             copy.parent.rmdir()
-        return [entry(root, digest) / disk.ARTIFACTS / folder.name for folder in folders]
+        return [entry(root, digest) / artifacts.ARTIFACTS / folder.name for folder in folders]
 
 
 def _key(digest: str, spec: ArtifactSpec[Any], variant: str) -> str:
@@ -278,8 +278,8 @@ def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
                 prefix="kinetoscope-", dir=parent, ignore_cleanup_errors=True
             ) as root:
                 folder = Path(root)
-                for one in disk.needed_variants(spec.variants, variant):
-                    folder = Path(root, disk.folder_name(spec.name, one))
+                for one in artifacts.needed_variants(spec.variants, variant):
+                    folder = Path(root, artifacts.folder_name(spec.name, one))
                     folder.mkdir()
                     make(trace, folder, lambda _: None, *([one] if one else []))
                 # What is mapped stays readable when its file is gone.

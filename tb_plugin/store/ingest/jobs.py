@@ -192,8 +192,7 @@ def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
     except OSError as error:
         job.fail(info_of(error))
         return
-    job.cache.look_beside(request.path)
-    stored = job.cache.load_summary(job.digest)
+    stored = job.cache.load_summary(job.digest, request.path)
     if stored and (answered := _answered(job, request, work, stored)):
         job.tell(replace(answered, from_cache=True))
         if job.cache.has_columns(job.digest):
@@ -234,7 +233,7 @@ def _take_summary(job: Job[S], request: Request, work: Work[S], message: Summari
     stored = (
         msgspec.json.decode(message.text, type=StoredSummary)
         if message.text
-        else job.cache.load_summary(job.digest)
+        else job.cache.load_summary(job.digest, request.path)
     )
     answered = stored and _answered(job, request, work, stored)
     if not answered:

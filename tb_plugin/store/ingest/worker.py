@@ -27,14 +27,12 @@ from ...base.artifact_spec import load_callable
 from ...base.errors import KinetoscopeError
 from ...base.machine import THREADS_VARIABLE
 from ...trace.health_record import HealthRecord
-from ..cache import disk
+from ..cache import artifacts
+from ..cache.artifacts import Making, Target, make_missing
 from ..cache.disk import (
     Cache,
-    Making,
-    Target,
     encode_summary,
     first_that_takes,
-    make_missing,
     publish_columns,
     publish_summary,
     with_path,
@@ -200,7 +198,7 @@ def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
     if trace is None:
         say(Gone())
         return
-    version, events = disk.version_of(job.make), trace.health.events
+    version, events = artifacts.version_of(job.make), trace.health.events
     making = Making(load_callable(job.make), version, job.name, job.variants)
     collect_garbage()
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kinetoscope.base import columns
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError
-from kinetoscope.store.cache import disk, memory
+from kinetoscope.store.cache import artifacts, memory
 from kinetoscope.store.cache.disk import COLUMNS, Cache, entry
 from kinetoscope.store.cache.memory import ArtifactCache
 from kinetoscope.store.catalog import BeingRead, CatalogService
@@ -52,7 +52,7 @@ def ask(service: CatalogService[FakeFacts], variant: str = "", spec: Rows = ROWS
 
 def folder_of(service: CatalogService[FakeFacts], cache: Cache, variant: str = "rows") -> Path:
     digest = service.locate(None, None, None).digest
-    return disk.artifact_folder(cache.roots[0], digest, "rows", variant)
+    return artifacts.artifact_folder(cache.roots[0], digest, "rows", variant)
 
 
 def test_made_when_it_is_asked_for_and_kept_beside_the_columns(
@@ -106,7 +106,7 @@ def test_what_lies_beside_the_traces_is_opened_anew_too(
     service = served(logdir, serve)
     assert ask(service) == 3
     digest = service.locate(None, None, None).digest
-    beside = Cache((), 0, beside=[cache.roots[0]])
+    beside = Cache((), 0, beside=(cache.roots[0],))
     opened: list[Path] = []
 
     def open_(folder: Path) -> int:
@@ -114,13 +114,13 @@ def test_what_lies_beside_the_traces_is_opened_anew_too(
         return ROWS.open(folder)
 
     spec = replace(ROWS, open=open_)
-    artifacts = ArtifactCache(beside)
+    opened_there = ArtifactCache(beside)
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
     for size, times in ((memory.MAPPED_BYTES, 1), (memory.MAPPED_BYTES + 1, 2)):
         monkeypatch.setattr(memory, "mapped_bytes", lambda size=size: size)
         monkeypatch.setattr(columns, "held_bytes", lambda: 0)
         for _ in range(times):
-            assert artifacts.get(digest, spec, "rows") == 3
+            assert opened_there.get(digest, str(logdir / "run" / RULE), spec, "rows") == 3
     assert len(opened) == 3
 
 
@@ -170,8 +170,8 @@ def test_other_code_makes_it_anew(
     service = served(logdir, serve)
     ask(service)
     folder = folder_of(service, cache)
-    assert disk.is_whole(folder, disk.version_of(ROWS.make))
-    assert not disk.is_whole(folder, "of another version")
+    assert artifacts.is_whole(folder, artifacts.version_of(ROWS.make))
+    assert not artifacts.is_whole(folder, "of another version")
 
 
 # --- what goes wrong ------------------------------------------------------------------------------

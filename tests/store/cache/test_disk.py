@@ -9,25 +9,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from kinetoscope.base.units import parse_size
-from kinetoscope.store.cache import content_key
-from kinetoscope.store.cache import disk as location
+from kinetoscope.store.cache import content_key, disk, location
+from kinetoscope.store.cache.artifacts import artifact_folder, is_whole, seal
 from kinetoscope.store.cache.disk import (
     COLUMNS,
     SUMMARY,
     Cache,
-    artifact_folder,
     encode_summary,
     entry,
-    is_whole,
     publish_columns,
     publish_summary,
-    seal,
 )
 from tests.conftest import ROOT
 from tests.store.fakes import made_trace, same, summarize
@@ -49,10 +47,10 @@ def digests(cache: Cache) -> set[str]:
 
 
 def test_keeps_summary_and_columns(cache: Cache) -> None:
-    assert cache.load_summary("d") is None
+    assert cache.load_summary("d", "/p") is None
     assert cache.load_trace("d", "p") is None
     keep(cache, "d")
-    stored = cache.load_summary("d")
+    stored = cache.load_summary("d", "/p")
     assert stored is not None
     assert (stored.bytes, stored.events, stored.seconds) == (10, 5, 0.5)
     assert cache.has_columns("d")
@@ -61,7 +59,7 @@ def test_keeps_summary_and_columns(cache: Cache) -> None:
 
 def test_looks_in_every_root(cache: Cache) -> None:
     keep(cache, "d", root=1)
-    assert cache.load_summary("d")
+    assert cache.load_summary("d", "/p")
     assert cache.load_trace("d", "p")
 
 
@@ -71,7 +69,7 @@ def test_a_damaged_summary_takes_everything_with_it(cache: Cache, damage: bytes 
     file = entry(cache.roots[0], "d") / SUMMARY
     whole = file.read_bytes()
     file.write_bytes(whole.replace(b'"rank":1', b'"rank":2') if damage is None else damage)
-    assert cache.load_summary("d") is None
+    assert cache.load_summary("d", "/p") is None
     assert digests(cache) == set()
 
 
@@ -89,8 +87,16 @@ def test_damage_beside_the_traces_is_no_damage_of_our_own(cache: Cache, tmp_path
     far = tmp_path / ".kinetoscope"
     entry(far, "d").mkdir(parents=True)
     (entry(far, "d") / SUMMARY).write_text("{")
-    assert replace(cache, beside=[far]).load_summary("d") is None
+    assert replace(cache, beside=(far,)).load_summary("d", "/p") is None
     assert cache.has_columns("d")
+
+
+def test_what_lies_beside_one_file_is_no_answer_for_another(cache: Cache, tmp_path: Path) -> None:
+    keep(cache, "d")
+    (tmp_path / "a").mkdir()
+    os.rename(cache.roots[0], tmp_path / "a" / content_key.BESIDE)
+    assert cache.load_summary("d", str(tmp_path / "a" / "run" / "p")) is not None
+    assert cache.load_summary("d", str(tmp_path / "b" / "p")) is None
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
@@ -109,7 +115,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     (made / "seal.json").unlink()
     os.mkfifo(made / "seal.json")
     assert not is_whole(made, "v")
-    assert Cache((), 0, beside=[tmp_path]).load_summary("d") is None
+    assert Cache((), 0, beside=(tmp_path,)).load_summary("d", "/p") is None
     with pytest.raises(OSError, match="no regular file"):
         content_key.read_regular(summary, 10)
 
@@ -126,7 +132,7 @@ def test_files_of_others_do_no_harm(cache: Cache) -> None:
     (root / "entries" / "foreign").mkdir()
     (root / "entries" / "foreign" / COLUMNS).write_text("not a folder")
     (root / "entries" / "a file").write_text("x")
-    assert cache.load_summary("foreign") is None
+    assert cache.load_summary("foreign", "/p") is None
     assert cache.load_trace("foreign", "p") is None
     assert cache.trim(()) == 0
 
@@ -140,10 +146,47 @@ def test_what_was_used_longest_ago_goes_first(cache: Cache) -> None:
     assert digests(cache) == {"a", "d"}
 
 
+def test_entries_are_looked_at_once_the_limit_may_be_reached(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+    entries = disk._entries
+
+    def look(root: Path) -> Iterator[disk._Entry]:
+        looked.append(root)
+        return entries(root)
+
+    monkeypatch.setattr(disk, "_entries", look)
+    keep(cache, "old", used=1)
+    cache.make_room("old")  # for the first time nothing is known
+    keep(cache, "new")
+    cache.make_room("new")
+    assert looked == [cache.roots[0]]
+    size = sum(file.stat().st_size for file in cache.roots[0].glob("entries/*/**/*.*"))
+    small = replace(cache, limit_bytes=size * 5 // 4)
+    keep(cache, "newest")
+    small.make_room("newest")
+    assert len(looked) == 2
+    assert digests(cache) == {"new", "newest"}
+
+
+@pytest.mark.parametrize("counted", [-2 * disk.SIZE_SECONDS, disk.SIZE_SECONDS])
+def test_entries_are_looked_at_once_a_day(cache: Cache, counted: float) -> None:
+    """What was stored by others at the same moment is not in the sum; clocks may be set back."""
+    keep(cache, "d", used=1)
+    note = cache.roots[0] / content_key.NOTES / disk.SIZE
+    content_key.write_note(note, disk.StoredSize(0, time.time() + counted))
+    replace(cache, limit_bytes=1).make_room("d")
+    known = disk._noted(note)
+    assert known is not None
+    assert known.bytes > 1000
+    assert digests(cache) == {"d"}  # it was stored just now
+
+
 def test_using_an_entry_makes_it_recent(cache: Cache) -> None:
     for digest in "ab":
         keep(cache, digest, used=1000)
-    assert cache.load_summary("a")
+    assert cache.load_summary("a", "/p")
     Cache(cache.roots, 1).trim(())
     keep(cache, "a", used=1000)
     keep(cache, "b", used=1000)
@@ -181,6 +224,14 @@ def test_the_folder_of_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
     cache = location.open_cache()
     assert cache.roots[0] == tmp_path / "here"
     assert (cache.limit_bytes, cache.problem) == (3 << 30, "")
+
+
+def test_a_program_that_soon_ends_has_no_folder_of_its_own(tmp_path: Path) -> None:
+    assert location.open_user_cache(str(tmp_path / "c")).roots == (tmp_path / "c",)
+    (tmp_path / "file").write_text("")
+    unusable = location.open_user_cache(str(tmp_path / "file"))
+    assert unusable.roots == ()
+    assert unusable.problem
 
 
 def test_the_limit_is_a_tenth_of_the_free_disk_at_most(tmp_path: Path) -> None:
@@ -239,7 +290,7 @@ def test_a_folder_everybody_may_write_is_not_trusted(tmp_path: Path) -> None:
 HAMMER = """
 import sys
 from tests.store.cache.test_disk import keep
-from kinetoscope.store.cache.disk import open_cache
+from kinetoscope.store.cache.location import open_cache
 cache = open_cache(sys.argv[1], 400_000)
 for turn in range(30):
     digest = "abc"[turn % 3]

@@ -18,7 +18,7 @@ from kinetoscope.handlers.remote_filesystem import RemoteFilesystem
 from kinetoscope.handlers.remote_writer import RemoteWriter
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.session import choose
-from kinetoscope.store.cache.disk import open_cache
+from kinetoscope.store.cache.location import open_cache
 from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.store.filesystems.copies import Copies
 from kinetoscope.store.filesystems.listing import list_files, modified_of
