@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -17,7 +18,9 @@ from ...base.arrays import (
     distinct,
     lookup,
     take,
+    where,
 )
+from ...base.machine import side_by_side
 from ...base.regex import regex
 from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
@@ -104,25 +107,32 @@ def build_activity(
     texts: Texts, rows: DeviceRows, streams: Streams, devices: Devices, args: dict[str, Sparse]
 ) -> Activity:
     """Device work with its ids; ``args`` are its sparse columns."""
+    name = _names_by_args(texts, rows, args)
     device = take(streams.table.device, rows.stream)
     kernels = rows.kind == DeviceKind.KERNEL
-    filled = (
-        fill_occupancy(texts, kernels, device, devices.limits, args)
-        if kernels.any()
-        else Filled({}, computed=0, unknown=0)
+
+    def occupancy() -> Filled:
+        if kernels.any():
+            return fill_occupancy(texts, kernels, device, devices.limits, args)
+        return Filled({}, computed=0, unknown=0)
+
+    filled, correlation, external_id = side_by_side(
+        occupancy,
+        partial(dense, args.get("correlation"), len(rows.ts), -1),
+        partial(dense, args.get("external_id"), len(rows.ts), -1),
     )
     own = {name: column for name, column in filled.columns.items() if len(column.row)}
     kept = {name: args[name] for name in args if name not in (*WITHOUT, *filled.columns)}
     return Activity(
         ts=rows.ts,
         dur=rows.dur,
-        name=_names_by_args(texts, rows, args),
+        name=name,
         category=rows.category,
         kind=rows.kind,
         device=device,
         stream=rows.stream,
-        correlation=dense(args.pop("correlation", None), len(rows.ts), -1),
-        external_id=dense(args.get("external_id"), len(rows.ts), -1),
+        correlation=correlation,
+        external_id=external_id,
         raw=rows.raw,
         args=kept | own,
         occupancy_computed=filled.computed,
@@ -137,9 +147,9 @@ def _names_by_args(texts: Texts, rows: DeviceRows, args: Mapping[str, Sparse]) -
     that calls all of them "Memcpy" and "Memset" says the same in arguments: one name for one thing.
     """
     bare = texts.table(rows.name, lambda text: text in ("Memcpy", "Memset"), np.bool_)
-    row = np.flatnonzero(bare[rows.name])
-    if not len(row):
+    if not bare.any():
         return rows.name
+    row = where(take(bare, rows.name))
     columns = ("copy_kind", "source_memory", "target_memory", "memory_kind")
     told = np.stack([dense(args.get(name), len(rows.ts), -1)[row] for name in columns])
     kinds, place = np.unique(np.vstack([told, rows.name[row]]), axis=1, return_inverse=True)

@@ -31,7 +31,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I16, I32, I64, Sparse, distinct_values
+from ...base.arrays import I8, I16, I32, I64, Sparse, last_end
 from ...base.machine import each, thread_count
 from ...base.native import call
 
@@ -40,7 +40,8 @@ Flags = NDArray[np.bool_]
 EXACT_NS = 5
 ROUNDED_NS = 1000
 TWO_CLOCKS_NS = 1000
-LEAST_ROWS = 100_000  # of which it pays to nest threads side by side
+LEAST_ROWS = 100_000  # of which it pays to nest parts side by side
+_NEAR, _FAR_ROWS = 16, 1 << 16  # a part may differ by a 16th; a cut is looked for in so many rows
 MAX_DEPTH = np.iinfo(np.int16).max
 # So many rounds mean thousands of nested levels: then a plain loop over the rows is faster.
 _PATIENCE = 1000
@@ -71,7 +72,7 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
     row, over = np.empty(rows, np.int32), np.empty(rows, np.int64)
 
     def nested(part: slice) -> slice | None:
-        """The overruns of some threads."""
+        """The overruns of some rows."""
         read = (ts[part], dur[part], first[part], clock[part], part.stop - part.start)
         limits = (tolerance_ns, TWO_CLOCKS_NS)
         write = (outer[part], parent[part], depth[part], self_ns[part], row[part], over[part])
@@ -85,24 +86,40 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
                 np.add(column, np.int32(part.start), out=column, where=column >= 0)
         return found
 
-    done = each(nested, _parts(first))
+    done = each(nested, _parts(ts, dur, first))
     if None in done:
         return nest_in_python(ts, dur, first, clock, tolerance_ns)
     overrun = Sparse(*(np.concatenate([column[part] for part in done]) for column in (row, over)))
     return Nesting(outer, parent, depth, self_ns, overrun)
 
 
-def _parts(first: Flags) -> list[slice]:
-    """About equal parts of the rows, of whole threads each: as many as threads may be used."""
+def _parts(ts: I64, dur: I64, first: Flags) -> list[slice]:
+    """About equal parts of the rows, as many as threads may be used; no event is in two of them."""
     rows, count = len(first), thread_count()
     if rows < LEAST_ROWS or count < 2:
         return [slice(0, rows)]
-    begins = np.append(np.flatnonzero(first), rows)
-    wanted = np.arange(1, count) * rows // count
-    nearest = np.searchsorted(begins[:-1] + np.diff(begins) // 2, wanted)
-    return [
-        slice(*bounds) for bounds in pairwise(distinct_values(begins[[0, *nearest, -1]]).tolist())
-    ]
+    begins, bounds = np.append(np.flatnonzero(first), rows), [0]
+    for wanted in (part * rows // count for part in range(1, count)):
+        thread = int(np.searchsorted(begins, wanted, side="right"))
+        low, high = begins[thread - 1 : thread + 1].tolist()
+        bound = low if wanted - low <= high - wanted else high
+        if abs(bound - wanted) > rows // count // _NEAR and wanted > bounds[-1]:
+            found = _first_alone(ts, dur, max(low, bounds[-1]), slice(wanted, high))
+            bound = bound if found is None else found
+        if bound > bounds[-1]:
+            bounds.append(bound)
+    if bounds[-1] < rows:
+        bounds.append(rows)
+    return [slice(*part) for part in pairwise(bounds)]
+
+
+def _first_alone(ts: I64, dur: I64, low: int, among: slice) -> int | None:
+    """The first of some rows at whose start no event from row ``low`` on is open; None if far."""
+    end = last_end(ts[low : among.start], dur[low : among.start])
+    some = slice(among.start, min(among.stop, among.start + _FAR_ROWS))
+    ends = np.maximum.accumulate(np.append(end, ts[some] + dur[some]))
+    alone = np.flatnonzero(ends[:-1] <= ts[some])
+    return among.start + int(alone[0]) if len(alone) else None
 
 
 def outer_rows(ts: I64, end: I64, first: Flags) -> I32:

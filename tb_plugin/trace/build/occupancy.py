@@ -11,6 +11,7 @@ the carve-out for shared memory are not in a trace; so the figure is an upper bo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, Sparse, dense
+from ...base.machine import each, side_by_side
 from ...base.regex import regex
 from ..raw import Texts
 
@@ -140,7 +142,8 @@ def fill_occupancy(
         limits: of each device.
         args: sparse columns of the rows.
     """
-    value = {name: _positive_cells(args.get(name), len(kernel)) for name in _COLUMNS}
+    columns = each(lambda name: _positive_cells(args.get(name), len(kernel)), _COLUMNS)
+    value: dict[str, F64] = dict(zip(_COLUMNS, columns, strict=True))
     open_ = kernel & np.logical_or.reduce([np.isnan(column) for column in value.values()])
     rows, launched = launches(texts, args, np.flatnonzero(open_))
     computed = 0
@@ -160,7 +163,7 @@ def fill_occupancy(
     if written is not None:
         at = written.row[kernel[written.row]]
         lost = int(np.count_nonzero(np.isnan(value["occupancy"][at])))
-    return Filled({name: _sparse(column) for name, column in value.items()}, computed, lost)
+    return Filled(dict(zip(value, each(_sparse, columns), strict=True)), computed, lost)
 
 
 def launches(
@@ -168,9 +171,9 @@ def launches(
 ) -> tuple[NDArray[np.intp], Launched]:
     """The rows whose launch is fully recorded, and those launches."""
     size = int(rows[-1]) + 1 if len(rows) else 0
-    blocks, threads = (_product(texts, args.get(name), rows, size) for name in ("grid", "block"))
-    registers, shared = (
-        _cells(args.get(name), rows, size) for name in ("registers", "shared_memory")
+    blocks, threads, registers, shared = side_by_side(
+        *(partial(_product, texts, args.get(name), rows, size) for name in ("grid", "block")),
+        *(partial(_cells, args.get(name), rows, size) for name in ("registers", "shared_memory")),
     )
     told = (blocks > 0) & (threads > 0) & (registers >= 0) & (shared >= 0)
     told &= (registers < _MOST) & (shared < _MOST)

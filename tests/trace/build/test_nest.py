@@ -221,7 +221,7 @@ def test_both_agree_on_hostile_data(seed: int) -> None:
 
 @needs_native
 @given(seed=st.integers(0, 2**32 - 1), threads=st.integers(2, 12))
-def test_threads_nested_side_by_side_are_nested_as_all_at_once(seed: int, threads: int) -> None:
+def test_parts_nested_side_by_side_are_nested_as_all_at_once(seed: int, threads: int) -> None:
     columns = hostile(np.random.default_rng(seed))
     whole = nest(*columns)
     with pytest.MonkeyPatch.context() as patch:
@@ -247,7 +247,28 @@ def test_parts_hold_whole_threads(
     monkeypatch.setattr(nesting, "LEAST_ROWS", 1)
     monkeypatch.setattr(nesting, "thread_count", lambda: threads)
     first = np.concatenate([np.arange(size) == 0 for size in sizes])
-    assert [part.stop - part.start for part in nesting._parts(first)] == expected
+    open_ = np.arange(len(first)), np.full(len(first), 100)
+    assert [part.stop - part.start for part in nesting._parts(*open_, first)] == expected
+
+
+@pytest.mark.parametrize(
+    ("dur", "threads", "expected"),
+    [
+        ([1, 1, 1, 1, 1, 1, 1, 1], 4, [2, 2, 2, 2]),
+        ([1, 1, 4, 1, 1, 1, 1, 1], 2, [6, 2]),
+        ([1, 9, 1, 1, 1, 1, 1, 1], 2, [8]),
+        ([9, 1, 1, 1, 1, 1, 1, 1], 2, [8]),
+        ([1, 1, 1, 1, 0, 2, 1, 1], 3, [2, 3, 3]),
+    ],
+)
+def test_a_thread_is_cut_where_no_event_is_open(
+    dur: list[int], threads: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nesting, "LEAST_ROWS", 1)
+    monkeypatch.setattr(nesting, "thread_count", lambda: threads)
+    ts, first = np.arange(len(dur)), np.arange(len(dur)) == 0
+    parts = nesting._parts(ts, np.array(dur), first)
+    assert [part.stop - part.start for part in parts] == expected
 
 
 @needs_native
