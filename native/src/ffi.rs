@@ -13,7 +13,7 @@ use crate::frames::{labels, numbers, sums as sums_of_frames, Holds, Owned};
 use crate::groups::{first_largest, index, middles, ranks, sums, Ranks};
 use crate::intervals::{hold, intersect, merge, union, union_of, Entries, Events, Spans};
 use crate::lanes::{assign, share};
-use crate::links::{join, match_starts, Arrows, Events as Nested};
+use crate::links::{forward_ops, join, match_starts, Arrows, Events as Nested, Numbered, Threads};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::order::{fill, find_positive, gather, merge_parts, sort_parts, spread_wanted};
 use crate::order::{rank_places, spread, Columns, File, Keys, Kinds};
@@ -32,7 +32,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 12;
+pub const INTERFACE: u32 = 13;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -1058,6 +1058,33 @@ exported! {
     ) {
         Nested { ts, dur, outer, kind, op: op as i8 }.climb(at, patience, found);
         0
+    }
+
+    /// Returns 1, or 0 where numbers are too far apart for a table of `limit`, or more than `patience` ops were looked at;
+    /// panics where a row is not there.
+    kinetoscope_forward_ops(
+        ahead_sequence: read(i64; ahead),
+        ahead_row: read(i32; ahead),
+        ahead: number,
+        asked_sequence: read(i64; asked),
+        asked_row: read(i32; asked),
+        asked: number,
+        ts: read(i64; rows),
+        thread: read(i32; rows),
+        rows: number,
+        threads: number,
+        bounds: read(i64; ends),
+        ends: number,
+        forward: read(i32; groups),
+        groups: number,
+        limit: number,
+        patience: number,
+        found: write(i32; asked),
+    ) {
+        let ahead = Numbered { sequence: ahead_sequence, row: ahead_row };
+        let asked = Numbered { sequence: asked_sequence, row: asked_row };
+        let of = Threads { bounds, forward, count: threads };
+        i64::from(forward_ops(ahead, asked, (ts, thread), of, limit, patience, found))
     }
 
     /// Returns 0; panics where an outer event is behind its row.

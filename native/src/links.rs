@@ -213,6 +213,134 @@ impl Events<'_> {
     }
 }
 
+/// Ops that carry a sequence number, and where they are in the table of the host.
+#[derive(Clone, Copy)]
+pub struct Numbered<'a> {
+    pub sequence: &'a [i64],
+    pub row: &'a [i32],
+}
+
+/// The threads of backward ops: those between two `bounds` belong to one of `forward`, the host thread
+/// of their forward ops, which is negative where nobody knows it. There are `count` host threads.
+pub struct Threads<'a> {
+    pub bounds: &'a [i64],
+    pub forward: &'a [i32],
+    pub count: usize,
+}
+
+/// For each op `asked` the last op `ahead` with its number that began before it on the forward thread,
+/// or −1. Rows of the host are in the order of thread and time, and `ahead` is in their order. Returns
+/// false where numbers are too far apart for a table of `limit`, or where too many ops have one number:
+/// when more than `patience` of them were looked at.
+pub fn forward_ops(
+    ahead: Numbered,
+    asked: Numbered,
+    (ts, thread): (&[i64], &[i32]),
+    threads: Threads,
+    limit: usize,
+    patience: usize,
+    found: &mut [i32],
+) -> bool {
+    found.fill(NOTHING);
+    let numbers = ahead.sequence;
+    let (Some(&low), Some(&high)) = (numbers.iter().min(), numbers.iter().max()) else {
+        return true;
+    };
+    let Some(mut last) = Table::between(low, high, limit) else {
+        return false;
+    };
+    // For each op the one of the same number ahead of it.
+    let mut previous = vec![NOTHING; numbers.len()];
+    for (at, (&number, previous)) in numbers.iter().zip(&mut previous).enumerate() {
+        *previous = last.get(number);
+        if last.put(number, at as i32).is_none() {
+            return false;
+        }
+    }
+    let mut steps = 0;
+    let of_number = |number: i64| {
+        let first = usize::try_from(last.get(number)).ok();
+        std::iter::successors(first, |&at| usize::try_from(previous[at]).ok())
+    };
+    let mut votes = Votes::new(threads.count, numbers.len());
+    for (group, (bounds, &known)) in threads.bounds.windows(2).zip(threads.forward).enumerate() {
+        let (low, high) = (bounds[0] as usize, bounds[1] as usize);
+        let mut forward = known;
+        if known < 0 {
+            for &number in &asked.sequence[low..high] {
+                if matches!(of_number(number).next(), Some(at) if votes.is_new(at, group)) {
+                    for at in of_number(number) {
+                        votes.add(thread[ahead.row[at] as usize] as usize);
+                        steps += 1;
+                    }
+                }
+                if steps > patience {
+                    return false;
+                }
+            }
+            forward = votes.take_most();
+        }
+        for at in low..high {
+            let before = ts[asked.row[at] as usize];
+            for other in of_number(asked.sequence[at]) {
+                let row = ahead.row[other];
+                steps += 1;
+                if thread[row as usize] == forward && ts[row as usize] < before {
+                    found[at] = row;
+                    break;
+                }
+            }
+            if steps > patience {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// How many ops each thread has; only what was counted is cleared.
+struct Votes {
+    count: Vec<u32>,
+    counted: Vec<usize>,
+    group: Vec<u32>, // in which each op was last asked for, from 1 on
+}
+
+impl Votes {
+    fn new(threads: usize, ops: usize) -> Votes {
+        Votes {
+            count: vec![0; threads],
+            counted: Vec::new(),
+            group: vec![0; ops],
+        }
+    }
+
+    fn is_new(&mut self, op: usize, group: usize) -> bool {
+        let group = group as u32 + 1;
+        std::mem::replace(&mut self.group[op], group) != group
+    }
+
+    fn add(&mut self, thread: usize) {
+        if self.count[thread] == 0 {
+            self.counted.push(thread);
+        }
+        self.count[thread] += 1;
+    }
+
+    /// The first thread with the most, or −1; nothing is counted afterwards.
+    fn take_most(&mut self) -> i32 {
+        let count = &self.count;
+        let most = self
+            .counted
+            .iter()
+            .max_by_key(|&&thread| (count[thread], usize::MAX - thread));
+        let most = most.map_or(NOTHING, |&thread| thread as i32);
+        for thread in self.counted.drain(..) {
+            self.count[thread] = 0;
+        }
+        most
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,5 +411,67 @@ mod tests {
         let mut above = [7; 4];
         events.ops_above(&mut above);
         assert_eq!(above, [-1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_backward_op_finds_the_last_forward_op_of_its_number() {
+        let ahead = Numbered {
+            sequence: &[5, 6, 5, 5],
+            row: &[0, 1, 2, 3],
+        };
+        let asked = Numbered {
+            sequence: &[5, 5, 6, 7, 5],
+            row: &[4, 5, 4, 4, 4],
+        };
+        let host = (&[0, 1, 8, 2, 9, 7][..], &[0, 0, 0, 1, 2, 2][..]);
+        let threads = |forward| Threads {
+            bounds: &[0, 4, 5],
+            forward,
+            count: 3,
+        };
+        let mut found = [9; 5];
+        // Nobody knows the first forward thread: most ops of those numbers are of thread 0.
+        assert!(forward_ops(
+            ahead,
+            asked,
+            host,
+            threads(&[-1, 1]),
+            9,
+            99,
+            &mut found
+        ));
+        assert_eq!(found, [2, 0, 1, -1, 3]);
+        assert!(forward_ops(
+            ahead,
+            asked,
+            host,
+            threads(&[1, -1]),
+            9,
+            99,
+            &mut found
+        ));
+        assert_eq!(found, [3, 3, -1, -1, 2]);
+        assert!(!forward_ops(
+            ahead,
+            asked,
+            host,
+            threads(&[1, -1]),
+            9,
+            3,
+            &mut found
+        ));
+        let far = Numbered {
+            sequence: &[5, 1 << 40, 5, 5],
+            row: ahead.row,
+        };
+        assert!(!forward_ops(
+            far,
+            asked,
+            host,
+            threads(&[1, -1]),
+            9,
+            99,
+            &mut found
+        ));
     }
 }

@@ -13,7 +13,8 @@ forward op of that number that started last on that thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -31,6 +32,7 @@ from ...base.arrays import (
     look_up,
     put,
     seen,
+    stable_order,
     take,
     where,
 )
@@ -417,15 +419,17 @@ class Autograd(Struct, frozen=True, eq=False):
     by_number: int  # links without an arrow
 
 
-class _Numbered(Struct, frozen=True, eq=False):
+class NumberedOps(Struct, frozen=True, eq=False):
     """The ops that carry a sequence number, and the number of the thread of their forward op."""
 
     row: I32
     sequence: I64
     forward_thread: I64  # 0 on ops of the forward pass
 
-    def of(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> _Numbered:
-        return _Numbered(self.row[chosen], self.sequence[chosen], self.forward_thread[chosen])
+    def of(self, chosen: NDArray[np.integer]) -> NumberedOps:
+        """Some of them."""
+        columns = self.row, self.sequence, self.forward_thread
+        return NumberedOps(*(take(column, chosen) for column in columns))
 
 
 def link_backward(texts: Texts, host: Host, arrows: Arrows, start: int) -> Autograd:
@@ -435,49 +439,73 @@ def link_backward(texts: Texts, host: Host, arrows: Arrows, start: int) -> Autog
     forward[target] = source
     table = FlowTable(source, target)
     numbered = _numbered(host)
-    backward = numbered.forward_thread > 0
-    if not backward.any():
-        return Autograd(forward, table, 0)
-    ahead = numbered.of(~backward)
-    ahead = ahead.of(np.argsort(ahead.sequence, kind="stable"))
-    by_number = 0
+    is_backward = numbered.forward_thread > 0
+    asked = numbered.of(where(is_backward))
+    asked = asked.of(stable_order(asked.forward_thread).astype(np.int32))
     known = _threads_by_arrows(host, source, target)
-    for number, asked in _grouped(numbered.of(backward)):
-        matching = ahead.of(_same_number(ahead.sequence, asked.sequence))
-        threads = host.thread[matching.row]
-        # Without an arrow, the thread whose forward ops carry most of the numbers.
-        thread = known.get(number, int(np.bincount(threads).argmax()) if len(threads) else -1)
-        candidates = matching.of(threads == thread)
-        found = _last_of_number(
-            candidates.sequence,
-            host.ts[candidates.row],
-            candidates.row,
-            asked.sequence,
-            host.ts[asked.row],
+    found = forward_ops(host, numbered.of(where(~is_backward)), asked, known)
+    fill = where((take(forward, asked.row) < 0) & (found >= 0))
+    put(forward, take(asked.row, fill), take(found, fill))
+    return Autograd(forward, table, len(fill))
+
+
+def forward_ops(
+    host: Host, ahead: NumberedOps, asked: NumberedOps, known: Mapping[int, int]
+) -> I32:
+    """For each backward op, in the order of their forward threads, its forward op, or −1.
+
+    ``known`` has the host thread of some forward threads. Without it, it is the one whose forward
+    ops carry most of the numbers.
+    """
+    found = np.full(len(asked.row), -1, np.int32)
+    if not len(ahead.row) or not len(asked.row):
+        return found
+    number = asked.forward_thread
+    begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+    threads = np.array([known.get(one, -1) for one in number[begins].tolist()], np.int32)
+    bounds = np.append(begins, len(number)).astype(np.int64)
+    if handed(host.ts, np.int64) and handed(host.thread, np.int32):
+        forward = ahead.sequence.astype(np.int64, copy=False), ahead.row, len(ahead.row)
+        backward = asked.sequence.astype(np.int64, copy=False), asked.row, len(asked.row)
+        of_host = host.ts, host.thread, len(host), len(host.threads)
+        limit, patience = (
+            max(_DENSE, 8 * len(ahead.row)),
+            _PATIENCE * (len(ahead.row) + len(number)),
         )
-        fill = (forward[asked.row] < 0) & (found >= 0)
-        forward[asked.row[fill]] = found[fill]
-        by_number += int(np.count_nonzero(fill))
-    return Autograd(forward, table, by_number)
+        to = bounds, len(bounds), threads, len(threads), limit, patience, found
+        if call("kinetoscope_forward_ops", *forward, *backward, *of_host, *to):
+            return found
+    return forward_ops_in_python(host, ahead, asked, bounds, threads)
 
 
-def _numbered(host: Host) -> _Numbered:
+def forward_ops_in_python(
+    host: Host, ahead: NumberedOps, asked: NumberedOps, bounds: I64, threads: I32
+) -> I32:
+    """The reference of ``forward_ops``; a thread that is not known is −1."""
+    result = np.full(len(asked.row), -1, np.int32)
+    ahead = ahead.of(np.argsort(ahead.sequence, kind="stable"))
+    for (low, high), known in zip(pairwise(bounds.tolist()), threads.tolist(), strict=True):
+        sequence, before = asked.sequence[low:high], host.ts[asked.row[low:high]]
+        matching = ahead.of(_same_number(ahead.sequence, sequence))
+        thread = host.thread[matching.row]
+        most = int(np.bincount(thread).argmax()) if known < 0 and len(thread) else known
+        candidates = matching.of(np.flatnonzero(thread == most))
+        ts = host.ts[candidates.row]
+        result[low:high] = _last_of_number(
+            candidates.sequence, ts, candidates.row, sequence, before
+        )
+    return result
+
+
+def _numbered(host: Host) -> NumberedOps:
     sequence: Sparse | None = host.args.get("sequence")
     if sequence is None:
         nothing = np.empty(0, np.int64)
-        return _Numbered(np.empty(0, np.int32), nothing, nothing)
-    keep = host.kind[sequence.row] == HostKind.OP
-    keep &= sequence.value >= 0
-    row = sequence.row[keep]
+        return NumberedOps(np.empty(0, np.int32), nothing, nothing)
+    keep = where((take(host.kind, sequence.row) == HostKind.OP) & (sequence.value >= 0))
+    row = take(sequence.row, keep)
     number = cells(host.args.get("forward_thread"), row, 0)
-    return _Numbered(row, sequence.value[keep], np.maximum(number, 0))
-
-
-def _grouped(ops: _Numbered) -> Iterator[tuple[int, _Numbered]]:
-    """The ops by the number of their forward thread, in the order of the numbers."""
-    order = np.argsort(ops.forward_thread, kind="stable")
-    for part in _runs(ops.forward_thread, order):
-        yield int(ops.forward_thread[part[0]]), ops.of(part)
+    return NumberedOps(row, take(sequence.value, keep), np.maximum(number, 0))
 
 
 def _runs(number: I64, order: NDArray[np.intp]) -> list[NDArray[np.intp]]:

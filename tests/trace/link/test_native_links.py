@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from kinetoscope.base import arrays
 from kinetoscope.base.arrays import I8, I32, I64
+from kinetoscope.base.native import call as native_call
 from kinetoscope.base.native import native
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.nest import nest
@@ -56,6 +57,51 @@ def test_ids_are_joined(seed: int, span: int, kind: type[np.integer], first_coun
     assert found.tolist() == expected.tolist()
     of = dict(zip(key[::step].tolist(), row[::step].tolist(), strict=True))
     assert found.tolist() == [of.get(ask, -1) if ask > 0 else -1 for ask in wanted.tolist()]
+
+
+@SETTINGS
+@given(SEED, st.sampled_from([1, 9, 200]), st.sampled_from([1, 1 << 40]), st.integers(1, 5))
+def test_forward_ops_are_found_by_number(seed: int, numbers: int, stretch: int, of: int) -> None:
+    random = np.random.default_rng(seed)
+    count, threads = 300, 3
+    thread = np.sort(random.integers(0, threads, count)).astype(np.int32)
+    ts = random.integers(0, 60, count)
+    host: Any = Host(thread, ts[np.lexsort((ts, thread))], threads)
+    row = random.permutation(count)[: int(random.integers(2, count))].astype(np.int32)
+    half = int(random.integers(1, len(row)))
+    row[:half].sort()  # as ops ahead are, by thread and time
+    every = flows.NumberedOps(
+        row, random.integers(0, numbers, len(row)) * stretch, random.integers(1, of + 1, len(row))
+    )
+    ahead = every.of(np.arange(half))
+    asked = every.of(half + np.argsort(every.forward_thread[half:], kind="stable"))
+    known = {number: int(random.integers(0, threads)) for number in range(1, of, 2)}
+    answers: list[int | None] = []
+
+    def call(name: str, *arguments: Any) -> int | None:
+        answers.append(native_call(name, *arguments))
+        return answers[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flows, "call", call)
+        found = flows.forward_ops(host, ahead, asked, known)
+        assert answers == [1] or stretch * numbers != 200, "the library knows"
+        patch.setattr(flows, "call", lambda *_: None)
+        expected = flows.forward_ops(host, ahead, asked, known)
+    assert found.tolist() == expected.tolist()
+
+
+class Host(Struct, frozen=True, eq=False):
+    thread: I32
+    ts: I64
+    number: int
+
+    @property
+    def threads(self) -> range:
+        return range(self.number)
+
+    def __len__(self) -> int:
+        return len(self.ts)
 
 
 @SETTINGS
