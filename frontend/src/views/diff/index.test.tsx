@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { catalogOf, progressOf, runOf } from "../../../test-fixtures/catalog";
@@ -8,6 +8,9 @@ import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
 import type { Diff, DiffPart, DiffRow, DiffTable, Pieces } from "../../api/types.gen";
 import { fitting, waterfall } from "./bridge";
 import { leaning, together } from "./flame";
+import { outside } from "./pieces";
+
+const plain = (element: Element) => element.textContent?.replaceAll("\u00a0", " ");
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
@@ -151,6 +154,22 @@ it("compares with the only other run, and says what it asked", async () => {
   );
   expect(asked("view/diff")[0]?.get("base_run")).toBe("old");
   expect(await screen.findByText(/adds up exactly/)).toBeTruthy();
+});
+
+it("adds the pieces and what is outside of them up to the change of the step", async () => {
+  openPage("#view=diff&run=resnet50");
+  const rest = (await screen.findByText("outside of pieces")).closest(".diff-piece");
+  const figures = [...(rest?.querySelectorAll(":scope > .num") ?? [])].map(plain);
+  expect(figures).toEqual(["▲ +31.5 ms +29 %", "▼ −36.5 ms"]);
+  fireEvent.click(screen.getByRole("radio", { name: "Device" }));
+  expect(screen.queryByText("outside of pieces")).toBeNull();
+});
+
+it("claims nothing outside where the pieces are longer than the step", () => {
+  const [loader] = PIECES.pieces;
+  expect(loader && outside([loader], [68_000_000, 2_000_000])).toBeNull();
+  expect(loader && outside([loader], [69_000_000, 1_000_000])).toBeNull();
+  expect(loader && outside([loader], [70_000_000, 1_000_000])).toEqual([1_000_000, 0]);
 });
 
 it("shows names from a trace as text", async () => {

@@ -89,7 +89,7 @@ function Figures({ answer, isOld, query, base, shown }: FiguresProps) {
       </div>
       <div className="grid diff-grid">
         <Bridge answer={answer} isOld={isOld} />
-        <Pieces query={query} />
+        <Pieces query={query} steps={[answer.base.mean_ns, answer.other.mean_ns]} />
         <Counts answer={answer} isOld={isOld} />
         <Limits answer={answer} isOld={isOld} />
       </div>

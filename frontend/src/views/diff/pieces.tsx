@@ -8,6 +8,7 @@ import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
 import { useSorted } from "../../components/data_table/rows";
 import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { Tip } from "../../components/overlays/tip";
 import { Answered } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
@@ -18,7 +19,9 @@ import { Trend } from "./trend";
 
 type Time = "host" | "device";
 
-const of = (piece: Piece, which: Time): readonly [number, number] =>
+type Pair = readonly [base: number, other: number];
+
+const of = (piece: Piece, which: Time): Pair =>
   which === "host"
     ? [piece.base_ns, piece.other_ns]
     : [piece.base_device_ns, piece.other_device_ns];
@@ -38,17 +41,29 @@ const toPlain = plainTable<Piece>([
 
 const changeClass = (ns: number) => (ns === 0 ? "dim" : ns < 0 ? "better" : "worse");
 
+const OUTSIDE =
+  "The main thread is in none of these: Python that no range names, waiting for other threads or for the device";
+
+/** What the pieces leave of the steps, so that all changes add up to that of the step; null: nothing. */
+export function outside(pieces: readonly Piece[], steps: Pair): Pair | null {
+  const left = (at: 0 | 1) =>
+    pieces.reduce((rest, piece) => rest - of(piece, "host")[at], steps[at]);
+  const [base, other] = [left(0), left(1)];
+  return Math.min(base, other) < 0 || Math.max(base, other) < 1 ? null : [base, other];
+}
+
+interface BarsProps {
+  readonly answer: Answer;
+  readonly which: Time;
+  /** The mean steps that the pieces are of; null: they are of something else. */
+  readonly steps: Pair | null;
+  readonly onEnter: (path: string) => void;
+}
+
 /** Bars of both, and what has come together from the first piece on. */
-function Bars({
-  answer,
-  which,
-  onEnter,
-}: {
-  answer: Answer;
-  which: Time;
-  onEnter: (path: string) => void;
-}) {
-  const most = Math.max(...answer.pieces.flatMap((piece) => of(piece, which)), 1);
+function Bars({ answer, which, steps, onEnter }: BarsProps) {
+  const rest = steps === null || which === "device" ? null : outside(answer.pieces, steps);
+  const most = Math.max(...answer.pieces.flatMap((piece) => of(piece, which)), ...(rest ?? []), 1);
   let sum = 0;
   return (
     <div className="diff-pieces">
@@ -77,19 +92,47 @@ function Bars({
             >
               {name} <span className="dim">›</span>
             </button>
-            <span className="diff-two" title={words}>
-              <i style={{ width: `${(base / most) * 100}%` }} />
-              <i className="other" style={{ width: `${(other / most) * 100}%` }} />
-            </span>
-            <span className={`num nowrap ${changeClass(other - base)}`}>
-              {change(other - base)}{" "}
-              <span className="dim">{other === base ? "" : percent(base, other)}</span>
-            </span>
-            <span className={`num nowrap ${changeClass(sum)}`}>{change(sum)}</span>
+            <Change words={words} pair={[base, other]} most={most} soFar={sum} />
           </div>
         );
       })}
+      {rest === null ? null : (
+        <div className="diff-piece">
+          <span className="dim">
+            <Tip text={OUTSIDE}>outside of pieces</Tip>
+          </span>
+          <Change
+            words={`${time(rest[0])} → ${time(rest[1])} per step`}
+            pair={rest}
+            most={most}
+            soFar={sum + rest[1] - rest[0]}
+          />
+        </div>
+      )}
     </div>
+  );
+}
+
+interface ChangeProps {
+  readonly words: string;
+  readonly pair: Pair;
+  readonly most: number;
+  readonly soFar: number;
+}
+
+function Change({ words, pair: [base, other], most, soFar }: ChangeProps) {
+  return (
+    <>
+      <span className="diff-two" title={words}>
+        <i style={{ width: `${(base / most) * 100}%` }} />
+        <i className="other" style={{ width: `${(other / most) * 100}%` }} />
+      </span>
+      <span className={`num nowrap ${changeClass(other - base)}`}>
+        {change(other - base)}{" "}
+        <span className="dim">{other === base ? "" : percent(base, other)}</span>
+      </span>
+      <span className={`num nowrap ${changeClass(soFar)}`}>{change(soFar)}</span>
+    </>
   );
 }
 
@@ -176,7 +219,13 @@ export function PieceRows({ query }: { query: DiffQuery }) {
   );
 }
 
-export function Pieces({ query }: { query: DiffQuery }) {
+interface PiecesProps {
+  readonly query: DiffQuery;
+  /** The mean steps of both. */
+  readonly steps: Pair;
+}
+
+export function Pieces({ query, steps: means }: PiecesProps) {
   const address = useAddress();
   const values = useValues();
   const path = values["diff.path"] ?? "";
@@ -251,7 +300,12 @@ export function Pieces({ query }: { query: DiffQuery }) {
                 onEnter={enter}
               />
             ) : answer.pieces.length > 0 ? (
-              <Bars answer={answer} which={which} onEnter={enter} />
+              <Bars
+                answer={answer}
+                which={which}
+                steps={path === "" ? means : null}
+                onEnter={enter}
+              />
             ) : (
               <p className="empty dim">
                 {answer.missing || "There is nothing further inside that both have."}
