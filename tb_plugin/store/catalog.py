@@ -26,6 +26,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -164,8 +165,10 @@ class CatalogService(Generic[S]):
             self._cache = (self._given_cache or open_cache()).with_beside(folders)
             self._memory = MemoryCache(self._cache, self._summary_type, self._callables[0])
             self._artifacts = ArtifactCache(self._cache)
-            version = content_key.code_version(*self._callables, root=self._cache.roots[0])
-            work = Work(*self._callables, self._memory.decode, version)
+            root = self._cache.roots[0]
+            version = content_key.code_version(*self._callables, root=root)
+            now = partial(content_key.code_version_now, *self._callables, root=root)
+            work = Work(*self._callables, self._memory.decode, version, now)
             self._start_pool(lambda listen: IngestPool(work, self._cache, listen, self._limits))
             self._pollers = [
                 Poller(

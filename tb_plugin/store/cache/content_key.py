@@ -229,6 +229,11 @@ def forget_old(root: Path) -> None:
 
 @functools.cache
 def code_version(*callables: str, root: Path | None = None) -> str:
+    """``code_version_now`` as it was when this program first asked: that of the code it runs."""
+    return code_version_now(*callables, root=root)
+
+
+def code_version_now(*callables: str, root: Path | None = None) -> str:
     """A key of the code of ``"module:function"`` names: of all source files of their packages.
 
     Those in folders inside a package count, too. Nobody has to remember to raise a number when a

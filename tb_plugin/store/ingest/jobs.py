@@ -63,6 +63,15 @@ class Work(Struct, Generic[S], frozen=True):
     summarize: str  # "module:function", (Trace) → S
     decode: Callable[[bytes], S]  # raises ValueError
     version: str  # of the code; part of every content key
+    version_now: Callable[[], str] | None = None  # of the files that a new process would import
+
+    @property
+    def is_outdated(self) -> bool:
+        """True if a new process would run other code than this program."""
+        try:
+            return self.version_now is not None and self.version_now() != self.version
+        except (OSError, ImportError):  # just now it is being replaced
+            return True
 
 
 class Job(Struct, Generic[S], eq=False):
@@ -115,10 +124,10 @@ class Job(Struct, Generic[S], eq=False):
         if not self.cancelled:
             self.listen(event)
 
-    def fail(self, error: ErrorInfo) -> None:
-        """Report that the job failed."""
+    def fail(self, error: ErrorInfo, cls: str = "") -> None:
+        """Report that the job failed; ``cls`` is the error's class in ``base.errors``."""
         if isinstance(self.request, MakeRequest):
-            self.tell(Unmade(self.request, error))
+            self.tell(Unmade(self.request, error, cls))
         else:
             self.tell(Lost(self.request, error, refused=False))
 

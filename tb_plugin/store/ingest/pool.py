@@ -17,12 +17,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from msgspec import Struct
 
 from ...base import machine
-from ...base.errors import KinetoscopeError
+from ...base.errors import KinetoscopeError, UnavailableError
 from ..cache.disk import Cache
 from ..contract import ErrorInfo, ReadProgress
 from ..discovery.walk import Key
@@ -175,7 +175,7 @@ class IngestPool(Generic[S]):
         self._serve(only_small=True)
 
     def _serve(self, *, only_urgent: bool = False, only_small: bool = False) -> None:
-        desk = _Desk()
+        desk = _Desk(self._work)
         first = partial(self._first, only_urgent=only_urgent, only_small=only_small)
         try:
             while (reading := self._wait(desk, first)) is not None:
@@ -214,6 +214,11 @@ class IngestPool(Generic[S]):
                 make_artifact(reading, request, desk.hire)
             else:
                 read_file(reading, request, self._work, desk.hire)
+        except KinetoscopeError as error:
+            log.warning("%s: %s", request.path, error.message)
+            desk.clear()
+            if not reading.cancelled:
+                reading.fail(info_of(error), type(error).__name__)
         except Exception as error:  # noqa: BLE001  the boundary of one trace: recorded and shown
             log.exception("reading %s", request.path)
             desk.clear()
@@ -328,16 +333,22 @@ class IngestPool(Generic[S]):
 class _Desk:
     """The process of one thread of the pool, if it has one at the moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work[Any]) -> None:
+        self._work = work
         self.child: Child | None = None
 
     def hire(self) -> Child:
-        """A process for a file.
+        """A process for a file. One of other code than ours would store what we cannot read.
 
         Raises:
-            KinetoscopeError: none can be started.
+            KinetoscopeError: none can be started, or kinetoscope is another one by now.
         """
         if self.child is None:
+            if self._work.is_outdated:
+                raise UnavailableError(
+                    "kinetoscope was upgraded, or its files were changed, after this server began.",
+                    hint="Restart TensorBoard, or kinetoscope serve.",
+                )
             try:
                 self.child = Child()
             except OSError as error:
