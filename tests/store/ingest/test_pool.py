@@ -446,10 +446,10 @@ def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; sys.path[:] = sys.argv[3:]\n"
         "from tests.store.ingest.test_pool import Pool\n"
-        "from kinetoscope.store.cache.disk import open_cache\n"
+        "from kinetoscope.store.cache.location import open_cache\n"
         "from kinetoscope.store.ingest.pool import PoolLimits\n"
         "Pool(open_cache(sys.argv[1]), PoolLimits(1)).submit(Path(sys.argv[2]))\n"
-        "time.sleep(60)"
+        "time.sleep(600)"
     )
     server = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path / "c"), str(path), str(ROOT), *sys.path]
