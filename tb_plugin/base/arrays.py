@@ -416,6 +416,17 @@ def dense(column: Sparse | None, size: int, missing: int) -> I64:
     return result
 
 
+def filled(column: Sparse, size: int) -> NDArray[Any]:
+    """A sparse column of a table with ``size`` rows as a dense one of its type, 0 without a value.
+
+    >>> filled(Sparse(np.array([1], np.int32), np.array([7], np.int8)), 3)
+    array([0, 7, 0], dtype=int8)
+    """
+    result = np.zeros(size, column.value.dtype)
+    put(result, column.row, column.value)
+    return result
+
+
 def dense_codes(codes: I32, size: int) -> tuple[I32, I32]:
     """Distinct codes ascending, and for each entry its index among them."""
     used = distinct(codes, size)

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from .arrays import B, SomeRows, Sparse, dense, take, where
+from .arrays import B, SomeRows, Sparse, filled, take, where
 from .native import call
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def packed_few(column: Sparse, count: int) -> Packed:
     known = where(column.value != 0)
     row, value = take(column.row, known), take(column.value, known)
     if len(known) * _FEW > count:
-        return packed(dense(Sparse(row, value), count, 0).astype(value.dtype, copy=False))
+        return packed(filled(Sparse(row, value), count))
     if not len(known):
         small = Numbers(value, value=0)
     else:

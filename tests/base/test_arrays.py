@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.base.arrays import median
+from kinetoscope.base.arrays import Sparse, filled, median
 
 
 @given(st.lists(st.integers(-(2**62), 2**62) | st.floats(-1e300, 1e300), min_size=1))
@@ -23,3 +24,9 @@ def test_the_median_does_not_import_masked_arrays() -> None:
         "sys.exit('numpy.ma' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.float64])
+def test_a_column_that_is_filled_keeps_its_type(dtype: type) -> None:
+    found = filled(Sparse(np.array([1, 4], np.int32), np.array([-7, 9], dtype)), 6)
+    assert (found.tolist(), found.dtype) == ([0, -7, 0, 0, 9, 0], dtype)

@@ -20,9 +20,9 @@ from ...base.arrays import (
     SomeRows,
     Sparse,
     chunks,
-    dense,
     dense_codes,
     distinct,
+    filled,
     is_any,
     lookup,
     places_of,
@@ -172,7 +172,7 @@ class Keep(Struct, frozen=True):
 KEEP_IN_MEMORY = Keep(
     whole=lambda _, column: column,
     part=lambda _, column, rows: take(column, rows.number),
-    few=lambda _, column, count: dense(column, count, 0).astype(column.value.dtype, copy=False),
+    few=lambda _, column, count: filled(column, count),
 )
 
 
