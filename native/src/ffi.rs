@@ -11,7 +11,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use crate::deflate::first_block;
 use crate::frames::{labels, numbers, sums as sums_of_frames, Holds, Owned};
 use crate::groups::{first_largest, index, middles, ranks, sums, Ranks};
-use crate::intervals::{hold, intersect, merge, union, union_of, Entries, Events, Spans};
+use crate::holders::{hold, Entries, Events};
+use crate::intervals::{intersect, merge, union, union_of, Spans};
 use crate::lanes::{assign, share};
 use crate::links::{forward_ops, join, match_starts, Arrows, Events as Nested, Numbered, Threads};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
@@ -32,7 +33,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 13;
+pub const INTERFACE: u32 = 14;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -556,12 +557,11 @@ exported! {
         intersect(sets, Spans { start: b_start, end: b_end }, start, end) as i64
     }
 
-    /// Returns how many entries there are, or the room that is needed; panics where a parent is behind
-    /// its event.
+    /// Returns how many entries there are, at most two for each event and one for each piece and window;
+    /// panics where a piece is in no window, and where there is too little room.
     kinetoscope_exclusive(
         ts: read(i64; events),
         dur: read(i64; events),
-        parent: read(i32; events),
         events: number,
         low: number,
         piece_start: read(i64; pieces),
@@ -575,11 +575,11 @@ exported! {
         idle: write(i64; room),
         room: number,
     ) {
-        let events = Events { ts, dur, parent, low: low as i32 };
+        let events = Events { ts, dur };
         let pieces = Spans { start: piece_start, end: piece_end };
         let windows = Spans { start: window_start, end: window_end };
         let to = Entries { event: row, window, own: idle };
-        hold(events, pieces, windows, to) as i64
+        hold(events, pieces, windows, low as i32, to) as i64
     }
 }
 

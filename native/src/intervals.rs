@@ -1,6 +1,6 @@
-//! The union of events, and what of some stretches of time each nested event holds for itself.
+//! Sets of disjoint intervals: unions of events, and what two sets have in common.
 //!
-//! The references are `tb_plugin/base/intervals.py` and `tb_plugin/analysis/idle/holders.py`.
+//! The reference is `tb_plugin/base/intervals.py`.
 
 use super::rows::{marked, Row};
 
@@ -91,108 +91,6 @@ pub fn intersect(a: Spans, b: Spans, start: &mut [i64], end: &mut [i64]) -> usiz
     count
 }
 
-/// Events in order of their start, each with the place of its parent, which is before it, or −1.
-#[derive(Clone, Copy)]
-pub struct Events<'a> {
-    pub ts: &'a [i64],
-    pub dur: &'a [i64],
-    pub parent: &'a [i32],
-    /// Rows before the first event: parents count them.
-    pub low: i32,
-}
-
-/// One entry per event and window that it touches; `own` ends as what no child holds. What has no room
-/// is only counted.
-pub struct Entries<'a> {
-    pub event: &'a mut [i32],
-    pub window: &'a mut [i32],
-    pub own: &'a mut [i64],
-}
-
-impl Entries<'_> {
-    fn put(&mut self, at: usize, event: i32, window: i32, own: i64) {
-        if at < self.event.len() {
-            self.event[at] = event;
-            self.window[at] = window;
-            self.own[at] = own;
-        }
-    }
-
-    /// What a child holds in a window, taken from its parent, whose entries begin at `first`.
-    fn take(&mut self, event: i32, first: usize, window: i32, held: i64) {
-        if first < self.event.len() && window >= self.window[first] {
-            let at = first + (window - self.window[first]) as usize;
-            if at < self.event.len() && self.event[at] == event {
-                self.own[at] -= held;
-            }
-        }
-    }
-}
-
-/// Writes the entries that hold more than nothing, by event and window, as rows; returns how many they
-/// are. Where there was too little room, nothing of use is written, and what is returned is as much
-/// room as is needed. `windows` hold all `pieces`.
-pub fn hold(events: Events, pieces: Spans, windows: Spans, mut to: Entries) -> usize {
-    let count = pieces.start.len();
-    let passed = running(pieces);
-    let window_of: Vec<i32> = windows_of(pieces, windows);
-    let (room, mut made) = (to.event.len(), 0);
-    // Where the entries of each event begin, counted from 1; 0 for none. Zeros take no memory until then.
-    let mut first = vec![0u32; events.ts.len()];
-    let mut begin = 0;
-    for (event, (&ts, &dur)) in events.ts.iter().zip(events.dur).enumerate() {
-        let end = ts + dur;
-        while begin < count && pieces.end[begin] <= ts {
-            begin += 1;
-        }
-        if begin == count {
-            break;
-        }
-        if pieces.start[begin] >= end {
-            continue;
-        }
-        let stop = begin + 1 + ahead(&pieces.start[begin + 1..], end);
-        let held = passed[stop]
-            - passed[begin]
-            - (ts - pieces.start[begin]).max(0)
-            - (pieces.end[stop - 1] - end).max(0);
-        first[event] = made as u32 + 1;
-        let (low, high) = (window_of[begin], window_of[stop - 1]);
-        let above = events.parent[event] - events.low;
-        let parent = (above >= 0).then(|| {
-            assert!((above as usize) < event, "a parent behind its event");
-            above as usize
-        });
-        for at in low..=high {
-            let held = if low == high {
-                held
-            } else {
-                let part = at as usize;
-                before(pieces, &passed, end.min(windows.end[part]))
-                    - before(pieces, &passed, ts.max(windows.start[part]))
-            };
-            to.put(made, event as i32, at, held);
-            made += 1;
-            if let Some(parent) = parent.filter(|&parent| first[parent] != 0) {
-                to.take(parent as i32, first[parent] as usize - 1, at, held);
-            }
-        }
-    }
-    if made > room {
-        return made;
-    }
-    let mut found = 0;
-    for at in 0..made {
-        if to.own[at] > 0 {
-            to.event[found] = to.event[at] + events.low;
-            to.window[found] = to.window[at];
-            to.own[found] = to.own[at];
-            found += 1;
-        }
-    }
-    found
-}
-
 /// The length of all spans before each, and behind the last one of all.
 pub fn running(spans: Spans) -> Vec<i64> {
     let mut passed = Vec::with_capacity(spans.start.len() + 1);
@@ -203,22 +101,6 @@ pub fn running(spans: Spans) -> Vec<i64> {
         passed.push(total);
     }
     passed
-}
-
-/// The window in which each piece begins.
-fn windows_of(pieces: Spans, windows: Spans) -> Vec<i32> {
-    let mut at = 0;
-    pieces
-        .start
-        .iter()
-        .map(|&start| {
-            while at < windows.start.len() && windows.start[at] <= start {
-                at += 1;
-            }
-            assert!(at > 0, "a piece before the first window");
-            at as i32 - 1
-        })
-        .collect()
 }
 
 /// How many of the ascending values are below `end`: most often none, seldom many.
@@ -233,57 +115,9 @@ fn ahead(starts: &[i64], end: i64) -> usize {
     known + starts[known..most].partition_point(|&start| start < end)
 }
 
-/// Length of the pieces before an instant.
-fn before(pieces: Spans, passed: &[i64], at: i64) -> i64 {
-    let index = pieces.start.partition_point(|&start| start <= at);
-    match index {
-        0 => 0,
-        _ => passed[index] - (pieces.end[index - 1] - at).max(0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn held(
-        events: &[(i64, i64, i32)],
-        pieces: &[(i64, i64)],
-        windows: &[(i64, i64)],
-    ) -> Vec<(i32, i32, i64)> {
-        let column = |of: fn(&(i64, i64)) -> i64, spans: &[(i64, i64)]| -> Vec<i64> {
-            spans.iter().map(of).collect()
-        };
-        let (ps, pe) = (column(|s| s.0, pieces), column(|s| s.1, pieces));
-        let (ws, we) = (column(|s| s.0, windows), column(|s| s.1, windows));
-        let ts: Vec<i64> = events.iter().map(|e| e.0).collect();
-        let dur: Vec<i64> = events.iter().map(|e| e.1).collect();
-        let parent: Vec<i32> = events.iter().map(|e| e.2).collect();
-        let events = Events {
-            ts: &ts,
-            dur: &dur,
-            parent: &parent,
-            low: 10,
-        };
-        let (mut row, mut window, mut idle) = ([0; 16], [0; 16], [0; 16]);
-        let pieces = Spans {
-            start: &ps,
-            end: &pe,
-        };
-        let windows = Spans {
-            start: &ws,
-            end: &we,
-        };
-        let to = Entries {
-            event: &mut row,
-            window: &mut window,
-            own: &mut idle,
-        };
-        let count = hold(events, pieces, windows, to);
-        (0..count)
-            .map(|at| (row[at], window[at], idle[at]))
-            .collect()
-    }
 
     #[test]
     fn a_union_of_what_is_chosen() {
@@ -325,56 +159,6 @@ mod tests {
         assert_eq!((start[0], end[0]), (3, 5));
         assert_eq!(intersect(b, a, &mut start, &mut end), 1);
         assert_eq!((start[0], end[0]), (3, 5));
-    }
-
-    #[test]
-    fn the_innermost_holds() {
-        // a ██████████  b inside, and a piece within each
-        let events = [(0, 100, -1), (20, 30, 10), (60, 10, 10)];
-        let pieces = [(10, 40), (65, 90)];
-        assert_eq!(
-            held(&events, &pieces, &[(0, 100)]),
-            [(10, 0, 30), (11, 0, 20), (12, 0, 5)]
-        );
-    }
-
-    #[test]
-    fn windows_cut_what_lies_across() {
-        let events = [(0, 100, -1), (40, 20, 10)];
-        assert_eq!(
-            held(&events, &[(0, 50), (50, 100)], &[(0, 50), (50, 100)]),
-            [(10, 0, 40), (10, 1, 40), (11, 0, 10), (11, 1, 10)]
-        );
-    }
-
-    #[test]
-    fn a_child_that_outlives_its_parent_takes_nothing_elsewhere() {
-        let events = [(0, 40, -1), (30, 40, 10)];
-        assert_eq!(
-            held(&events, &[(0, 50), (50, 100)], &[(0, 50), (50, 100)]),
-            [(10, 0, 20), (11, 0, 20), (11, 1, 20)]
-        );
-    }
-
-    #[test]
-    fn too_little_room_is_told() {
-        let none: &mut [i32] = &mut [];
-        let events = Events {
-            ts: &[0, 1],
-            dur: &[9, 2],
-            parent: &[-1, 0],
-            low: 0,
-        };
-        let span = Spans {
-            start: &[0],
-            end: &[9],
-        };
-        let to = Entries {
-            event: none,
-            window: &mut [],
-            own: &mut [],
-        };
-        assert_eq!(hold(events, span, span, to), 2);
     }
 
     #[test]

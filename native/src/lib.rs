@@ -9,6 +9,7 @@ pub mod deflate;
 pub mod ffi;
 pub mod frames;
 pub mod groups;
+pub mod holders;
 pub mod intervals;
 pub mod lanes;
 pub mod links;

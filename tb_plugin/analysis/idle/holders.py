@@ -1,5 +1,7 @@
 """Which event of a thread held each instant of some stretches of time: the innermost one open.
 
+Of events that outlive each other (generators) it is the one that began last.
+
     device  ▒▒▒▒▒                     ▒▒▒▒
     thread    ├ aten::copy_ ───────┤
                 ├ hipMemcpy… ────┤├ launch ┤
@@ -15,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, least_of_largest, where
+from ...base.arrays import I8, I32, I64, distinct_values, least_of_largest, ranked, search, where
 from ...base.group_sums import group_sums
-from ...base.intervals import Intervals, length_before
+from ...base.intervals import Intervals
 from ...base.native import call
 from ...trace.model import Trace
 from ..host_activity import Hosts
@@ -36,7 +38,6 @@ class HeldRows(NamedTuple):
         return self._replace(cause=cause)
 
 
-_ROOM_PER_WINDOW = 64  # for events that reach over its edges
 _NOTHING = np.empty(0, np.int32)
 NO_ROWS = HeldRows(_NOTHING, _NOTHING, np.empty(0, np.int64), np.empty(0, np.int8))
 
@@ -59,110 +60,83 @@ def holders(
     if low == high or not len(pieces):
         return NO_ROWS
     rows = slice(low, high)
-    room = high - low + _ROOM_PER_WINDOW * len(windows)
-    found = _by_native(trace, rows, pieces, windows, room)
+    found = _by_native(trace, rows, pieces, windows)
     return holders_in_python(trace, rows, pieces, windows) if found is None else found
 
 
-def _by_native(
-    trace: Trace, rows: slice, pieces: Intervals, windows: Intervals, room: int
-) -> HeldRows | None:
+def _by_native(trace: Trace, rows: slice, pieces: Intervals, windows: Intervals) -> HeldRows | None:
     """The same by the library; None where it cannot."""
     host = trace.host
+    # A turn ends and another begins at an edge of an event, a piece or a window.
+    room = 2 * (rows.stop - rows.start) + len(pieces) + len(windows)
     row, window = (np.empty(room, np.int32) for _ in range(2))
     idle = np.empty(room, np.int64)
     count = call(
         "kinetoscope_exclusive",
-        *(host.ts[rows], host.dur[rows], host.parent[rows], rows.stop - rows.start, rows.start),
+        *(host.ts[rows], host.dur[rows], rows.stop - rows.start, rows.start),
         *(np.ascontiguousarray(pieces.start), np.ascontiguousarray(pieces.end), len(pieces)),
         *(windows.start, windows.end, len(windows)),
         *(row, window, idle, room),
     )
     if count is None:
         return None
-    if count > room:  # so much is needed
-        return _by_native(trace, rows, pieces, windows, count)
     return HeldRows(row[:count], window[:count], idle[:count], np.zeros(count, np.int8))
 
 
 def holders_in_python(trace: Trace, rows: slice, pieces: Intervals, windows: Intervals) -> HeldRows:
-    """The reference of ``holders``, of the rows of one thread."""
-    low, high = rows.start, rows.stop
-    some, entries = _touched(trace, rows, pieces, windows)
-    # What a child holds, its parent does not; a parent touches what its child touches.
-    at = np.full(high - low, -1, np.int32)  # of an event: its place in ``some``
-    at[some] = np.arange(len(some), dtype=np.int32)
-    parent = trace.host.parent[low:high][some] - np.int32(low)
-    above = np.where(parent >= 0, at[np.maximum(parent, 0)], -1)[entries.event]
-    del at, parent
-    child = np.flatnonzero(above >= 0)
-    above = above[child]
-    entry = entries.first[above] + entries.window[child] - entries.first_window[above]
-    inside = (entries.window[child] >= entries.first_window[above]) & (
-        entry < entries.first[above + 1]
-    )
-    held = np.bincount(entry[inside], entries.idle[child[inside]], len(entries.idle))
-    del above, child, entry, inside
-    own = entries.idle - held.astype(np.int64)
-    del held
-    keep = np.flatnonzero(own > 0)
-    row = some[entries.event[keep]] + np.int32(low)
-    return HeldRows(row, entries.window[keep], own[keep], np.zeros(len(keep), np.int8))
+    """The reference of ``holders``, of the rows of one thread; O(edges · log edges).
 
-
-class _Entries(NamedTuple):
-    """Events by the windows they touch; those of event i are [first[i], first[i + 1])."""
-
-    first: I64
-    first_window: I32  # of each event
-    event: I32  # of each entry
-    window: I32
-    idle: I64
-
-
-def _touched(
-    trace: Trace, rows: slice, pieces: Intervals, windows: Intervals
-) -> tuple[I32, _Entries]:
-    """The events of a thread that touch the pieces, and how much of each window they cover."""
+    One event holds all between two edges of events, pieces and windows.
+    """
     ts = trace.host.ts[rows]
     end = ts + trace.host.dur[rows]
-    # The pieces that an event touches: [begin, stop). Events are in order of their start, and
-    # most events of a busy device touch none.
-    begin = np.bincount(np.searchsorted(ts, pieces.end), minlength=len(ts) + 1)[:-1]
-    np.cumsum(begin, out=begin)
-    far = np.iinfo(np.int64).max
-    starts = np.append(pieces.start, far)
-    some = where(starts[begin] < end)
-    begin, ts, end = begin[some], ts[some], end[some]
-    stop = begin + 1  # most touch one piece
-    more = np.flatnonzero(starts[stop] < end)
-    stop[more] = np.searchsorted(pieces.start, end[more], side="left")
-    passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces.end - pieces.start)])
-    idle = passed[stop] - passed[begin]
-    idle -= np.maximum(ts - pieces.start[begin], 0)
-    idle -= np.maximum(pieces.end[stop - 1] - end, 0)
-    window = (np.searchsorted(windows.start, pieces.start, side="right") - 1).astype(np.int32)
-    first, last = window[begin], window[stop - 1]
-    del starts, begin, stop, more, passed, window
-    return some, _by_window(windows, pieces, ts, end, first, last, idle)
+    # Most events of a busy device touch no piece, and do not matter.
+    starts = np.append(pieces.start, np.iinfo(np.int64).max)
+    some = where((starts[search(pieces.end, ts, "right")] < end) & (end > ts))
+    ts, end = ts[some], end[some]
+    edge = distinct_values(
+        np.concatenate([ts, end, pieces.start, pieces.end, windows.start, windows.end])
+    )
+    begin = edge[:-1]
+    piece = search(pieces.start, begin, "right") - 1
+    inside = where((piece >= 0) & (pieces.end[piece] > begin))
+    begin, length = begin[inside], np.diff(edge)[inside]
+    event = _last_open(ts, end, begin)
+    known = event >= 0
+    begin, length, event = begin[known], length[known], event[known]
+    window = search(windows.start, begin, "right") - 1
+    keys, group = ranked(event * len(windows) + window)
+    return HeldRows(
+        some[keys // len(windows)] + np.int32(rows.start),
+        (keys % len(windows)).astype(np.int32),
+        group_sums(group, length, len(keys)).total,
+        np.zeros(len(keys), np.int8),
+    )
 
 
-def _by_window(
-    windows: Intervals, pieces: Intervals, ts: I64, end: I64, low: I32, high: I32, idle: I64
-) -> _Entries:
-    """Time under events, cut at the edges of the windows [low, high] that each touches."""
-    spans = high - low + 1
-    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(spans)])
-    events = np.arange(len(ts), dtype=np.int32)
-    if not (spans > 1).any():
-        return _Entries(first, low, events, low, idle)
-    event = np.repeat(events, spans)
-    window = (np.arange(len(event)) - first[event] + low[event]).astype(np.int32)
-    cut = np.flatnonzero(spans[event] > 1)
-    values = idle[event]
-    values[cut] = length_before(pieces, np.minimum(end[event[cut]], windows.end[window[cut]]))
-    values[cut] -= length_before(pieces, np.maximum(ts[event[cut]], windows.start[window[cut]]))
-    return _Entries(first, low, event, window, values)
+def _last_open(ts: I64, end: I64, at: I64) -> I64:
+    """Of events in order of their start, the last begun one that is open at each instant; −1.
+
+    The latest ends of blocks of 1, 2, 4, … events tell in which block it is: O(n + m · log n).
+    """
+    blocks = [end]
+    while len(blocks[-1]) > 1:
+        below = blocks[-1][: len(blocks[-1]) // 2 * 2]
+        blocks.append(below.reshape(-1, 2).max(axis=1))
+    found = np.full(len(at), -1, np.int64)
+    left = np.arange(len(at))  # instants for which it is not found
+    before = search(ts, at, "right").astype(np.int64)  # so many events have begun
+    for level, latest in enumerate(blocks):
+        odd = left[(before[left] >> level) & 1 > 0]
+        block = (before[odd] >> level) - 1
+        hit = latest[block] > at[odd]
+        here, block = odd[hit], block[hit]
+        for below in blocks[:level][::-1]:
+            block = 2 * block + (below[2 * block + 1] > at[here])
+        found[here] = block
+        before[odd] -= 1 << level
+        left = left[(found[left] < 0) & (before[left] > 0)]
+    return found
 
 
 def largest(values: I64, count: int) -> I64:
@@ -177,8 +151,7 @@ def largest(values: I64, count: int) -> I64:
 def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:
     """Time by window and cause, shape (windows, causes), and what of ``total`` none of them holds.
 
-    Events that outlive each other (generators) may hold an instant twice: never more counts than
-    there is.
+    Never more counts than there is.
     """
     key = rows.window * np.int32(causes) + rows.cause
     cells = group_sums(key, rows.idle, len(total) * causes).total.reshape(len(total), causes)

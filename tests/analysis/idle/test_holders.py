@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.idle import holders as module
 from kinetoscope.analysis.idle.holders import HeldRows, holders, holders_in_python, largest
 from kinetoscope.base.intervals import Intervals
 from kinetoscope.base.native import native
@@ -86,12 +86,66 @@ def test_the_readers_agree(
     assert [column.dtype for column in found] == [column.dtype for column in expected]
 
 
-def test_little_room_is_enough_at_the_second_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two windows, and both events are in both: four entries.
-    events, windows = [(0, 10, 0), (1, 8, 1)], Intervals(np.array([0, 5]), np.array([5, 10]))
-    monkeypatch.setattr(module, "_ROOM_PER_WINDOW", 0)
-    found = entries(held(events, windows, windows))
-    assert found == [(3, 0, 1), (3, 1, 1), (4, 0, 4), (4, 1, 4)]
+@pytest.mark.parametrize("reader", ["library", "reference"])
+@given(events=EVENTS, gaps=STRETCHES, steps=STRETCHES, touching=st.booleans())
+def test_each_instant_is_held_by_the_last_begun_one_that_is_open(
+    reader: str,
+    events: list[tuple[int, int, int]],
+    gaps: list[int],
+    steps: list[int],
+    touching: bool,
+) -> None:
+    windows = spans(steps, touching)
+    pieces = cut(spans(gaps, False), windows)
+    if not len(pieces) or not events:
+        return
+    trace = thread_of(events)
+    ts, end = (column[THREAD_BEFORE:] for column in (trace.host.ts, trace.host.ts + trace.host.dur))
+    expected: Counter[tuple[int, int]] = Counter()
+    for start, stop in zip(pieces.start.tolist(), pieces.end.tolist(), strict=True):
+        for at in range(start, stop):
+            window = np.flatnonzero((windows.start <= at) & (at < windows.end))[0]
+            for row in np.flatnonzero((ts <= at) & (at < end))[-1:].tolist():
+                expected[row + THREAD_BEFORE, int(window)] += 1
+    found = read_by(reader, trace, pieces, windows)
+    assert entries(found) == [(*key, ns) for key, ns in sorted(expected.items())]
+
+
+def read_by(reader: str, trace: Any, pieces: Intervals, windows: Intervals) -> HeldRows:
+    rows = slice(THREAD_BEFORE, len(trace.host.ts))
+    if reader == "reference":
+        return holders_in_python(trace, rows, pieces, windows)
+    return holders(
+        trace, SimpleNamespace(first=np.array([*[0], rows.start, rows.stop])), 1, pieces, windows
+    )  # type: ignore[arg-type]
+
+
+HOSTILE = {
+    "nested": lambda at, all_ns: (at, 2 * all_ns - 2 * at),
+    "stairs": lambda at, all_ns: (at, 2 * all_ns),
+    "spread stairs": lambda at, all_ns: (at * 7, all_ns),
+    "comb": lambda at, all_ns: (at * 7, all_ns - at * 7 if at % 2 else 3),
+}
+
+
+@pytest.mark.parametrize("reader", ["library", "reference"])
+@given(
+    parts=st.lists(
+        st.tuples(st.sampled_from(sorted(HOSTILE)), st.integers(1, 60)), min_size=1, max_size=3
+    ),
+    count=st.integers(1, 80),
+)
+def test_what_is_held_grows_with_edges_and_not_with_events_times_windows(
+    reader: str, parts: list[tuple[str, int]], count: int
+) -> None:
+    """Events that each lie over all windows: two entries for an event, and one for each window."""
+    windows = Intervals(np.arange(count) * 100, np.arange(1, count + 1) * 100)
+    all_ns = count * 100
+    events = [(*HOSTILE[kind](at, all_ns), 0) for kind, many in parts for at in range(many)]
+    found = read_by(reader, thread_of(events), windows, windows)
+    assert len(found.row) <= 2 * len(events) + 2 * count
+    first = min(ts for ts, _, _ in events)
+    assert found.idle.sum() <= all_ns - min(first, all_ns), "no instant twice"
 
 
 @given(st.lists(st.integers(0, 20), max_size=40), st.integers(1, 10))
