@@ -29,4 +29,5 @@ def test_the_median_does_not_import_masked_arrays() -> None:
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.float64])
 def test_a_column_that_is_filled_keeps_its_type(dtype: type) -> None:
     found = filled(Sparse(np.array([1, 4], np.int32), np.array([-7, 9], dtype)), 6)
-    assert (found.tolist(), found.dtype) == ([0, -7, 0, 0, 9, 0], dtype)
+    assert found.tolist() == [0, -7, 0, 0, 9, 0]
+    assert found.dtype == dtype

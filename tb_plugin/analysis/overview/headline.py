@@ -224,8 +224,7 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
             what = f"`{loader}.__next__`" if loader else "the DataLoader"
             return f" For {mean} it idles while {what} runs on a thread that launches kernels."
         case "idle_host_ns":
-            named = _named(selection, ns)
-            return f" For {mean} it idles while the host runs ops and launch calls{named}."
+            return _on_the_host(selection, ns)
         case "idle_sync_ns":
             return (
                 f" For {mean} it idles while a launching thread sits in a call that waits or may "
@@ -237,6 +236,17 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
             return f" For {mean} copies run and nothing computes."
         case _:
             return _without_cause(selection, ns)
+
+
+def _on_the_host(selection: Selection, ns: int) -> str:
+    """Idle time in which the host prepares launches; as a rule it is known what it was in."""
+    total = selection.partition
+    silent = total.idle_uninstrumented_ns if total else 0
+    if silent * 2 > ns:
+        mean = duration(selection.mean(silent))
+        return f" For {mean} it idles while the thread that launches recorded nothing."
+    mean, named = duration(selection.mean(ns)), _named(selection, ns)
+    return f" For {mean} it idles while the host runs ops and launch calls{named}."
 
 
 def _without_cause(selection: Selection, ns: int) -> str:

@@ -326,7 +326,9 @@ def unanswered(
 _KERNELS = (Reference("The longest kernels", "kernels"),)
 _OPERATORS = (Reference("The longest operators", "operators"),)
 _TRACE = (Reference("These steps in the trace", "timeline"),)
-_COMPUTES = Explanation("The host computes: no rule looks at its operators.", _OPERATORS)
+_COMPUTES = Explanation(
+    "The host computes: no rule that could be checked finds a cause in its operators.", _OPERATORS
+)
 _COMMUNICATES = Explanation(
     f"The rule on communication asks for more than {share(DEFAULTS.communication_ratio)} of the "
     "time, with nothing else running.",
@@ -355,8 +357,12 @@ _UNANSWERED: Mapping[str, Explanation | None] = {
     "forward_ns": _COMPUTES,
     "backward_ns": _COMPUTES,
     "optimizer_ns": _COMPUTES,
-    "runtime_ns": Explanation("The host calls the runtime: no rule looks at that.", _OPERATORS),
-    "python_ns": Explanation("The host runs Python: no rule looks at that.", _OPERATORS),
+    "runtime_ns": Explanation(
+        "The host calls the runtime: no rule that could be checked says why.", _OPERATORS
+    ),
+    "python_ns": Explanation(
+        "The host runs Python: no rule that could be checked finds a cause in it.", _OPERATORS
+    ),
     "compile_ns": Explanation(
         "Code is compiled when it first runs, or when shapes change: run some steps before the "
         "recording starts.",

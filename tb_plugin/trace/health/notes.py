@@ -463,8 +463,8 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "steps_from_annotations": harmless(
         "Steps are the annotations “{detail}”",
-        "torch wrote no steps; this family of annotations repeats regularly and covers most of"
-        " the trace.",
+        "The recorder wrote no steps; this family of annotations repeats regularly and covers most"
+        " of the trace.",
         MARK_STEPS,
     ),
     "step_numbers": NoteKind(

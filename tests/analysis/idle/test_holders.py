@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -115,12 +116,11 @@ def read_by(reader: str, trace: Any, pieces: Intervals, windows: Intervals) -> H
     rows = slice(THREAD_BEFORE, len(trace.host.ts))
     if reader == "reference":
         return holders_in_python(trace, rows, pieces, windows)
-    return holders(
-        trace, SimpleNamespace(first=np.array([*[0], rows.start, rows.stop])), 1, pieces, windows
-    )  # type: ignore[arg-type]
+    hosts: Any = SimpleNamespace(first=np.array([0, rows.start, rows.stop]))
+    return holders(trace, hosts, 1, pieces, windows)
 
 
-HOSTILE = {
+HOSTILE: dict[str, Callable[[int, int], tuple[int, int]]] = {
     "nested": lambda at, all_ns: (at, 2 * all_ns - 2 * at),
     "stairs": lambda at, all_ns: (at, 2 * all_ns),
     "spread stairs": lambda at, all_ns: (at * 7, all_ns),
