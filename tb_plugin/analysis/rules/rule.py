@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ...base.arrays import median
 from ...base.units import share
+from ...trace.health.notes import ACTIVITIES
 from ...trace.model import is_of_other_recorder
 from ..facts import DeviceFacts
 from ..overview.findings import (
@@ -40,14 +41,20 @@ COMPILE_DEVICES = ("GPU", "XPU")  # torch.compile has a back end for them
 
 
 class Need(Struct, frozen=True):
-    """An input of a rule. ``text`` names what is missing, and how to record it here."""
+    """An input of a rule. ``text`` names what is missing, and how torch.profiler records it.
+
+    ``name`` is what is missing alone, where ``text`` says more that holds for torch.profiler only.
+    """
 
     text: str | Callable[[Selection], str]
     met: Callable[[Selection], bool]
     lasting: bool = False  # no other recording of this run has it
+    name: str = ""
 
     def said(self, selection: Selection) -> str:
         """What is missing of this recording."""
+        if self.name and is_of_other_recorder(selection.facts.torch_era):
+            return self.name
         return self.text if isinstance(self.text, str) else self.text(selection)
 
 
@@ -158,15 +165,15 @@ def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-_ACTIVITIES = {"XPU": "XPU", "HPU": "HPU", "MTIA": "MTIA", "NPU": "PrivateUse1"}
+_NVIDIA = ("NVIDIA", "")  # or of an unknown vendor
 
 
 def _device_activity(chosen: Selection) -> str:
     """How to record the accelerator that the file names; of a run without one, where to."""
     if why := chosen.facts.unavailable.get("kernels"):
         return f"kernels: {why.rstrip('.')}"
-    types = {one.type for one in chosen.facts.devices}
-    name = next((kind for type_, kind in _ACTIVITIES.items() if type_ in types), "CUDA")
+    types = [one.type for one in chosen.facts.devices]
+    name = ACTIVITIES.get(types[0], types[0]) if types else "CUDA"
     where = "" if chosen.facts.devices else ", where the run uses an accelerator"
     return (
         "device activity: record with "
@@ -182,10 +189,20 @@ def _stacks(chosen: Selection) -> str:
 
 
 def _clocks(chosen: Selection) -> str:
+    return _samples(chosen, "the device's clock", CLOCK_COUNTERS)
+
+
+def _traffic(chosen: Selection) -> str:
+    option = "Cuspy's `PerformanceMetricsConfig`, from torch 2.15 on"
+    return _samples(chosen, "memory traffic and of active multiprocessors", option)
+
+
+def _samples(chosen: Selection, what: str, option: str) -> str:
+    """Samples that Cuspy takes, of NVIDIA's devices alone."""
     device = chosen.device_facts
-    if device is not None and device.vendor not in ("NVIDIA", ""):
-        return "samples of the device's clock, which no recorder of PyTorch writes for it"
-    return f"samples of the device's clock: record with {CLOCK_COUNTERS}"
+    if device is not None and device.vendor not in _NVIDIA:
+        return f"samples of {what}, which no recorder of PyTorch writes for this device"
+    return f"samples of {what}: record with {option}"
 
 
 def _any_used(chosen: Selection, holds: Callable[[DeviceFacts], object]) -> bool:
@@ -201,23 +218,30 @@ WHOLE = Need(
 DEVICE_ACTIVITY = Need(
     _device_activity,
     lambda chosen: _any_used(chosen, lambda _: True) and "kernels" not in chosen.facts.unavailable,
+    name="device activity",
 )
 OPS = Need(
     "ops: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) > 0,
+    name="ops",
 )
 CALLS = Need(
     "ops, or calls of the runtime: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("runtime", 0) > 0,
+    name="ops, or calls of the runtime",
 )
 HOST_RANGES = Need(
     "ops or annotations: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("annotation", 0) > 0,
+    name="ops or annotations",
 )
-STACKS = Need(_stacks, lambda chosen: chosen.facts.counts.get("python", 0) > 0)
+STACKS = Need(
+    _stacks, lambda chosen: chosen.facts.counts.get("python", 0) > 0, name="Python frames"
+)
 SHAPES = Need(
     "shapes of inputs: record with `record_shapes=True`",
     lambda chosen: chosen.facts.recording.shapes or chosen.facts.recording.record_shapes,
+    name="shapes of inputs",
 )
 GRIDS = Need(
     "launch geometry of kernels, which this recorder does not write",
@@ -238,10 +262,12 @@ COLLECTIVES = Need(
 MODULES = Need(
     _stacks,  # the calls of modules come with them
     lambda chosen: chosen.facts.counts.get("module", 0) + chosen.facts.counts.get("python", 0) > 0,
+    name="Python frames",
 )
 THREADS = Need(
     "the number of threads and of cores: record with the handler of kinetoscope",
     lambda chosen: bool(chosen.facts.recording.threads and chosen.facts.recording.cores),
+    name="the number of threads and of cores",
 )
 KERNELS_OF_OPS = Need(
     "kernels linked to the ops that launched them: record host and device together",
@@ -251,7 +277,6 @@ KERNELS_OF_OPS = Need(
         for one in step.devices
     ),
 )
-_NVIDIA = ("NVIDIA", "")  # or of an unknown vendor
 CAPABILITY = Need(
     "the compute capability of the device, which the file does not say",
     # That of NVIDIA's alone is asked for.
@@ -259,20 +284,26 @@ CAPABILITY = Need(
     lasting=True,
 )
 TRAFFIC = Need(
-    "samples of memory traffic and of active multiprocessors: record with Cuspy's "
-    "`PerformanceMetricsConfig`, from torch 2.15 on",
+    _traffic,
     lambda chosen: _any_used(
         chosen, lambda one: {"dram", "sm_active"} <= {counter.kind for counter in one.counters}
     ),
+    name="samples of memory traffic and of active multiprocessors",
 )
-CLOCKS = Need(_clocks, lambda chosen: chosen.facts.recording.clocks)
+CLOCKS = Need(
+    _clocks,
+    lambda chosen: chosen.facts.recording.clocks,
+    name="samples of the device's clock",
+)
 MEMORY_TOTALS = Need(
     "totals of the device's allocator: record with `profile_memory=True`, torch 1.11 or later",
     lambda chosen: any(device.peak_allocated_bytes is not None for device in chosen.facts.devices),
+    name="totals of the device's allocator",
 )
 MEMORY_EVENTS = Need(
     "allocator events, in four steps or more: record with `profile_memory=True`",
     lambda chosen: chosen.facts.counts.get("memory", 0) > 0 and len(chosen.facts.steps) >= 4,
+    name="allocator events, in four steps or more",
 )
 CAPACITY = Need(
     "the memory size of the device, which the file does not say",

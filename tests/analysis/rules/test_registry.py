@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.analysis.overview.findings import Finding
 from kinetoscope.analysis.rules import RULES
@@ -17,6 +18,7 @@ from kinetoscope.analysis.summarize import summarize
 from tests.analysis.rules.checks import NCCL, finding
 from tests.analysis.rules.drawn import FIRES, host, run
 from tests.drawing import LOADER, V100, Event, draw, memory
+from tests.trace.drawn import drawn_by_others, x
 
 OF_DEVICES = ("IN1", "CO1", "CO7", "CO9", "UT1", "DT2", "ME1")
 
@@ -152,3 +154,18 @@ def test_a_trace_without_anything_leaves_every_rule_unchecked() -> None:
     assert findings == ()
     assert {one.id for one in unchecked} == {rule.id for rule in RULES}
     assert all(one.needs and one.title for one in unchecked)
+
+
+def test_what_rules_lack_is_advised_to_torch_profiler_alone() -> None:
+    chosen = select(summarize(drawn_by_others(x("f", 0, 90, cat="fee"))))
+    _, unchecked = check_all(RULES, chosen)
+    assert unchecked
+    assert [one.needs for one in unchecked if "record with" in one.needs.lower()] == []
+
+
+@pytest.mark.parametrize("vendor", ["AMD", "Ascend", "Intel"])
+def test_no_recorder_is_advised_that_the_device_has_not(vendor: str) -> None:
+    facts = summarize(draw("op |aaaa|\n call | l  |\n gpu0 |  ll|"))
+    devices = tuple(replace(one, vendor=vendor) for one in facts.devices)
+    _, unchecked = check_all(RULES, select(replace(facts, devices=devices)))
+    assert [one.needs for one in unchecked if "Cuspy" in one.needs] == []
