@@ -203,18 +203,36 @@ pub fn put<T: Copy, R: Row>(column: &mut [T], rows: &[R], values: &[T]) {
 /// Writes where `mask` holds, ascending, as far as `out` has room; how often it holds.
 pub fn find(mask: &[u8], out: &mut [i32]) -> usize {
     let mut count = 0;
-    for row in marked(mask) {
-        if let Some(to) = out.get_mut(count) {
-            *to = row as i32;
+    for (word, marks) in mask.chunks(WORD).enumerate() {
+        if marks == [0; WORD] {
+            continue;
         }
-        count += 1;
+        let row = (word * WORD) as i32;
+        if let Some(room) = out.get_mut(count..count + WORD) {
+            // Each is written, and the next one over it: whether the mask holds is hard to foresee.
+            let mut some = 0;
+            for (row, &mark) in (row..).zip(marks) {
+                room[some] = row;
+                some += usize::from(mark != 0);
+            }
+            count += some;
+            continue;
+        }
+        for (row, _) in (row..).zip(marks).filter(|(_, mark)| **mark != 0) {
+            if let Some(to) = out.get_mut(count) {
+                *to = row;
+            }
+            count += 1;
+        }
     }
     count
 }
 
+/// Rows of which one comparison tells that a mask holds for none of them.
+const WORD: usize = 8;
+
 /// Where `mask` holds, ascending. Eight rows of which none does cost one comparison.
 pub fn marked(mask: &[u8]) -> impl Iterator<Item = usize> + '_ {
-    const WORD: usize = 8;
     let whole = mask.chunks(WORD).enumerate();
     whole
         .filter(|(_, bytes)| *bytes != [0; WORD])
@@ -224,6 +242,9 @@ pub fn marked(mask: &[u8]) -> impl Iterator<Item = usize> + '_ {
         })
 }
 
+/// Places of an ascending column that are looked at one by one.
+const NEAR: usize = 4;
+
 /// Where each of some rows is in an ascending column, −1 where it is not. Quick for rows that ascend.
 pub fn places<R: Row>(column: &[i32], rows: &[R], out: &mut [i32]) {
     let mut at = 0; // all before it are below the row before
@@ -232,6 +253,9 @@ pub fn places<R: Row>(column: &[i32], rows: &[R], out: &mut [i32]) {
         if at > 0 && column[at - 1] as usize >= row {
             at = 0;
         }
+        // Mostly it is one of the next few; behind them the steps widen.
+        let near = column[at..].iter().take(NEAR);
+        at += near.take_while(|&&value| (value as usize) < row).count();
         let (mut low, mut step) = (at, 1);
         while low + step <= column.len() && (column[low + step - 1] as usize) < row {
             low += step;

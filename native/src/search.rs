@@ -29,9 +29,13 @@ pub fn search<T: Copy + Into<i64>, V: Copy + Into<i64>>(
 #[inline(always)]
 fn nearby<T: Copy + Into<i64>>(ordered: &[T], at: usize, value: i64) -> usize {
     let is_below = |place: usize| -> bool { ordered[place].into() < value };
+    let is_behind = at < ordered.len() && is_below(at);
+    if !is_behind && (at == 0 || is_below(at - 1)) {
+        return at; // where the value before it was
+    }
     let (mut low, mut high) = (at, at);
     let mut step = 1;
-    if at < ordered.len() && is_below(at) {
+    if is_behind {
         low = at + 1;
         high = low;
         while high < ordered.len() && is_below(high) {
