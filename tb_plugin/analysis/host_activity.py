@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..base import arrays
 from ..base.arrays import I8, I32, distinct, is_any, matches, of_names, search, take
 from ..base.group_sums import group_sums
 from ..base.intervals import Intervals, merge, union_where
-from ..base.regex import regex
+from ..base.regex import any_of, regex
 from ..trace.model import DeviceClass, HostKind, Link, Trace
 from .facts import RunTraits
 from .overview.utilization import are_eligible
@@ -57,7 +57,7 @@ RULES: tuple[tuple[HostRole, str], ...] = (
     # Compilation that happens inside the window, not the calls of what was compiled before.
     (HostRole.COMPILE, r"\(dynamo_timed\)$"),
     (HostRole.COMPILE, r"^(entire_frame_compile|backend_compile|_compile\b|compile_fx)"),
-    (HostRole.COMPILE, r"^(cu|hip)ModuleLoad|^(nv|hip)rtcCompile"),
+    (HostRole.COMPILE, r"^((cu|hip)ModuleLoad|(nv|hip)rtcCompile)"),
     (HostRole.BACKWARD, r"^autograd::engine::evaluate_function: "),
     (HostRole.BACKWARD, r"Backward\d*$"),
     (HostRole.BACKWARD, r"run_backward\b"),  # the Python frame that holds the caller meanwhile
@@ -76,7 +76,7 @@ RULES: tuple[tuple[HostRole, str], ...] = (
     (HostRole.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$"),
     (HostRole.BLOCKING, r"^(\w+@)?aclrt(Synchronize|Memcpy(2d)?$|Malloc(Host)?$|Free(Host)?$)"),
     # Level Zero and SYCL, MTIA.
-    (HostRole.BLOCKING, r"^(ur|pi)(QueueFinish|EventWait)|^ze\w+Synchronize$"),
+    (HostRole.BLOCKING, r"^((ur|pi)(QueueFinish|EventWait)|ze\w+Synchronize$)"),
     (HostRole.BLOCKING, r"^synchronize(Stream|Device|Event)?$"),
 )
 
@@ -95,18 +95,15 @@ NEED_NOT_WAIT = regex(r"Pinned|[DP]to[DP]|Device -> Device")
 _PATTERNS = tuple((role, regex(pattern)) for role, pattern in RULES)
 
 
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return regex("|".join(f"(?:{pattern})" for pattern in patterns))
-
-
-# Rules about a name's beginning are tried there alone, not at each of its characters.
-_BEGINNING = _any_of(pattern for _, pattern in RULES if pattern.startswith("^"))
-_ANYWHERE = _any_of(pattern for _, pattern in RULES if not pattern.startswith("^"))
+@cache
+def _has_role() -> Callable[[str], bool]:
+    """Whether any of the rules is about a name."""
+    return any_of(pattern for _, pattern in RULES)
 
 
 def role_of(name: str) -> HostRole:
     """The role of one name."""
-    if _BEGINNING.match(name) is None and _ANYWHERE.search(name) is None:
+    if not _has_role()(name):
         return HostRole.NONE
     for role, pattern in _PATTERNS:
         if pattern.search(name):

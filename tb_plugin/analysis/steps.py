@@ -82,10 +82,9 @@ class Windows(ColumnTable, frozen=True, eq=False):
     def of(self, ts: I64) -> I64:
         """The window that each instant lies in; −1 where in none."""
         window = search(self.start, ts, "right") - 1
-        if not len(self):
-            return window
-        outside = (window < 0) | (ts >= self.end[np.maximum(window, 0)])
-        return np.where(outside, -1, window)
+        # Before the first window, at −1, the last end is read, which is before all.
+        window[ts >= np.append(self.end, np.iinfo(np.int64).min)[window]] = -1
+        return window
 
     @property
     def edges(self) -> I64:

@@ -7,6 +7,7 @@ that was kept, and of a small file longer than to read it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any, AnyStr, cast
 
 _METHODS = ("match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer")
@@ -21,6 +22,30 @@ def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     'aa'
     """
     return cast("re.Pattern[AnyStr]", UncompiledRegex(text, flags))
+
+
+def any_of(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a text matches any of the patterns somewhere.
+
+    Those of its beginning are one, which is looked for there alone. The others stay apart: a search
+    for one that begins with fixed characters skips what has none of them.
+
+    >>> [any_of(["^b+$", "cc"])(text) for text in ("bb", "abb", "abcc")]
+    [True, False, True]
+    """
+    given = list(patterns)
+    begins = [one for one in given if _is_of_beginning(one)]
+    first = regex("|".join(f"(?:{one})" for one in begins) or "(?!)")
+    rest = [regex(one) for one in given if one not in begins]
+    return lambda text: first.match(text) is not None or any(one.search(text) for one in rest)
+
+
+def _is_of_beginning(pattern: str) -> bool:
+    """Whether a pattern begins with ^ and has no choice outside of parentheses."""
+    text, inner = re.sub(r"\\.", "", pattern), ""
+    while text != inner:
+        text, inner = re.sub(r"\([^()]*\)", "", text), text
+    return text.startswith("^") and "|" not in text
 
 
 class UncompiledRegex:

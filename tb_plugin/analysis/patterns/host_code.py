@@ -20,7 +20,7 @@ Patterns of what is no op:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import TypeVar
 
@@ -37,6 +37,8 @@ from ...base.arrays import (
     is_among,
     matches,
     ranges_of,
+    ranked,
+    rows_between,
     search,
     take,
     where,
@@ -45,7 +47,7 @@ from ...base.arrays import (
 from ...base.group_sums import group_sums
 from ...base.intervals import EMPTY, Intervals, merge, subtract, union, union_of, union_where
 from ...base.native import call
-from ...base.regex import regex
+from ...base.regex import any_of, regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
 from ..host_activity import HostRole, Hosts
@@ -64,6 +66,7 @@ def of_code(pattern: str) -> re.Pattern[str]:
     return _ASKED[-1]
 
 
+MOST_RELEASED, _ROWS = 10_000, 1 << 18
 LOCK_GAP_NS = 100_000  # a frame that takes a lock and records nothing for so long waits for it
 
 PRINTS = of_code(
@@ -182,10 +185,11 @@ class HostCode(Struct, frozen=True, dict=True):
         return self.trace.strings[int(self.name[at])] if at >= 0 else ""
 
     @cached_property
-    def _asked(self) -> tuple[I64, I32]:
-        """Rows whose names match any of the patterns that are looked for, and those names."""
-        rows = where_code(self.name, self.hosts.ask_names(_is_asked, np.bool_))
-        return rows.astype(np.int64), take(self.name, rows)
+    def _asked(self) -> tuple[I64, I32, list[int]]:
+        """Rows whose names match any of the patterns that are looked for, those names, and each."""
+        rows = where_code(self.name, self.hosts.ask_names(_is_asked(), np.bool_))
+        names = take(self.name, rows)
+        return rows.astype(np.int64), names, distinct(names, len(self.trace.strings)).tolist()
 
     @cached_property
     def _known(self) -> dict[re.Pattern[str], tuple[Mask, I64]]:
@@ -194,11 +198,11 @@ class HostCode(Struct, frozen=True, dict=True):
     def _of_pattern(self, pattern: re.Pattern[str]) -> tuple[Mask, I64]:
         """Which codes match a pattern that was made by ``of_code``, and their rows, ascending."""
         if pattern not in self._known:
-            rows, names = self._asked
+            rows, names, each = self._asked
             codes = np.zeros(len(self.trace.strings), np.bool_)
-            for code in distinct(names, len(codes)).tolist():
-                codes[code] = pattern.search(self.trace.strings[code]) is not None
-            self._known[pattern] = codes, rows[take(codes, names)]
+            codes[[code for code in each if pattern.search(self.trace.strings[code])]] = True
+            found = take(rows, where_code(names, codes)) if codes.any() else rows[:0]
+            self._known[pattern] = codes, found
         return self._known[pattern]
 
     def named(self, pattern: re.Pattern[str]) -> I64:
@@ -272,12 +276,6 @@ class HostCode(Struct, frozen=True, dict=True):
         """Rows of the host table."""
         return np.asarray(rows, np.int64) + self.low
 
-    def steps_of(self, ts: I64) -> I64:
-        """The index of the window that holds each instant; −1 for none."""
-        at = search(self.windows.start, ts, "right") - 1
-        inside = (at >= 0) & (ts < self.windows.end[np.maximum(at, 0)])
-        return np.where(inside, at, -1)
-
     @cached_property
     def loading(self) -> Intervals:
         """When the main thread was in the DataLoader."""
@@ -288,9 +286,14 @@ class HostCode(Struct, frozen=True, dict=True):
         """When the main thread was in ``backward()``, or ran backward ops."""
         return self.time_where(self.role(HostRole.BACKWARD) & (self.frame | self.op))
 
+    @cached_property
+    def in_loader(self) -> Mask:
+        """Which of all rows begin in the DataLoader."""
+        return self.all_begin_in(self.loading)
+
     def outside_of_loader(self, rows: I64) -> I64:
         """The rows that do not begin in the DataLoader: what runs there is the loader's."""
-        return self.outside(rows, self.loading)
+        return rows[~take(self.in_loader, rows)] if len(self.loading) else rows
 
     @cached_property
     def _linked(self) -> tuple[I64, I64, Intervals]:
@@ -316,24 +319,9 @@ class HostCode(Struct, frozen=True, dict=True):
 
 
 @cache
-def _any_asked() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
-    """What names may begin with, as one pattern, and what they may hold somewhere."""
-    begins = [one.pattern for one in _ASKED if _is_of_beginning(one.pattern)]
-    anywhere = tuple(one for one in _ASKED if one.pattern not in begins)
-    return re.compile("|".join(f"(?:{pattern})" for pattern in begins)), anywhere
-
-
-def _is_of_beginning(pattern: str) -> bool:
-    """Whether a pattern begins with ^ and has no choice outside of parentheses."""
-    text, inner = re.sub(r"\\.", "", pattern), ""
-    while text != inner:
-        text, inner = re.sub(r"\([^()]*\)", "", text), text
-    return text.startswith("^") and "|" not in text
-
-
-def _is_asked(name: str) -> bool:
-    begins, anywhere = _any_asked()
-    return begins.match(name) is not None or any(one.search(name) for one in anywhere)
+def _is_asked() -> Callable[[str], bool]:
+    """Whether a name matches any of the patterns that are looked for."""
+    return any_of(one.pattern for one in _ASKED)
 
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -345,7 +333,7 @@ def loading(code: HostCode) -> Iterator[Found]:
     if not len(rows):
         return
     time = code.loading
-    inside = code.all_begin_in(time)
+    inside = code.in_loader
     owned = where(inside & (code.owner >= 0))
     # A frame around the loader's range calls it; what counts lies inside.
     owned = owned[take(inside, take(code.owner, owned))]
@@ -390,34 +378,47 @@ def locks(code: HostCode) -> Iterator[Found]:
     rows = code.named(_ACQUIRES)
     # The DataLoader waits for its workers by a lock: that is another pattern.
     rows = code.outside_of_loader(rows[code.frame[rows]])
-    start, end = [code.ts[rows]], [code.end[rows]]
-    found = [rows]
     released = code.named(_RELEASES)
-    released = released[code.parent[released] >= 0][:10_000]
+    released = released[code.parent[released] >= 0][:MOST_RELEASED]
     around = code.parent[released]
     long = code.ts[released] - code.ts[around] >= LOCK_GAP_NS  # no gap within is longer
-    for row, above in zip(released[long].tolist(), around[long].tolist(), strict=True):
-        low, high = _longest_gap(code, above, row)
-        if high - low >= LOCK_GAP_NS:
-            start.append(np.array([low]))
-            end.append(np.array([high]))
-            found.append(np.array([above]))
-    events = np.concatenate(found)
-    starts, ends = np.concatenate(start), np.concatenate(end)
+    low, high = _longest_gaps(code, around[long].astype(np.int64), released[long])
+    waits = high - low >= LOCK_GAP_NS
+    events = np.concatenate([rows, around[long][waits]])
+    starts = np.concatenate([code.ts[rows], low[waits]])
+    ends = np.concatenate([code.end[rows], high[waits]])
     for frame, mine in code.by_owner(events, ends - starts, MOST_FRAMES):
         chosen = is_among(events, mine)
         time = union(starts[chosen], ends[chosen])
         yield Found("lock", "lock", time, code.host_rows(mine), frame)
 
 
-def _longest_gap(code: HostCode, above: int, row: int) -> tuple[int, int]:
-    """The longest stretch of a frame, up to one of its children, in which no child is open."""
-    children = np.flatnonzero(code.parent[above + 1 : row + 1] == above) + (above + 1)
-    starts = code.ts[children]
-    ends = np.concatenate([code.ts[above : above + 1], np.maximum.accumulate(code.end[children])])
-    gap = starts - ends[:-1]
-    at = int(np.argmax(gap))
-    return int(ends[at]), int(starts[at])
+def _longest_gaps(code: HostCode, above: I64, row: I64) -> tuple[I64, I64]:
+    """The longest stretch of each frame, up to one of its children, in which no child is open."""
+    found = np.empty((2, len(row)), np.int64)
+    rows, low = np.cumsum(row - above), 0
+    while low < len(row):  # as many frames at a time as have not too many rows together
+        most = _ROWS + (int(rows[low - 1]) if low else 0)
+        high = max(int(np.searchsorted(rows, most, side="right")), low + 1)
+        found[:, low:high] = _gaps_of(code, above[low:high], row[low:high])
+        low = high
+    return found[0], found[1]
+
+
+def _gaps_of(code: HostCode, above: I64, row: I64) -> tuple[I64, I64]:
+    child, frame = rows_between(above + 1, row + 1), np.repeat(np.arange(len(row)), row - above)
+    are_children = code.parent[child] == above[frame]
+    child, frame = child[are_children], frame[are_children]
+    first = np.searchsorted(frame, np.arange(len(row)))  # there is one: the row itself
+    # When the children before one have ended: ranks, so that no frame reaches into the next one.
+    ends, rank = ranked(code.end[child])
+    last = np.maximum.accumulate(frame * len(child) + rank) - frame * len(child)
+    free = np.append(0, ends[last[:-1]])
+    free[first] = code.ts[above]
+    gap = code.ts[child] - free
+    longest = np.flatnonzero(gap == np.maximum.reduceat(gap, first)[frame])
+    longest = longest[np.searchsorted(longest, first)]
+    return free[longest], code.ts[child[longest]]
 
 
 def compiling(code: HostCode) -> Iterator[Found]:

@@ -21,7 +21,16 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I64, cells, distinct_values, matches, search, take
+from ...base.arrays import (
+    F64,
+    I64,
+    cells,
+    distinct_values,
+    matches,
+    search,
+    take,
+    where_code,
+)
 from ...base.group_sums import group_medians, group_sums
 from ...base.intervals import Intervals, intersect, length_within, subtract, union
 from ...base.regex import regex
@@ -80,8 +89,11 @@ def _small(one: DeviceCode) -> Iterator[Found]:
 def _recomputed(one: DeviceCode) -> Iterator[Found]:
     """Kernels launched while activations are computed a second time."""
     trace, host = one.trace, one.trace.host
-    frames = np.flatnonzero(host.kind == HostKind.PYTHON)
-    again = frames[matches(trace.strings, host.name[frames], _RECOMPUTES)]
+    recomputes = one.code.hosts.ask_names(
+        lambda name: _RECOMPUTES.search(name) is not None, np.bool_
+    )
+    again = where_code(host.name, recomputes)
+    again = again[host.kind[again] == HostKind.PYTHON]
     launch = trace.device.launch[one.rows].astype(np.int64)
     known = launch >= 0
     if not len(again) or not known.any():

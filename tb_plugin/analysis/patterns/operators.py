@@ -437,7 +437,7 @@ def _kept(code: HostCode, mine: I64) -> I64:
     last = np.flatnonzero(np.diff(address[order], append=-1))
     rows = np.sort(mine[order[last]])
     rows = rows[memory.bytes[rows] > 0]
-    return rows[code.steps_of(memory.ts[rows]) >= 0]
+    return rows[code.windows.of(memory.ts[rows]) >= 0]
 
 
 def _inner(code: HostCode, rows: I64) -> I64:

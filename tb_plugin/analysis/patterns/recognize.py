@@ -144,7 +144,7 @@ def _of_device(
 def _pattern(code: HostCode, device: int, found: Found, time: Intervals) -> Pattern:
     windows, table = code.windows, code.trace.device if found.on_device else code.trace.host
     rows = found.rows
-    step = code.steps_of(table.ts[rows]) if len(rows) else rows
+    step = code.windows.of(table.ts[rows]) if len(rows) else rows
     count = np.bincount(step[step >= 0], minlength=len(windows)) if len(rows) else None
     spent = length_within(time, windows.start, windows.end)
     steps = tuple(
