@@ -28,6 +28,7 @@ _CHUNK = 1 << 16
 _MANY = 1 << 12  # rows for which a call is worth it
 _LONG_RUN = 64
 """Runs in ascending order that are so long on average are worth a union each."""
+_FEW_RUNS = 16  # which are merged one by one
 
 EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -44,16 +45,7 @@ def union(start: I64, end: I64) -> Intervals:
         start, end = start[keep], end[keep]
     if not len(start):
         return EMPTY
-    back = np.flatnonzero(start[1:] < start[:-1]) + 1
-    if len(back) and len(back) <= len(start) // _LONG_RUN:
-        # Tables are in order by lane: what is left of each run is little, and sorted then.
-        runs = [
-            _of_sorted(start[low:high], end[low:high])
-            for low, high in zip([0, *back.tolist()], [*back.tolist(), len(start)], strict=True)
-        ]
-        start = np.concatenate([run.start for run in runs])
-        end = np.concatenate([run.end for run in runs])
-    return _in_any_order(start, end) if len(back) else _of_sorted(start, end)
+    return _of_runs(start, end)
 
 
 def union_where(mask: Mask, ts: I64, dur: I64) -> Intervals:
@@ -64,7 +56,7 @@ def union_where(mask: Mask, ts: I64, dur: I64) -> Intervals:
         count = call("kinetoscope_union", ts, dur, mask, len(ts), start, end)
     if count is None:
         return union_where_in_python(mask, ts, dur)
-    return _in_any_order(start[:count].copy(), end[:count].copy()) if count else EMPTY
+    return _shrunk(_of_runs(start[:count], end[:count]))
 
 
 def union_of(rows: I32 | I64, ts: I64, dur: I64) -> Intervals:
@@ -75,7 +67,7 @@ def union_of(rows: I32 | I64, ts: I64, dur: I64) -> Intervals:
         asked = ts, dur, len(ts), rows, rows.itemsize, len(rows)
         count = call("kinetoscope_union_of", *asked, start, end)
         if count is not None:
-            return _in_any_order(start[:count].copy(), end[:count].copy()) if count else EMPTY
+            return _shrunk(_of_runs(start[:count], end[:count]))
     begun = take(ts, rows)
     return union(begun, begun + take(dur, rows))
 
@@ -89,6 +81,27 @@ def union_where_in_python(mask: Mask, ts: I64, dur: I64) -> Intervals:
         begun = ts[part][rows]
         parts.append(union(begun, begun + dur[part][rows]))
     return merge(*parts)
+
+
+def _of_runs(start: I64, end: I64) -> Intervals:
+    """Union of intervals that ascend by runs, none of them empty: tables are in order by lane."""
+    if not len(start):
+        return EMPTY
+    back = np.flatnonzero(start[1:] < start[:-1]) + 1
+    if not len(back) or len(back) > len(start) // _LONG_RUN:
+        return _in_any_order(start, end)
+    bounds = zip([0, *back.tolist()], [*back.tolist(), len(start)], strict=True)
+    runs = [_in_any_order(start[low:high], end[low:high]) for low, high in bounds]
+    # Of many, what is left of each is little, and sorted together.
+    return merge(*runs) if len(runs) <= _FEW_RUNS else merge_in_python(*runs)
+
+
+def _shrunk(found: Intervals) -> Intervals:
+    """The same, where it is a small part of larger columns without these."""
+    whole = found.start.base
+    if whole is None or 2 * len(found) >= len(whole):
+        return found
+    return Intervals(found.start.copy(), found.end.copy())
 
 
 def _in_any_order(start: I64, end: I64) -> Intervals:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kinetoscope
-from kinetoscope.base.regex import UncompiledRegex, regex
+from kinetoscope.base.regex import UncompiledRegex, any_of, regex
 
 
 def test_it_is_compiled_once_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,6 +31,14 @@ def test_it_is_compiled_once_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -
     assert set(compiled) == {r"a+(b)"}
     methods = [getattr(found, name) for name in ("match", "search", "sub", "split", "findall")]
     assert all(callable(method) for method in methods)
+
+
+_PATTERNS = (r"^ab", r"^a(c|b)$", r"^b|^c", r"(a|b)c", r"^\^\(|\)", r"^\|b", r"ca$")
+
+
+@given(st.lists(st.sampled_from(_PATTERNS)), st.text("abc^()|", max_size=6))
+def test_any_of_several_is_each_of_them(patterns: list[str], text: str) -> None:
+    assert any_of(patterns)(text) == any(re.search(one, text) for one in patterns)
 
 
 @given(st.from_regex(r"[ab]{0,6}", fullmatch=True))

@@ -382,9 +382,10 @@ def locks(code: HostCode) -> Iterator[Found]:
     released = released[code.parent[released] >= 0][:MOST_RELEASED]
     around = code.parent[released]
     long = code.ts[released] - code.ts[around] >= LOCK_GAP_NS  # no gap within is longer
-    low, high = _longest_gaps(code, around[long].astype(np.int64), released[long])
+    above = around[long].astype(np.int64)
+    low, high = longest_gaps(code, above, released[long])
     waits = high - low >= LOCK_GAP_NS
-    events = np.concatenate([rows, around[long][waits]])
+    events: I64 = np.concatenate([rows, above[waits]])
     starts = np.concatenate([code.ts[rows], low[waits]])
     ends = np.concatenate([code.end[rows], high[waits]])
     for frame, mine in code.by_owner(events, ends - starts, MOST_FRAMES):
@@ -393,7 +394,7 @@ def locks(code: HostCode) -> Iterator[Found]:
         yield Found("lock", "lock", time, code.host_rows(mine), frame)
 
 
-def _longest_gaps(code: HostCode, above: I64, row: I64) -> tuple[I64, I64]:
+def longest_gaps(code: HostCode, above: I64, row: I64) -> tuple[I64, I64]:
     """The longest stretch of each frame, up to one of its children, in which no child is open."""
     found = np.empty((2, len(row)), np.int64)
     rows, low = np.cumsum(row - above), 0
