@@ -33,7 +33,7 @@ _ARGUMENTS = regex(r"[<(,>]")
 # Kernels that only call what they are called with: cutlass::device_kernel<flash::FlashAttnBwd…>.
 _WRAPPER = regex(
     r"(?:(?:void|__global__) )?"
-    r"(?:cutlass::(?:device_kernel|Kernel2?)|device_kernel|(?:ck_tile::)?kentry\w*)<"
+    r"(?:cutlass\w*::(?:device_kernel|Kernel2?)|device_kernel|(?:ck_tile::)?kentry\w*)<"
 )
 
 

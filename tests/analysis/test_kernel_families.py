@@ -50,6 +50,7 @@ from kinetoscope.base.errors import QueryError
         ("void cutlass::device_kernel<at::detail::enable_3x_kernel_for_sm9x<cutlass::gemm::K>>(P)",
          "gemm"),
         ("void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16>(P)", "gemm"),
+        ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_nhwc>(P)", "convolution"),
         ("void cutlass::device_kernel<cutlass::conv::kernel::ConvUniversal<int>>(P)",
          "convolution"),
         ("void flashinfer::norm::RMSNormKernel<8u, __half>(P)", "norm"),

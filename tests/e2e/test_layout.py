@@ -199,3 +199,23 @@ def test_nothing_is_in_the_way_of_anything(
         looking.widths()
         assert list(looking.found.values()) == []
         assert (watch.console, watch.failed) == ([], [])
+
+
+def test_a_long_file_name_stays_in_the_window_while_it_is_read(
+    browser: Browser, crowded: Server
+) -> None:
+    progress = {"phase": "waiting for a free process", "bytes_done": 0, "bytes_total": 9}
+    progress |= {"events": 0, "seconds": 1, "file": f"worker_{'long' * 60}.pt.trace.json"}
+    reading = json.dumps({"reading": progress})
+    with watched(browser) as (page, _):
+        page.route(
+            "**/api/view/kernels?**",
+            lambda route: route.fulfill(status=202, body=reading, content_type="application/json"),
+        )
+        page.set_viewport_size({"width": 700, "height": 900})
+        page.goto(f"{crowded.page}#{CROWDED}&view=kernels")
+        expect(page.get_by_role("heading", name="Reading the trace")).to_be_visible(timeout=LONG_MS)
+        looking = Looking(page)
+        looking.look("reading")
+        assert list(looking.found.values()) == []
+        assert page.evaluate("main.scrollWidth - main.clientWidth") <= 0
