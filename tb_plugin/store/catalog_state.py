@@ -46,7 +46,8 @@ EAGER_BYTES = 16 << 30
 _UNREADABLE = ErrorInfo(
     "not_available",
     "What was prepared for this view could not be read back.",
-    "Look at the disk of the cache folder, then retry.",
+    "Restart the server if kinetoscope was upgraded while it ran;"
+    " else look at the disk of the cache folder, then retry.",
 )
 _READ_AGAIN = "The stored copy was damaged or removed, so the file was read again."
 
