@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,14 @@ from kinetoscope.base.columnar import DamagedError, Writer, load, tables
 from kinetoscope.base.columnar.sealed import sealed, unsealed
 from kinetoscope.base.columns import (
     Packed,
+    PlainFile,
     arrow_column,
     held_bytes,
     numbers,
     packed,
     packed_few,
     packed_rows,
+    plain_column,
 )
 from tests.conftest import ROOT
 
@@ -376,3 +379,16 @@ def test_memory_of_widened_columns_is_counted_until_they_are_let_go(tmp_path: Pa
     assert held_bytes() == before + 4 * ROWS
     del part
     assert held_bytes() == before
+
+
+def test_each_column_of_a_plain_file_begins_where_arrow_would_have_it(tmp_path: Path) -> None:
+    """At a multiple of 64 bytes, so that a view of the mapped file is aligned for every type."""
+    columns = [np.arange(3, dtype=np.int8), np.arange(20), np.array([7], np.uint16), np.arange(2)]
+    with ExitStack() as stack:
+        file = PlainFile(tmp_path / "some.plain", stack)
+        starts = [file.append(column) for column in columns]
+    assert [start % 64 for start in starts] == [0, 0, 0, 0]
+    content = (tmp_path / "some.plain").read_bytes()
+    for start, column in zip(starts, columns, strict=True):
+        found = plain_column(content, start, column.dtype.str, column.shape)
+        assert found.tolist() == column.tolist()

@@ -275,3 +275,20 @@ def test_notes_of_long_ago_go(tmp_path: Path, noted: Noted) -> None:
     content_key.forget_old(tmp_path / "root")
     assert len(list(notes.iterdir())) == 1
     assert not old.exists()
+
+
+def test_the_code_version_is_that_of_the_code_and_not_of_where_it_lies(tmp_path: Path) -> None:
+    """Equal packages in two folders have one key; what cannot be found has a key by its name."""
+    found = []
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "one.py").write_text("x = 1")
+        found.append([(str(tmp_path / folder), str(tmp_path / folder / "one.py"))])
+    here, there = (content_key._code_key((), one) for one in found)
+    assert here == there
+    (tmp_path / "there" / "one.py").rename(tmp_path / "there" / "two.py")
+    renamed = [(str(tmp_path / "there"), str(tmp_path / "there" / "two.py"))]
+    assert content_key._code_key((), renamed) != here
+    for root in (None, tmp_path):
+        keys = {content_key.code_version_now(f"no_such:{name}", root=root) for name in "xy"}
+        assert len(keys) == 2

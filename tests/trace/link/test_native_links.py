@@ -168,3 +168,13 @@ def test_the_way_up_to_an_op(seed: int, patience: int) -> None:
         flows._PATIENCE = usual
     assert climbed.tolist() == flows.climb_in_python(host, found.copy(), at).tolist()
     assert flows.op_above(host).tolist() == flows.ops_above_in_python(host).tolist()
+
+
+def test_ids_too_far_apart_for_a_table_are_joined_too() -> None:
+    """Of several rows with one id the last of the keys counts, and between ids there is none."""
+    key = np.array([5, 1 << 40, 5, 0, 7 << 41], np.int64)
+    row = np.arange(10, 15, dtype=np.int32)
+    wanted = np.array([5, 6, 1 << 40, 7 << 41, 1, 8 << 41], np.int64)
+    expected = [12, -1, 11, 14, -1, -1]
+    assert launches.join_in_python(key, row, wanted).tolist() == expected
+    assert launches.join(key, row, wanted).tolist() == expected

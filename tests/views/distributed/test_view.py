@@ -8,9 +8,11 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
@@ -27,7 +29,7 @@ from kinetoscope.views.distributed.contract import (
     RanksQuery,
 )
 from kinetoscope.views.distributed.rows import _verdict, range_text
-from kinetoscope.views.distributed.view import VIEW, hang, operations, sentence
+from kinetoscope.views.distributed.view import VIEW, _ties, hang, operations, sentence
 from kinetoscope.views.view import Subject, TracePlace
 from tests.conftest import TRACES, requires_traces
 from tests.trace.pickles.drawn_logs import write_dumps
@@ -434,3 +436,15 @@ def test_the_words_of_a_small_message_are_about_latency(tmp_path: Path) -> None:
     assert _verdict(1 << 20, 80.0, 100.0) == "bandwidth-bound"
     (row, *_) = answer(write_run(tmp_path / "run", 2)).table
     assert row.verdict == "bandwidth-bound"
+
+
+@pytest.mark.parametrize(("waited", "is_said"), [([50, 40, 20], False), ([50, 40, 90], True)])
+def test_a_tie_is_said_where_most_of_the_wait_counts_so(waited: list[int], is_said: bool) -> None:
+    """Of three collectives in which rank 1 was last, another came with it at the third alone."""
+    of: Any = SimpleNamespace(
+        waiting=SimpleNamespace(last=np.array([1, 1, 1]), tied=np.array([0, 0, 1]))
+    )
+    rows: Any = SimpleNamespace(waited=np.array(waited), known=np.arange(3))
+    said = _ties(of, rows, 1)
+    assert ("At 1 of 3 of the collectives" in plain(said)) == is_said
+    assert bool(said) == is_said
