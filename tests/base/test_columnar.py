@@ -383,7 +383,12 @@ def test_memory_of_widened_columns_is_counted_until_they_are_let_go(tmp_path: Pa
 
 def test_each_column_of_a_plain_file_begins_where_arrow_would_have_it(tmp_path: Path) -> None:
     """At a multiple of 64 bytes, so that a view of the mapped file is aligned for every type."""
-    columns = [np.arange(3, dtype=np.int8), np.arange(20), np.array([7], np.uint16), np.arange(2)]
+    columns: list[NDArray[Any]] = [
+        np.arange(3, dtype=np.int8),
+        np.arange(20),
+        np.array([7], np.uint16),
+        np.arange(2),
+    ]
     with ExitStack() as stack:
         file = PlainFile(tmp_path / "some.plain", stack)
         starts = [file.append(column) for column in columns]
