@@ -6,8 +6,8 @@
 //! in their order, by the thread that comes to it, each if the one before it ended at the place that was guessed; from
 //! the first one that was guessed wrongly on all are forgotten, and read again.
 //!
-//! The calling thread gets the text of the next call (`Ahead`) before it reads blocks, and some of it when only blocks
-//! are left that others read. So there are never more threads than were asked for, and none waits long.
+//! The calling thread gets the text of the next call (`Ahead`) before it reads blocks, and some of it when no more blocks
+//! are left than others will read. So there are never more threads than were asked for, and none waits long.
 //!
 //! ```text
 //! this thread   text ▒▒▒▒▒▒   4 ▒▒▒▒▒▒ append 3, 4   6 ▒▒▒▒▒ append 5, 6   text ▒▒
@@ -60,7 +60,7 @@ pub struct Helpers {
 pub type Ahead<'a> = &'a mut dyn FnMut() -> usize;
 
 /// Pieces that are left until the calling thread would wait for others.
-const LEFT_AHEAD: usize = 3;
+const LEFT_AHEAD: usize = 8;
 /// So much text behind a piece is looked at first; few events go on further.
 const BEHIND: usize = 32 << 10;
 /// Texts beyond this are forgotten by a helper; they are in the scanner that all is appended to.
@@ -185,7 +185,7 @@ fn side_by_side(
             })
             .collect();
         if let Some((number, scanner)) = mine {
-            work.lead(number, scanner, &chain, ahead);
+            work.lead(number, scanner, &chain, ahead, begun.len());
         }
         for handle in begun.into_iter().flatten() {
             // Of a thread that failed a part is missing, and there the chain ends.
@@ -273,13 +273,20 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// As `read`, and gets text ahead: before, and while only parts are left that others read.
-    fn lead(&self, helper: usize, scanner: &mut Scanner, chain: &Mutex<Chain>, ahead: Ahead) {
+    /// As `read`, and gets text ahead: before, and while each part that is left is for one of `others`.
+    fn lead(
+        &self,
+        helper: usize,
+        scanner: &mut Scanner,
+        chain: &Mutex<Chain>,
+        ahead: Ahead,
+        others: usize,
+    ) {
         let mut wanted = ahead();
         loop {
             let Queue { next, reading, .. } = *self.queue();
             let left = self.parts.len() - next;
-            let kept = if left > reading || left + reading == 0 {
+            let kept = if left > others || left + reading == 0 {
                 LEFT_AHEAD
             } else {
                 0

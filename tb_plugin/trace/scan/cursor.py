@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # the limits are asked for where no column is
 
 MIB, GIB = 1 << 20, 1 << 30
 PIECE_BYTES = 512 * 1024  # of text that is read at once
-RUN_BLOCKS, MOST_BLOCKS = 8, 64  # in memory on several threads: for each of them, and at most
+RUN_BLOCKS, MOST_BLOCKS = 16, 64  # in memory on several threads: for each of them, and at most
 LEAST_END_BYTES, MOST_END_BYTES = 4 * 1024, 512 * 1024
 TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"
 OTHER_TEXT_VARIABLE = "KINETOSCOPE_METADATA_LIMIT"

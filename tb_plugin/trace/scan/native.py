@@ -43,7 +43,7 @@ _NUMBER = {name: number for number, name in enumerate(_SPARSE)}
 _CODES = ("category", "name", "pid", "tid")
 _KEYS = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
 _MAX_KNOWN = 100_000
-_PIECES_AHEAD = 3  # read while the last events of a run are scanned by other threads
+_PIECES_AHEAD = 8  # read while the last events of a run are scanned by other threads
 _LEAST_BYTES = 3  # of an event and its comma
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
@@ -148,7 +148,7 @@ class NativeColumns:
             return -(-window.read_ahead(in_memory) // PIECE_BYTES)
 
         why = self.call(
-            "run", (ctypes.c_char_p * count)(*pieces), (_INT * count)(*map(len, pieces)), count,
+            "run", _array(ctypes.c_char_p, count)(*pieces), _array(_INT, count)(*map(len, pieces)), count,
             start, stop, limits.block_bytes, limits.event_bytes,
             limits.threads_now, _AHEAD(ahead), blocks.ctypes.data, most, ctypes.byref(found),
         )  # fmt: skip
@@ -257,6 +257,12 @@ class _Codes(dict[str, int]):
         data = text.encode("utf-8", "surrogatepass")
         code = self[text] = self._call("code", data, len(data))
         return code
+
+
+@cache
+def _array(of: type[Any], count: int) -> Callable[..., Any]:
+    """The type of an array; to make one takes longer than to fill it."""
+    return of * count
 
 
 @cache
