@@ -148,7 +148,8 @@ class NativeColumns:
             return -(-window.read_ahead(in_memory) // PIECE_BYTES)
 
         why = self.call(
-            "run", _array(ctypes.c_char_p, count)(*pieces), _array(_INT, count)(*map(len, pieces)), count,
+            "run",
+            _array(ctypes.c_char_p, count)(*pieces), _array(_INT, count)(*map(len, pieces)), count,
             start, stop, limits.block_bytes, limits.event_bytes,
             limits.threads_now, _AHEAD(ahead), blocks.ctypes.data, most, ctypes.byref(found),
         )  # fmt: skip
