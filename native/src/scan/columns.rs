@@ -96,6 +96,37 @@ impl Columns {
         }
     }
 
+    /// Makes room for `rows` rows in all, with sparse values as often as so far, so that no column is moved as it grows.
+    pub fn expect(&mut self, rows: usize) {
+        let have = self.rows().max(1);
+        fn room<T>(values: &mut Vec<T>, have: usize, rows: usize) {
+            let likely = (values.len() as u128 * rows as u128 / have as u128) as usize;
+            // Where there is no memory for all of them, columns grow as they need it.
+            let _ = values.try_reserve_exact(likely.saturating_sub(values.len()));
+        }
+        let dense = &mut self.dense;
+        room(&mut dense.phase, have, rows);
+        for codes in [
+            &mut dense.category,
+            &mut dense.name,
+            &mut dense.pid,
+            &mut dense.tid,
+        ] {
+            room(codes, have, rows);
+        }
+        room(&mut dense.ts, have, rows);
+        room(&mut dense.dur, have, rows);
+        for sparse in &mut self.sparse {
+            room(&mut sparse.row, have, rows);
+            match &mut sparse.value {
+                Values::Int(Ints::Narrow(values)) => room(values, have, rows),
+                Values::Int(Ints::Wide(values)) => room(values, have, rows),
+                Values::Float(values) => room(values, have, rows),
+                Values::Text(values) => room(values, have, rows),
+            }
+        }
+    }
+
     /// Appends the events of `others`, whose texts have the codes `codes[code]` here; returns `others`, emptied.
     pub fn append(&mut self, mut others: Columns, codes: &[u32]) -> Columns {
         let first = self.rows() as u32;
@@ -282,6 +313,43 @@ mod tests {
                 assert!(matches!(column(given.clone()), Ints::Wide(values) if values == given));
             }
         }
+    }
+
+    #[test]
+    fn columns_of_expected_rows_are_not_moved() {
+        let widths = Widths {
+            ints: 1,
+            floats: 1,
+            texts: 2,
+        };
+        let mut columns = Columns::new(widths);
+        columns.expect(1 << 60); // of none, nothing is known
+        let put = |columns: &mut Columns, rows: std::ops::Range<u32>| {
+            for row in rows {
+                columns.dense.phase.push(1);
+                columns.dense.ts.push(i64::from(row));
+                columns.put_int(0, row, 1);
+                if row % 2 == 0 {
+                    columns.put_text(2, row, 7);
+                }
+            }
+        };
+        put(&mut columns, 0..10);
+        columns.expect(4000);
+        let places = |columns: &Columns| {
+            let sparse = &columns.sparse;
+            let rows = [0, 2].map(|column: usize| sparse[column].row.as_ptr());
+            (columns.dense.ts.as_ptr(), rows)
+        };
+        let before = places(&columns);
+        put(&mut columns, 10..4000);
+        assert_eq!(places(&columns), before);
+        assert_eq!(columns.dense.ts.capacity(), 4000);
+        assert_eq!(columns.sparse[2].row.capacity(), 2000);
+        assert_eq!(columns.sparse[1].row.capacity(), 0);
+        columns.expect(1 << 60); // more than there is memory
+        columns.expect(0);
+        assert_eq!(columns.rows(), 4000);
     }
 
     #[test]

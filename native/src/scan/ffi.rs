@@ -96,6 +96,12 @@ exported! {
         i64::from((*scanner).texts.code(text))
     }
 
+    /// Makes room for so many events in all, with values as often as so far; returns 0.
+    kinetoscope_scan_expect(scanner: raw(*mut Scanner), rows: number) {
+        (*scanner).columns.expect(rows);
+        0
+    }
+
     /// Whether some event has a phase.
     kinetoscope_scan_phased(scanner: raw(*const Scanner)) {
         i64::from((*scanner).columns.phased)

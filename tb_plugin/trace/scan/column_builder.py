@@ -78,6 +78,10 @@ class Columns(Protocol):
         """The number of rows."""
         ...
 
+    def expect(self, rows: int) -> None:
+        """Make room for so many rows in all, if that saves anything."""
+        ...
+
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
         """Appends one chunk of every dense column; the chunk's sparse values go in before."""
         ...
@@ -192,6 +196,9 @@ class RawColumns:
         self._dense = {name: _Growing(dtype) for name, dtype in DENSE.items()}
         self._sparse: dict[str, tuple[_Growing, _Growing]] = {}
         self._blocks = BlockTable()
+
+    def expect(self, rows: int) -> None:
+        """Nothing: its arrays grow where they are."""
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
         """Appends one chunk of every dense column; the chunk's sparse values go in before."""

@@ -286,6 +286,11 @@ class TextWindow:
         return self.offset + self.pos
 
     @property
+    def end_place(self) -> int:
+        """The place behind all text that is in memory."""
+        return self.offset + len(self.data) + self._behind_bytes
+
+    @property
     def left(self) -> int:
         """Bytes of ``data`` from ``pos``."""
         return len(self.data) - self.pos

@@ -56,6 +56,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
         *(_AHEAD, _POINTER, _INT, _POINTER),
     ),
     "code": (_POINTER, ctypes.c_char_p, _INT),
+    "expect": (_POINTER, _INT),
     "phased": (_POINTER,),
     "add": (_POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER),
     "put": (_POINTER, _INT, _INT, _POINTER, _POINTER),
@@ -158,6 +159,10 @@ class NativeColumns:
             self._blocks.add(window.offset + begin, behind - begin, self._rows)
             self._rows += rows
         return behind, bool(why)
+
+    def expect(self, rows: int) -> None:
+        """Make room for so many rows in all: columns that grow are moved, to memory never used."""
+        self.call("expect", rows)
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
         """Appends one chunk of every dense column; the chunk's sparse values go in before."""

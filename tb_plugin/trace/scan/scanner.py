@@ -391,6 +391,8 @@ class EventLines:
 
 
 PROGRESS_SECONDS = 0.2
+# Rows after which it is estimated how many there will be; then room is made for some more.
+LEAST_EXPECTED, EXPECTED_MORE, MOST_TIMES = 128 * 1024, 1.1, 64
 
 
 def scan(
@@ -475,9 +477,15 @@ def _read(
     guard = Guard(_name_of(stream), limits, text.bytes_total)
     progress = _ticker(text, columns, on_progress)
 
+    expected = LEAST_EXPECTED
+
     def tick() -> None:
+        nonlocal expected
         guard.check(window.place, events.covered_bytes, columns.rows)
         progress()
+        if columns.rows >= expected:
+            expected = max(_rows_in_all(columns.rows, window, text), columns.rows + 1)
+            columns.expect(expected)
 
     window = TextWindow(text, limits.block_bytes, tick)
     events = EventReader(sink, faults, limits, tick)
@@ -516,6 +524,12 @@ def _read(
         text_bytes=window.offset + len(window.data),
         seek=text.seek_index(),
     )
+
+
+def _rows_in_all(rows: int, window: TextWindow, text: WholeText) -> int:
+    """How many rows there will be, or some more, if the rest of the text is like that so far."""
+    share = window.place / window.end_place * text.bytes_done / text.bytes_total
+    return min(int(rows / share * EXPECTED_MORE), MOST_TIMES * rows)
 
 
 def _name_of(stream: Source) -> str:

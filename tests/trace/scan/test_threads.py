@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.native import native
-from kinetoscope.trace.scan import cursor
+from kinetoscope.trace.scan import cursor, scanner
 from kinetoscope.trace.scan import native as scanning
 from kinetoscope.trace.scan.cursor import RUN_BLOCKS, ScanLimits, TextWindow
 from kinetoscope.trace.scan.scanner import scan_natively
@@ -123,6 +123,30 @@ def test_of_a_compressed_file_some_blocks_for_each_thread_are_in_memory(
     limits = ScanLimits(block_bytes=BLOCK, threads=3)
     by_library(gzip.compress(document(*map(event, range(1500)))), limits)
     assert max(sizes) > BLOCK * 3 * (RUN_BLOCKS - 1)
+
+
+@pytest.mark.parametrize("more", [0.01, 1.1, 50])
+def test_room_for_the_rows_to_come_changes_no_row(
+    more: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether too little room is made or far too much."""
+    text = gzip.compress(document(*map(event, range(1500))))
+    whole = by_library(text, ScanLimits(block_bytes=BLOCK))
+    expected: list[tuple[int, int]] = []
+    expect = scanning.NativeColumns.expect
+
+    def noted(columns: scanning.NativeColumns, rows: int) -> None:
+        expected.append((columns.rows, rows))
+        expect(columns, rows)
+
+    monkeypatch.setattr(scanning.NativeColumns, "expect", noted)
+    monkeypatch.setattr(scanner, "LEAST_EXPECTED", 10)
+    monkeypatch.setattr(scanner, "EXPECTED_MORE", more)
+    for threads in (1, 3):
+        found = by_library(text, ScanLimits(block_bytes=BLOCK, threads=threads))
+        assert differences(whole, found) == []
+    assert expected
+    assert all(rows > now for now, rows in expected)
 
 
 class Tape:
