@@ -268,7 +268,8 @@ class _Codes(dict[str, int]):
 @cache
 def _array(of: type[Any], count: int) -> Callable[..., Any]:
     """The type of an array; to make one takes longer than to fill it."""
-    return of * count
+    made: Callable[..., Any] = of * count
+    return made
 
 
 @cache
