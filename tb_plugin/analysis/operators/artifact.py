@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I8, I32, Sparse, dense, put, take, where
 from ...base.columnar import Writer, load
 from ...base.columns import Array, Packed, packed, packed_few, packed_rows
-from ...trace.model import DeviceKind, HostKind, Trace
+from ...trace.model import DeviceKind, HostKind, Trace, is_of_other_recorder
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..patterns.products import counters_of
-from ..recording import NO_DEVICE, no_launch_figure, says
+from ..recording import NO_DEVICE, no_launch_figure, not_in_other, says
 from .calls import KEEP_IN_MEMORY, Called, Keep, find_calls, spread
 from .flops import OddArguments
 from .model import Activities, Calls, OperatorColumns, Thread
@@ -136,8 +136,13 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
     """What this recording cannot show, why, and how to record it."""
     missing = {}
     host, device = trace.host, trace.device
+    is_other = is_of_other_recorder(trace.recording.torch_era)
     if not says(trace, "input_dims"):
-        missing["shapes"] = "No input shapes were recorded: record with `record_shapes=True`."
+        missing["shapes"] = (
+            not_in_other("input shape")
+            if is_other
+            else "No input shapes were recorded: record with `record_shapes=True`."
+        )
     if odd.calls:
         calls = "1 call" if odd.calls == 1 else f"{odd.calls:,} calls"
         missing["flops"] = (
@@ -146,14 +151,20 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
         )
     frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
     if not frames and not says(trace, "call_stack"):
-        missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."
+        missing["stacks"] = (
+            not_in_other("Python frame")
+            if is_other
+            else "No Python frames were recorded: record with `with_stack=True`."
+        )
     if source_of(trace) not in ("frames", "ranges", "lightning"):
         missing["modules"] = (
-            "No module calls were recorded: record with `with_stack=True`, or give the trace"
+            not_in_other("module call")
+            if is_other
+            else "No module calls were recorded: record with `with_stack=True`, or give the trace"
             " handler the model, `modules=model`."
         )
     if not len(device):
-        missing["device"] = NO_DEVICE
+        missing["device"] = not_in_other("device activity") if is_other else NO_DEVICE
     busy = next((one for one in trace.devices if one.used), None)
     for key, column, what in (
         ("occupancy", "occupancy", "achieved occupancy"),

@@ -304,8 +304,15 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
 
 def _host_detail(selection: Selection, total: HostPartition) -> str:
     parts = _host_parts(selection, total)
-    known = f": {parts}" if parts else ""
-    return f"Of {_mean_step(selection)}{known}. No device activity was recorded."
+    if parts:
+        said = f"Of {_mean_step(selection)}: {parts}"
+    else:
+        average = " on average" if selection.count > 1 else ""
+        said = (
+            f"The {step_noun(selection.facts)} lasts"
+            f" {duration(selection.mean(selection.total_ns))}{average}"
+        )
+    return f"{said}. No device activity was recorded."
 
 
 def _host_parts(selection: Selection, total: HostPartition) -> str:

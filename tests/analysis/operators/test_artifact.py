@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from kinetoscope.analysis.operators.artifact import make_operators, open_operators, operators_of
+from kinetoscope.trace.read import read
 from tests.drawing import draw
 
 
@@ -45,3 +46,14 @@ def test_a_trace_without_anything(tmp_path: Path) -> None:
     stored = open_operators(tmp_path)
     assert len(stored.calls) == len(stored.activities) == 0
     assert set(stored.missing) == {"shapes", "stacks", "modules", "device"}
+
+
+def test_a_file_of_another_recorder_is_not_advised_options_of_torch(tmp_path: Path) -> None:
+    path = tmp_path / "compiler.json"
+    path.write_text('[{"ph": "X", "name": "parse", "ts": 1, "dur": 5, "pid": 1, "tid": 1}]')
+    missing = operators_of(read(path)).missing
+    assert set(missing) == {"shapes", "stacks", "modules", "device"}
+    assert missing["shapes"] == (
+        "No input shape was recorded. Another program than torch.profiler wrote this file."
+    )
+    assert not any("`" in why for why in missing.values())

@@ -295,9 +295,12 @@ def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Pat
     ]
     file = tmp_path / "result.json"
     file.write_text(json.dumps({"traceEvents": calls}))
-    said = headline(select(summarize(read(file)))).headline.replace("\u00a0", " ")
-    assert said == (
+    said = headline(select(summarize(read(file))))
+    assert said.headline.replace("\u00a0", " ") == (
         "For 100 % of the recording the main thread has no op and no frame of torch.profiler."
+    )
+    assert said.detail.replace("\u00a0", " ") == (
+        "The recording lasts 480 µs. No device activity was recorded."
     )
 
 
