@@ -56,6 +56,7 @@ COPY_NAMES = r"Memcpy|[cC]opy"
 ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)"
 WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
 
+_NAMED_GAPS_RATIO = 0.01  # of the steps: gaps between them that are less are not said
 LONG_NS = 1_000_000  # a call below this is no start of the runtime
 
 
@@ -418,13 +419,16 @@ def _finding(
         else f"{name} idles {share(one.ratio(part.idle_ns))} of the {step_noun(facts)}"
     )
     copies = part.exposed_copy_ns
+    # Its share of the steps alone stands elsewhere on the page: the two must not seem to differ.
+    has_gaps = covered > (1 + _NAMED_GAPS_RATIO) * one.total_ns
+    between = ", the time between steps included" if has_gaps else ""
     return Finding(
         id="UT1",
         title=title,
         severity=severity_of(selection, gain, "info"),
         confidence=0.7,
         text=sentences(
-            f"Kernels cover {share(busy)} of the time on {name}, and it idles "
+            f"Kernels cover {share(busy)} of the time on {name}{between}, and it idles "
             f"{duration(one.mean(part.idle_ns))} {per_step(one)}.",
             several,
             f"For {duration(one.mean(copies))} {per_step(one)} it only copies."

@@ -41,6 +41,22 @@ class TestUtilization:
         assert found.gain is not None
         assert found.gain.ns_per_step == 6000
 
+    def test_time_between_steps_is_said_to_count(self) -> None:
+        """The device could have worked there too; the steps alone were busy 75 % of the time."""
+        trace = draw(
+            """
+            step   |1111        2222|
+            call   |a           b   |
+            gpu    | aaa         bbb|
+            """
+        )
+        found = finding(trace, "UT1")
+        assert found is not None
+        assert plain(found.text).startswith(
+            "Kernels cover 37.5 % of the time on GPU 0, the time between steps included, and it"
+            " idles 1.00 µs per step."
+        )
+
     def test_half_is_not_below_half_and_is_idle_all_the_same(self) -> None:
         found = finding(self.of("aaaaa"), "UT1")
         assert found is not None
