@@ -20,9 +20,9 @@ pub struct Entries<'a> {
     pub own: &'a mut [i64],
 }
 
-/// Writes the entries, with events as rows from `low` on; returns how many they are: no more than there
-/// are edges. `windows` hold all `pieces`. O(events + pieces + windows), and a sort of what few events hold
-/// in windows before their last.
+/// Writes the entries that there is room for, with events as rows from `low` on; returns how many they
+/// are: no more than there are edges. `windows` hold all `pieces`. O(events + pieces + windows), and a sort
+/// of what few events hold in windows before their last.
 pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, mut to: Entries) -> usize {
     // Of each event its last window, and what it held there. Zeros take no memory until they are written.
     let count = events.ts.len();
@@ -52,9 +52,11 @@ pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, mut to: Ent
 
 impl Entries<'_> {
     fn put(&mut self, at: usize, row: i32, window: i32, own: i64) {
-        self.event[at] = row;
-        self.window[at] = window;
-        self.own[at] = own;
+        if at < self.event.len() {
+            self.event[at] = row;
+            self.window[at] = window;
+            self.own[at] = own;
+        }
     }
 
     /// Writes what some events held in their last window, if anything; how many there are then.

@@ -60,15 +60,16 @@ def holders(
     if low == high or not len(pieces):
         return NO_ROWS
     rows = slice(low, high)
-    found = _by_native(trace, rows, pieces, windows)
+    # Few events hold something in more than one window.
+    found = _by_native(trace, rows, pieces, windows, high - low + len(windows))
     return holders_in_python(trace, rows, pieces, windows) if found is None else found
 
 
-def _by_native(trace: Trace, rows: slice, pieces: Intervals, windows: Intervals) -> HeldRows | None:
-    """The same by the library; None where it cannot."""
+def _by_native(
+    trace: Trace, rows: slice, pieces: Intervals, windows: Intervals, room: int
+) -> HeldRows | None:
+    """The same by the library, with room for so many entries at first; None where it cannot."""
     host = trace.host
-    # A turn ends and another begins at an edge of an event, a piece or a window.
-    room = 2 * (rows.stop - rows.start) + len(pieces) + len(windows)
     row, window = (np.empty(room, np.int32) for _ in range(2))
     idle = np.empty(room, np.int64)
     count = call(
@@ -80,7 +81,11 @@ def _by_native(trace: Trace, rows: slice, pieces: Intervals, windows: Intervals)
     )
     if count is None:
         return None
-    return HeldRows(row[:count], window[:count], idle[:count], np.zeros(count, np.int8))
+    if count > room:  # so many there are
+        return _by_native(trace, rows, pieces, windows, count)
+    for column in (row, window, idle):
+        column.resize(count, refcheck=False)  # in place: what was not needed goes back
+    return HeldRows(row, window, idle, np.zeros(count, np.int8))
 
 
 def holders_in_python(trace: Trace, rows: slice, pieces: Intervals, windows: Intervals) -> HeldRows:

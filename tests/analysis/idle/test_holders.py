@@ -112,6 +112,16 @@ def test_each_instant_is_held_by_the_last_begun_one_that_is_open(
     assert entries(found) == [(*key, ns) for key, ns in sorted(expected.items())]
 
 
+@pytest.mark.parametrize("reader", ["library", "reference"])
+def test_events_that_each_hold_something_in_two_windows(reader: str) -> None:
+    """More entries than there are events and windows: each holds its first and its last ns."""
+    windows = Intervals(np.array([0, 20]), np.array([20, 40]))
+    nested = thread_of([(at, 40 - 2 * at, 0) for at in range(20)])
+    found = read_by(reader, nested, windows, windows)
+    expected = [(THREAD_BEFORE + at, window, 1) for at in range(20) for window in (0, 1)]
+    assert entries(found) == expected
+
+
 def read_by(reader: str, trace: Any, pieces: Intervals, windows: Intervals) -> HeldRows:
     rows = slice(THREAD_BEFORE, len(trace.host.ts))
     if reader == "reference":
