@@ -179,8 +179,9 @@ def _grouped(codes: U8, groups: Sequence[Sequence[int]]) -> list[I32] | None:
         next_[:last], next_[last] = begin, ends[-1, -1] + number
         to = slot, next_, step, rows, len(rows)
         done = call("kinetoscope_rows_group", codes[part], part.stop - part.start, *to)
-        for low, high in zip(begin.tolist(), ends[:, number].tolist(), strict=True):
-            rows[low:high] += np.int32(part.start)
+        if part.start:  # its rows were counted from there
+            for low, high in zip(begin.tolist(), ends[:, number].tolist(), strict=True):
+                rows[low:high] += np.int32(part.start)
         return done
 
     if None in each(put_part, range(len(parts))):
