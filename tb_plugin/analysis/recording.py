@@ -73,7 +73,7 @@ def unavailable(
             f"{whole}. {STEPS_OF_ANY_RECORDER}" if is_other else f"{whole}: {WITH_STEPS}."
         )
     if not any(device.used for device in devices):
-        reasons["devices"] = not_in_other("device activity") if is_other else NO_DEVICE
+        reasons["devices"] = not_recorded("device activity", NO_DEVICE, torch_era)
     used = next((device for device in devices if device.used), None)
     if used is not None and not any(device.counters for device in devices):
         reasons["counters"] = no_counters(used.vendor)
@@ -83,17 +83,18 @@ def unavailable(
             "and `profile_memory=True`."
         )
     elif not counts["memory"]:
-        reasons["memory"] = (
-            not_in_other("allocator event")
-            if is_other
-            else no_allocator_events(recording.file_format)
+        reasons["memory"] = not_recorded(
+            "allocator event", no_allocator_events(recording.file_format), torch_era
         )
     return reasons
 
 
-def not_in_other(what: str) -> str:
-    """Why there is no such event in the file of another recorder: no advice of PyTorch fits."""
-    return f"No {what} was recorded. {OTHER_RECORDER}."
+def not_recorded(what: str, how: str, torch_era: str) -> str:
+    """Why there is no such event: ``how`` says how torch.profiler records it.
+
+    In the file of another recorder no advice of PyTorch fits.
+    """
+    return f"No {what} was recorded. {OTHER_RECORDER}." if is_of_other_recorder(torch_era) else how
 
 
 def no_counters(vendor: str) -> str:

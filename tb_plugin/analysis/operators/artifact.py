@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I8, I32, Sparse, dense, put, take, where
 from ...base.columnar import Writer, load
 from ...base.columns import Array, Packed, packed, packed_few, packed_rows
-from ...trace.model import DeviceKind, HostKind, Trace, is_of_other_recorder
+from ...trace.model import DeviceKind, HostKind, Trace
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..patterns.products import counters_of
-from ..recording import NO_DEVICE, no_launch_figure, not_in_other, says
+from ..recording import NO_DEVICE, no_launch_figure, not_recorded, says
 from .calls import KEEP_IN_MEMORY, Called, Keep, find_calls, spread
 from .flops import OddArguments
 from .model import Activities, Calls, OperatorColumns, Thread
@@ -136,13 +136,10 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
     """What this recording cannot show, why, and how to record it."""
     missing = {}
     host, device = trace.host, trace.device
-    is_other = is_of_other_recorder(trace.recording.torch_era)
+    by = trace.recording.torch_era
     if not says(trace, "input_dims"):
-        missing["shapes"] = (
-            not_in_other("input shape")
-            if is_other
-            else "No input shapes were recorded: record with `record_shapes=True`."
-        )
+        how = "No input shapes were recorded: record with `record_shapes=True`."
+        missing["shapes"] = not_recorded("input shape", how, by)
     if odd.calls:
         calls = "1 call" if odd.calls == 1 else f"{odd.calls:,} calls"
         missing["flops"] = (
@@ -151,20 +148,16 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
         )
     frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
     if not frames and not says(trace, "call_stack"):
-        missing["stacks"] = (
-            not_in_other("Python frame")
-            if is_other
-            else "No Python frames were recorded: record with `with_stack=True`."
-        )
+        how = "No Python frames were recorded: record with `with_stack=True`."
+        missing["stacks"] = not_recorded("Python frame", how, by)
     if source_of(trace) not in ("frames", "ranges", "lightning"):
-        missing["modules"] = (
-            not_in_other("module call")
-            if is_other
-            else "No module calls were recorded: record with `with_stack=True`, or give the trace"
+        how = (
+            "No module calls were recorded: record with `with_stack=True`, or give the trace"
             " handler the model, `modules=model`."
         )
+        missing["modules"] = not_recorded("module call", how, by)
     if not len(device):
-        missing["device"] = not_in_other("device activity") if is_other else NO_DEVICE
+        missing["device"] = not_recorded("device activity", NO_DEVICE, by)
     busy = next((one for one in trace.devices if one.used), None)
     for key, column, what in (
         ("occupancy", "occupancy", "achieved occupancy"),

@@ -17,11 +17,10 @@ from ...analysis.modules.figures import (
 )
 from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
-from ...analysis.recording import not_in_other
+from ...analysis.recording import not_recorded
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
-from ...trace.model import is_of_other_recorder
 from ..shared import Column, ColumnKind, Flame, Table, flame_of, steps_of
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -285,7 +284,7 @@ def unavailable(facts: Facts) -> str | None:
     """Why there is no module, and how to record them."""
     if facts.recording.modules:
         return None
-    return not_in_other("module") if is_of_other_recorder(facts.torch_era) else HOW_TO_RECORD
+    return not_recorded("module", HOW_TO_RECORD, facts.torch_era)
 
 
 VIEW = View(
