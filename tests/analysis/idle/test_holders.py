@@ -64,12 +64,6 @@ def cut(pieces: Intervals, windows: Intervals) -> Intervals:
     return Intervals(columns[:, 0].copy(), columns[:, 1].copy())
 
 
-def held(events: list[tuple[int, int, int]], pieces: Intervals, windows: Intervals) -> HeldRows:
-    trace: Any = thread_of(events)
-    hosts: Any = SimpleNamespace(first=np.array([0, THREAD_BEFORE, THREAD_BEFORE + len(events)]))
-    return holders(trace, hosts, 1, pieces, windows)
-
-
 @needs_native
 @given(EVENTS, STRETCHES, STRETCHES, st.booleans())
 def test_the_readers_agree(
@@ -80,9 +74,8 @@ def test_the_readers_agree(
     if not len(pieces) or not events:
         return
     trace = thread_of(events)
-    rows = slice(THREAD_BEFORE, THREAD_BEFORE + len(events))
-    expected = holders_in_python(trace, rows, pieces, windows)
-    found = held(events, pieces, windows)
+    expected = read_by("reference", trace, pieces, windows)
+    found = read_by("library", trace, pieces, windows)
     assert entries(found) == entries(expected)
     assert [column.dtype for column in found] == [column.dtype for column in expected]
 
