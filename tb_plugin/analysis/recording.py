@@ -46,6 +46,10 @@ _LEFT_OUT = {
 }
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
 OTHER_RECORDER = "Another program than torch.profiler wrote this file"
+NO_PART_OF_OURS = (
+    "another program than torch.profiler wrote this file, and none of its events is known to be of"
+    " such a kind"
+)
 CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
 
 
@@ -94,7 +98,9 @@ def not_recorded(what: str, how: str, torch_era: str) -> str:
 
     In the file of another recorder no advice of PyTorch fits.
     """
-    return f"No {what} was recorded. {OTHER_RECORDER}." if is_of_other_recorder(torch_era) else how
+    if not is_of_other_recorder(torch_era):
+        return how
+    return f"No {what} is known in this file, because another program than torch.profiler wrote it."
 
 
 def no_counters(vendor: str) -> str:
@@ -247,7 +253,7 @@ def configuration(facts: Facts) -> dict[str, str]:
     kind = used[0].type if used else ""
     node, process = node_and_process(facts)
     rows = {
-        "Device type": facts.device_type,
+        "Device type": kind or "none recorded",
         "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
         if used
         else "",

@@ -6,9 +6,12 @@ stacked bars.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..analysis.facts import Facts
 from ..analysis.wording import CAUSE_NAMES
+from ..trace.model import is_of_other_recorder
 
 
 class LegendEntry(NamedTuple):
@@ -179,6 +182,29 @@ BREAKDOWN: tuple[LegendEntry, ...] = (
     LegendEntry("other_ns", "Other", "other", "None of the above: the rest of the step."),
 )
 
+UNKNOWN_KIND = LegendEntry(
+    "uninstrumented_ns",
+    "Of no known kind",
+    "other",
+    "Nothing was recorded, or events of another recorder, of which it is not known what they are to"
+    " a training step: Trace shows them.",
+    ghost=True,
+)
+"""What is left of a step in the file of another recorder."""
+
+_RESTS = ("uninstrumented_ns", "other_ns")
+
+
+def named_for(parts: Sequence[LegendEntry], torch_era: str) -> tuple[LegendEntry, ...]:
+    """The parts as they are called in the files of a recorder: what is left says what is known."""
+    if not is_of_other_recorder(torch_era):
+        return tuple(parts)
+    label, text = UNKNOWN_KIND.label, UNKNOWN_KIND.help
+    return tuple(
+        part._replace(label=label, help=text) if part.key in _RESTS else part for part in parts
+    )
+
+
 DEVICE_PARTS = tuple(
     part for part in BREAKDOWN if part.key in {"kernel_ns", "memcpy_ns", "memset_ns", "runtime_ns"}
 )
@@ -243,11 +269,12 @@ class PathKind(NamedTuple):
     ghost: bool  # no work of a device
 
 
-def path_kind(kind: str, *, has_device: bool = True) -> PathKind:
+def path_kind(kind: str, facts: Facts) -> PathKind:
     """What one of ``PATH_KINDS`` is called: work of a device by class, else by cause.
 
     Without a device what the host does is the work.
     """
+    has_device = facts.device_type != "CPU"
     if kind in _ON_A_DEVICE:
         return PathKind(*_ON_A_DEVICE[kind], ghost=False)
     key = f"idle_{kind}_ns"
@@ -255,5 +282,7 @@ def path_kind(kind: str, *, has_device: bool = True) -> PathKind:
     category = next(part.category for part in PARTITION if part.key == key)
     if not has_device:
         words = _ON_THE_HOST.get(kind, words)
+    if kind == "uninstrumented" and is_of_other_recorder(facts.torch_era):
+        words = UNKNOWN_KIND.label
     ghost = has_device or kind in ("uninstrumented", "unattributed")
     return PathKind(words[0].upper() + words[1:], category, ghost)

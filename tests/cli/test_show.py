@@ -56,7 +56,7 @@ def test_csv_is_in_base_units_with_the_unit_in_the_name(trace: Path) -> None:
 def test_several_tables_in_csv_are_told_apart(trace: Path) -> None:
     text = run("show", "overview", trace, "--format", "csv").stdout
     tables = text.split("\n\n")
-    assert len(tables) == 9
+    assert len(tables) == 10
     assert all(table.startswith("# ") for table in tables)
 
 

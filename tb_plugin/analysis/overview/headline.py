@@ -312,6 +312,8 @@ def _host_detail(selection: Selection, total: HostPartition) -> str:
             f"The {step_noun(selection.facts)} lasts"
             f" {duration(selection.mean(selection.total_ns))}{average}"
         )
+    if is_of_other_recorder(selection.facts.torch_era):
+        return f"{said}. None of its events is known to be work of a device."
     return f"{said}. No device activity was recorded."
 
 

@@ -338,7 +338,9 @@ def _of_content(evidence: HealthInputs) -> Iterator[Note]:
     ops = count[HostKind.OP]
     if not len(device) and len(host.ts):
         launched = _launch_calls(evidence)
-        yield note("lost_kernels", launched) if launched else note("no_device")
+        other = is_of_other_recorder(recording.torch_era)
+        none = note("unknown_device" if other else "no_device")
+        yield note("lost_kernels", launched) if launched else none
     if len(device):
         yield from _left_out(evidence)
     if len(device) and not ops:

@@ -384,6 +384,10 @@ CONTENT: Mapping[str, NoteKind] = {
         "No device activity was recorded: device views are not available.",
         OfTorch("On a machine with an accelerator, add its ProfilerActivity."),
     ),
+    "unknown_device": harmless(
+        "No device known",
+        "No event is known to be work of a device: device views are not available.",
+    ),
     "lost_kernels": NoteKind(
         "warning",
         "{count} launches, but no kernels",

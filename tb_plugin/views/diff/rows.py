@@ -30,7 +30,8 @@ from ...analysis.operators import artifact as operator_artifact
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
-from ..legend import BREAKDOWN, HOST, PARTITION, LegendEntry
+from ...trace.model import is_of_other_recorder
+from ..legend import BREAKDOWN, HOST, PARTITION, LegendEntry, named_for
 from ..shared import as_structs
 from ..view import TracePlace
 from . import contract as answers
@@ -176,8 +177,11 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
         return None if base is None or other is None else (base, other)
 
     def _part(self, between: Bridge, part: BridgePart) -> answers.DiffPart:
+        # Where either is the file of another recorder, its rest is not known to be the other's.
+        eras = (self.base.facts.torch_era, self.other.facts.torch_era)
+        legend = named_for(_LEGENDS[between.division], max(eras, key=is_of_other_recorder))
         entry = next(
-            (one for one in (*_LEGENDS[between.division], _CLOCK) if one.key == part.key),
+            (one for one in (*legend, _CLOCK) if one.key == part.key),
             LegendEntry(part.key, part.key.removesuffix("_ns").replace("_", " "), "other", ""),
         )
         return answers.DiffPart(

@@ -14,6 +14,7 @@ from ...analysis.distributed.comparison import Comparison, compare
 from ...analysis.distributed.model import RankDigest
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
+from ...analysis.recording import not_recorded
 from ...analysis.steps import parse_steps
 from ...base.arrays import I64
 from ...trace.worker_names import process_role
@@ -59,7 +60,7 @@ class Compared(Struct, frozen=True, eq=False):
 def among(facts: Facts, recordings: Recordings) -> str | None:
     """Why a trace and those around it cannot be compared; None if they can."""
     if not facts.recording.collectives and (facts.world_size or 1) < 2:
-        return SILENT
+        return not_recorded("communication between ranks", SILENT, facts.torch_era)
     if recordings.own is None:
         return ALONE
     usable = sum(not one.problem for one in recordings.workers())

@@ -20,6 +20,7 @@ from ...analysis.operators.flame import KERNEL, flame_tree
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.table import CallSelection, CallTable, call_table
+from ...analysis.recording import not_recorded
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
@@ -69,12 +70,13 @@ class Words(NamedTuple):
     detail: str
 
 
-def words(table: CallTable, *, has_device: bool) -> Words:
+def words(table: CallTable, facts: Facts, *, has_device: bool) -> Words:
     """The operator that takes most time, in one sentence."""
     column = "device_self_ns" if has_device else "self_ns"
     value = np.maximum(getattr(table, column), 0)
     if not value.any():
-        return Words("No operator was recorded.", "")
+        none = not_recorded("operator", "No operator was recorded.", facts.torch_era)
+        return Words(none, "")
     order = table.order(column, ascending=False)
     first, whole = int(order[0]), int(value.sum())
     where = "device" if has_device else "host"
@@ -201,7 +203,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     chosen = np.flatnonzero(in_steps(operators.activities.step, steps))
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None
-    headline, detail = words(by_name, has_device=has_device)
+    headline, detail = words(by_name, facts, has_device=has_device)
     return answers.Operators(
         headline=headline,
         detail=detail,

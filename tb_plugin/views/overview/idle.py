@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from ...analysis.facts import Gap
+from ...analysis.facts import Facts, Gap
 from ...analysis.idle.model import IDLE, PATH_KINDS, IdleColumns, PathNames, PathParts
 from ...analysis.overview.findings import Reference, at_time
 from ...analysis.steps import GapSeen, Selection, select
@@ -234,7 +234,6 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
         parts, names = columns.certain, columns.certain_names
     some = np.flatnonzero(np.isin(parts.step, selection.indexes))
     total = selection.total_ns
-    has_device = subject.facts.device_type != "CPU"
     shares = _by_kind(parts, some)
     others = None
     if columns.inferred_count:
@@ -242,7 +241,7 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
     listed = tuple(
         PathShare(
             kind=kind,
-            label=(told := path_kind(kind, has_device=has_device)).label,
+            label=(told := path_kind(kind, subject.facts)).label,
             category=told.category,
             ghost=told.ghost,
             ns=ns,
@@ -251,7 +250,7 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
         )
         for kind, ns in sorted(shares.items(), key=lambda one: -one[1])
     )
-    rows = _by_name(columns, parts, names, some, total, has_device=has_device)
+    rows = _by_name(columns, parts, names, some, total, subject.facts)
     return CriticalPathAnswer(
         total_ns=total,
         shares=listed,
@@ -290,8 +289,7 @@ def _by_name(
     names: PathNames,
     some: np.ndarray,
     total: int,
-    *,
-    has_device: bool,
+    facts: Facts,
 ) -> list[PathRow]:
     length = (parts.end - parts.start)[some]
     label = names.name[some].astype(np.int64) + 1
@@ -312,7 +310,7 @@ def _by_name(
         found.append(
             PathRow(
                 kind=kind,
-                label=path_kind(kind, has_device=has_device).label,
+                label=path_kind(kind, facts).label,
                 name=columns.strings[code] if code >= 0 else "(nothing recorded)",
                 ns=int(sums[at]),
                 ratio=int(sums[at]) / total if total else 0.0,

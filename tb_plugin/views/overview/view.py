@@ -27,18 +27,15 @@ from ...analysis.thresholds import thresholds
 from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..legend import (
-    BREAKDOWN,
-    DEVICE_PARTS,
     GAUGES,
-    HOST,
     MATRIX_CORE_LABEL,
-    PARTITION,
     LegendEntry,
 )
 from ..shared import Column, Table, as_structs, table_from
 from ..view import View
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, figures_table, gaps_of, gaps_table
 from .measured import Measured, measured_of, measured_tables
+from .parts import ToldParts, classic_parts, missing_parts, parts_of_step
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,14 +165,15 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
     selection = select(facts, query.steps, query.device, thresholds())
     findings, unchecked = check_all(RULES, selection)
     sentence = headline(selection, findings)
+    of_step, classic = parts_of_step(selection), classic_parts(facts)
     return Overview(
         sentence=sentence,
         device_type=facts.device_type,
         device_row=selection.device,
-        ruler=_ruler(selection),
+        ruler=_ruler(selection, of_step),
         steps=_step_rows(selection),
         step_source=_step_source(facts),
-        summary=_summary(selection),
+        summary=_summary(selection, classic),
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
         gaps=gaps_of(selection),
         figures=figures_of(selection),
@@ -185,12 +183,18 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         unanswered=unanswered(RULES, selection, sentence, findings),
         unchecked=by_need(unchecked),
         rule_count=len(RULES),
-        missing={key: why for key, why in facts.unavailable.items() if key in _MISSING},
+        missing=_missing(facts, of_step, classic),
         taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
     )
 
 
-def _ruler(selection: Selection) -> Ruler:
+def _missing(facts: Facts, *divisions: ToldParts) -> dict[str, str]:
+    found = {key: why for key, why in facts.unavailable.items() if key in _MISSING}
+    parts = missing_parts(*divisions)
+    return {**found, "parts": parts} if parts else found
+
+
+def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
     device = selection.device_facts
     total: Partition | HostPartition = selection.partition or selection.host or HostPartition()
     idle = total.idle_ns if isinstance(total, Partition) else 0
@@ -202,27 +206,11 @@ def _ruler(selection: Selection) -> Ruler:
         total_ns=selection.total_ns,
         step_count=selection.count,
         mean_ns=selection.mean(selection.total_ns),
-        shares=_shares(
-            selection,
-            total,
-            _device_parts(selection) if isinstance(total, Partition) else _host_parts(facts),
-        ),
+        shares=_shares(selection, total, parts.shown),
         overlap_ns=selection.mean(total.overlap_ns),
         busy_ns=selection.mean(selection.total_ns - idle),
         idle_ns=selection.mean(idle),
     )
-
-
-def _device_parts(selection: Selection) -> tuple[LegendEntry, ...]:
-    """The parts of the chosen device: of the causes of idle time those that occur in any step."""
-    steps = selection.facts.steps
-    seen = {
-        key
-        for key in IDLE_CAUSES
-        for step in steps
-        if (one := selection.device_step(step)) and getattr(one.partition, key)
-    }
-    return tuple(part for part in PARTITION if part.key not in IDLE_CAUSES or part.key in seen)
 
 
 def _shares(
@@ -295,7 +283,7 @@ def _step_source(facts: Facts) -> str:
     return facts.unavailable.get("steps", "")
 
 
-def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
+def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
     whole = SummaryRow(
         key="step",
         label="Recording" if selection.facts.step_source == "whole_trace" else "Step",
@@ -304,33 +292,8 @@ def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
         ratio=1.0 if selection.total_ns else 0.0,
         help="Mean of the chosen steps, each until the last work that it launched has ended.",
     )
-    shares = _shares(selection, selection.breakdown, _breakdown_parts(selection.facts))
+    shares = _shares(selection, selection.breakdown, parts.shown)
     return (whole, *as_structs(SummaryRow, shares))
-
-
-def _breakdown_parts(facts: Facts) -> tuple[LegendEntry, ...]:
-    """The classic categories that this recording can have.
-
-    Without device activity a zero for kernels would be a claim about work that was not recorded.
-    """
-    if facts.device_type != "CPU":
-        return BREAKDOWN
-    seen = {
-        part.key
-        for part in DEVICE_PARTS
-        for step in facts.steps
-        if getattr(step.breakdown, part.key)
-    }
-    return tuple(part for part in BREAKDOWN if part not in DEVICE_PARTS or part.key in seen)
-
-
-def _host_parts(facts: Facts) -> tuple[LegendEntry, ...]:
-    """The parts of the main thread that this recording can have; see ``_breakdown_parts``."""
-    recorded = {
-        "runtime_ns": facts.counts.get("runtime", 0),
-        "python_ns": facts.counts.get("python", 0) + facts.counts.get("module", 0),
-    }
-    return tuple(part for part in HOST if recorded.get(part.key, 1))
 
 
 def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:
@@ -372,11 +335,26 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         *(measured_tables(answer.measured) if answer.measured else ()),
         _steps_table(answer),
         _configuration_table(answer),
+        *((_missing_table(answer),) if answer.missing else ()),
     )
     if answer.unanswered is not None:
         why = (Column("text", "Why no finding says what to do", kind="text"),)
         found = (*found, Table("Without a finding", why, ((answer.unanswered.text,),)))
     return (*found, _unchecked_table(answer)) if answer.unchecked else found
+
+
+_PARTS_OF_THE_PAGE = {
+    "steps": "Steps",
+    "devices": "Devices",
+    "counters": "Counters",
+    "parts": "Parts of the step",
+}
+
+
+def _missing_table(answer: Overview) -> Table:
+    columns = (Column("what", "What", kind="words"), Column("why", "Why", kind="text"))
+    rows = tuple((_PARTS_OF_THE_PAGE[key], why) for key, why in answer.missing.items())
+    return Table("Not available", columns, rows)
 
 
 def _findings_table(answer: Overview) -> Table:

@@ -100,7 +100,6 @@ def path_arrows(subject: Subject, query: PathArrowsQuery) -> PathArrows:
     if count > MOST_ARROWS:
         length = (parts.end - parts.start)[at[goes + 1]]
         goes = np.sort(goes[np.argsort(-length, kind="stable")[:MOST_ARROWS]])
-    has_device = subject.facts.device_type != "CPU"
     found = []
     for left, entered in zip(at[goes].tolist(), at[goes + 1].tolist(), strict=True):
         source, target = ref(opened, int(number[left])), ref(opened, int(number[entered]))
@@ -110,7 +109,7 @@ def path_arrows(subject: Subject, query: PathArrowsQuery) -> PathArrows:
                 target=target,
                 leave_ns=_within(source, int(parts.end[left])),
                 arrive_ns=_within(target, int(parts.start[entered])),
-                label=path_kind(PATH_KINDS[parts.kind[entered]], has_device=has_device).label,
+                label=path_kind(PATH_KINDS[parts.kind[entered]], subject.facts).label,
                 slack_ns=int(parts.slack[left]),
                 inferred=bool(parts.inferred[left] or parts.inferred[entered]),
             )
@@ -146,7 +145,6 @@ def path_band(subject: Subject, query: PathBandQuery) -> PathBand:
     if low >= high:
         return PathBand((), columns.inferred_count)
     start, end = parts.start[low:high], parts.end[low:high]
-    has_device = subject.facts.device_type != "CPU"
     width = max(1.0, (query.end_ns - query.start_ns) / query.columns)
     column = ((start - query.start_ns) // width).astype(np.int64)
     # Neighbours narrower than a column are one piece with those of the same column.
@@ -158,7 +156,7 @@ def path_band(subject: Subject, query: PathBandQuery) -> PathBand:
     order = np.lexsort((start - end, group))
     longest = low + order[head]
     last = np.append(head[1:], len(start)) - 1
-    kinds = [path_kind(kind, has_device=has_device) for kind in PATH_KINDS]
+    kinds = [path_kind(kind, subject.facts) for kind in PATH_KINDS]
     pieces = tuple(
         PathPiece(
             ts=ts,

@@ -54,6 +54,7 @@ def test_a_file_of_another_recorder_is_not_advised_options_of_torch(tmp_path: Pa
     missing = operators_of(read(path)).missing
     assert set(missing) == {"shapes", "stacks", "modules", "device"}
     assert missing["shapes"] == (
-        "No input shape was recorded. Another program than torch.profiler wrote this file."
+        "No input shape is known in this file, because another program than torch.profiler "
+        "wrote it."
     )
     assert not any("`" in why for why in missing.values())

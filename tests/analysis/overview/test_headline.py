@@ -300,7 +300,7 @@ def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Pat
         "For 100 % of the recording the main thread has no op and no frame of torch.profiler."
     )
     assert said.detail.replace("\u00a0", " ") == (
-        "The recording lasts 480 µs. No device activity was recorded."
+        "The recording lasts 480 µs. None of its events is known to be work of a device."
     )
 
 

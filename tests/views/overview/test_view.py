@@ -200,9 +200,48 @@ def test_a_blamed_cause_without_a_finding_is_explained_in_a_table(facts: Facts) 
     "write", [drawn, drawn_by_others], ids=["among torch's keys", "by another recorder"]
 )
 def test_the_parts_of_a_step_and_its_critical_path_call_foreign_events_alike(write: Any) -> None:
-    """Of what ran in them neither knows anything: it is not instrumented, and no op."""
+    """Of what ran in them neither knows anything: it is no op."""
     trace = write(x("f", 0, 90, cat="fee"), x("g", 10, 20, cat="fee"))
     subject = TraceSession(trace).seen_by(VIEW)
     parts = [(one.label, one.mean_ns) for one in of(subject.facts).ruler.shares if one.mean_ns]
     shares = [(one.label, one.ns) for one in path(subject, PathQuery()).shares]
-    assert shares == parts == [("Uninstrumented", 90_000)]
+    rest = "Uninstrumented" if write is drawn else "Of no known kind"
+    assert shares == parts == [(rest, 90_000)]
+
+
+def test_parts_that_another_recorder_cannot_tell_are_not_available_and_not_zero() -> None:
+    """Among its events there may be anything: none of them is known to be a DataLoader."""
+    answer = of(summarize(drawn_by_others(x("f", 0, 90, cat="fee"))))
+    assert [one.label for one in answer.ruler.shares] == ["Of no known kind"]
+    assert [one.label for one in answer.summary] == ["Recording", "Of no known kind"]
+    assert answer.missing["parts"] == (
+        "DataLoader, Forward, Backward, Optimizer, Communication, Compile and CPU exec are not "
+        "available, because another program than torch.profiler wrote this file, and none of its "
+        "events is known to be of such a kind."
+    )
+    assert {row.label: row.value for row in answer.configuration}["Device type"] == "none recorded"
+    shown = {table.title: table for table in tables(answer)}
+    assert [column.key for column in shown["Step time breakdown"].columns] == [
+        "step", "dur_ns", "other_ns", "excluded",
+    ]  # fmt: skip
+    assert ("Parts of the step", answer.missing["parts"]) in shown["Not available"].rows
+
+
+def test_what_another_recorder_tells_is_shown() -> None:
+    """Ranges of the kind `user_annotation` are known in the files of any recorder."""
+    own = x("f", 0, 90, cat="fee")
+    answer = of(summarize(drawn_by_others(own, x("prepare", 10, 25, cat="user_annotation"))))
+    assert {one.label: one.mean_ns for one in answer.summary}["CPU exec"] == 25_000
+    assert "CPU exec" not in answer.missing["parts"]
+    assert "DataLoader" in answer.missing["parts"]
+
+
+def test_a_recording_of_devices_alone_has_no_zeros_for_the_host() -> None:
+    answer = of(summarize(draw("call |a b |\n gpu0 | a b|")))
+    assert [row.label for row in answer.summary] == [
+        "Recording", "Kernel", "Memcpy", "Memset", "Communication", "Runtime", "Other",
+    ]  # fmt: skip
+    assert answer.missing["parts"] == (
+        "DataLoader and CPU exec are not available, because no op and no annotation was recorded: "
+        "record with `activities=[ProfilerActivity.CPU, …]`."
+    )

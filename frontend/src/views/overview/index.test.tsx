@@ -179,6 +179,13 @@ describe("every step", () => {
   });
 });
 
+it("says beside the execution summary which categories this recording cannot tell", async () => {
+  const why = "DataLoader is not available, because another program wrote this file.";
+  await open({ missing: { parts: why } });
+  expect(panel("Execution summary").getByText(why)).toBeDefined();
+  expect(screen.getAllByText(why)).toHaveLength(1);
+});
+
 it("sums the execution summary to the step", async () => {
   await open();
   const rows = panel("Execution summary").getAllByRole("row").slice(1).map(plain);

@@ -72,7 +72,7 @@ function queryOf({ steps, device }: Values): OverviewQuery {
 }
 
 /** Parts that say for themselves why they are missing. */
-const PLACED = new Set(["steps", "devices"]);
+const PLACED = new Set(["steps", "devices", "parts"]);
 
 /** How many workers the run has: one recording does not know of the others. */
 function workersOfRun({ catalog, shown }: Page): Entry[] {
@@ -189,7 +189,12 @@ function Figures({ overview, query, isOld }: FiguresProps) {
           <EveryStep overview={overview} isOld={isOld} />
           <div className="cards">
             <Devices devices={devices} missing={missing["devices"]} isOld={isOld} />
-            <Summary rows={summary} stepCount={overview.ruler.step_count} isOld={isOld} />
+            <Summary
+              rows={summary}
+              stepCount={overview.ruler.step_count}
+              missing={missing["parts"]}
+              isOld={isOld}
+            />
           </div>
         </div>
       </div>

@@ -8,6 +8,7 @@ import { Swatch } from "../../components/charts/category";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Tip } from "../../components/overlays/tip";
 import { Panel } from "../../components/states/panel";
+import { Paragraph } from "../../components/text/prose";
 import { isRemainder } from "./parts";
 
 interface ShownRow extends SummaryRow {
@@ -57,10 +58,12 @@ const toTable = plainTable<SummaryRow>([["category", ({ label }) => label], "mea
 interface SummaryProps {
   readonly rows: readonly SummaryRow[];
   readonly stepCount: number;
+  /** Which categories this recording cannot tell, and why; undefined = it tells all. */
+  readonly missing: string | undefined;
   readonly isOld: boolean;
 }
 
-export function Summary({ rows, stepCount, isOld }: SummaryProps) {
+export function Summary({ rows, stepCount, missing, isOld }: SummaryProps) {
   const shown = shownRows(rows);
   const unit = timeScale(rows[0]?.mean_ns ?? 0).unit.name;
   return (
@@ -99,6 +102,7 @@ export function Summary({ rows, stepCount, isOld }: SummaryProps) {
           ))}
         </tbody>
       </table>
+      {missing === undefined ? null : <Paragraph className="body ink2 small" text={missing} />}
     </Panel>
   );
 }
