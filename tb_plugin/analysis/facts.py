@@ -440,6 +440,13 @@ class UserValue(Struct, frozen=True):
     more: int = 0  # characters that follow
 
 
+class Accelerator(Struct, frozen=True):
+    """What a file tells of the run's device, whether or not its activity was recorded."""
+
+    type: str = ""  # as of ``DeviceFacts``, or "MPS"; "" nothing tells
+    cpu_build: str = ""  # the version of a torch that is built for the CPU alone
+
+
 class RecordingFacts(Struct, frozen=True):
     """How the trace was recorded: the file's own account, and the optional kinds of data it has."""
 
@@ -473,6 +480,7 @@ class RecordingFacts(Struct, frozen=True):
     memory_alone: bool = False  # a memory snapshot or timeline, without ops and kernels
     user_more: int = 0  # values beyond those
     file_format: str = "json"  # "perfetto": protobuf by torch; "other_perfetto": by someone else
+    accelerator: Accelerator = Accelerator()  # of the run, as far as the file tells
     graph_streams: int = 0  # streams of one device on which replayed graphs ran; the most of any
 
 

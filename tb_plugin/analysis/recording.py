@@ -24,14 +24,14 @@ from ..trace.build.categories import is_graph_node
 from ..trace.health.notes import STEPS_OF_ANY_RECORDER
 from ..trace.health_record import Note
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace, is_of_other_recorder
+from ..trace.recipes import ALLOCATIONS, with_device, with_option, with_steps
 from ..trace.worker_names import process_behind, worker_of_file
+from .accelerator import accelerator, no_device_activity
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 
-WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
-NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
 _MAY_BE_CHOICE = (
     "since torch 2.15 activities can be chosen by kind, so this may be a choice:"
-    f" {WITH_DEVICE}, without a list of kinds"
+    f" {with_device('GPU', 'H')}, without a list of kinds"
 )
 # By the note of Health: the fact, and why there is none.
 _LEFT_OUT = {
@@ -44,7 +44,6 @@ _LEFT_OUT = {
         "No copy was recorded, though {} asked for one; " + _MAY_BE_CHOICE + ".",
     ),
 }
-WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
 OTHER_RECORDER = "Another program than torch.profiler wrote this file"
 NO_PART_OF_OURS = (
     "another program than torch.profiler wrote this file, and none of its events is known to be of"
@@ -74,10 +73,13 @@ def unavailable(
     elif source == "whole_trace":
         whole = "No step is marked, so the whole recording counts as one"
         reasons["steps"] = (
-            f"{whole}. {STEPS_OF_ANY_RECORDER}" if is_other else f"{whole}: {WITH_STEPS}."
+            f"{whole}. {STEPS_OF_ANY_RECORDER}"
+            if is_other
+            else f"{whole}: {with_steps(torch_era)}."
         )
     if not any(device.used for device in devices):
-        reasons["devices"] = not_recorded("device activity", NO_DEVICE, torch_era)
+        how = no_device_activity(recording.accelerator, torch_era, notes)
+        reasons["devices"] = not_recorded("device activity", how, torch_era)
     used = next((device for device in devices if device.used), None)
     if used is not None and not any(device.counters for device in devices):
         reasons["counters"] = no_counters(used.vendor)
@@ -88,7 +90,7 @@ def unavailable(
         )
     elif not counts["memory"]:
         reasons["memory"] = not_recorded(
-            "allocator event", no_allocator_events(recording.file_format), torch_era
+            "allocator event", no_allocator_events(recording.file_format, torch_era), torch_era
         )
     return reasons
 
@@ -114,14 +116,14 @@ def no_counters(vendor: str) -> str:
     )
 
 
-def no_allocator_events(file_format: str) -> str:
+def no_allocator_events(file_format: str, torch_era: str) -> str:
     """Why the memory is not known, and how to record it."""
     if file_format == "perfetto":
         return (
             "A `.pftrace` file holds no allocator events: record with `profile_memory=True`, and"
             " export to a name that ends with `.json.gz`."
         )
-    return "No allocator event was recorded: record with `profile_memory=True`."
+    return f"No allocator event was recorded: {with_option(ALLOCATIONS, torch_era)}."
 
 
 def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None) -> str:
@@ -428,6 +430,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         script=_script(told.handler),
         user=user_values(_with_tags(told.metadata, told.handler)),
         memory_alone=trace.is_memory_alone,
+        accelerator=accelerator(trace),
         file_format=told.file_format,
         graph_streams=graph_streams(trace),
         user_more=max(0, len(_user_keys(_with_tags(told.metadata, told.handler))) - MOST_VALUES),

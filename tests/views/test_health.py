@@ -183,7 +183,7 @@ ADVICE_ON_TORCH = re.compile(
 @pytest.mark.parametrize("kind", CATALOG)
 def test_each_remedy_says_for_which_recorder_it_is(kind: str) -> None:
     """What is advised on the files of all recorders is nothing that torch alone can do."""
-    told = CATALOG[kind].remedy_of(other_recorder=True, device_type="")
+    told = CATALOG[kind].remedy_of("Other")
     assert not ADVICE_ON_TORCH.search(told)
 
 

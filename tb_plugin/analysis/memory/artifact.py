@@ -14,6 +14,7 @@ from ...base.columnar import Writer, load
 from ...base.regex import regex
 from ...base.units import plural
 from ...trace.model import HostKind, MemoryTable, Trace
+from ...trace.recipes import FRAMES, STACKS, with_option, with_steps
 from ..call_tree.paths import call_paths, innermost
 from ..host_activity import HostRole, Hosts, hosts_of
 from ..idle.places import is_own_frame
@@ -401,6 +402,7 @@ def no_segments() -> SegmentSpans:
 
 def _missing(trace: Trace, devices: Sequence[MemoryDevice]) -> dict[str, str]:
     host, missing = trace.host, {}
+    era = trace.recording.torch_era
     if any(not device.has_totals and device.key != SHARED for device in devices):
         missing["totals"] = NO_TOTALS
     if any(not device.has_addresses for device in devices):
@@ -412,18 +414,17 @@ def _missing(trace: Trace, devices: Sequence[MemoryDevice]) -> dict[str, str]:
         )
     if not module_rows(trace).any():
         missing["modules"] = (
-            "Module calls were not recorded, so blocks are not told apart by module: record with"
-            " `with_stack=True`, or give the trace handler the model, `modules=model`."
+            "Module calls were not recorded, so blocks are not told apart by module:"
+            f" {with_option(FRAMES, era)}, or give the trace handler the model, `modules=model`."
         )
     if not (host.kind == HostKind.PYTHON).any() and not says(trace, "call_stack"):
         missing["stacks"] = (
-            "Python frames were not recorded, so the line that allocates is not known: record with"
-            " `with_stack=True`."
+            "Python frames were not recorded, so the line that allocates is not known:"
+            f" {with_option(STACKS, era)}."
         )
     if trace.steps.source == "whole_trace":
         missing["steps"] = (
-            "No step is marked, so growth from step to step is not known: call `prof.step()` after"
-            " each step and give `profile()` a `schedule`."
+            f"No step is marked, so growth from step to step is not known: {with_steps(era)}."
         )
     return missing
 

@@ -10,8 +10,10 @@ import numpy as np
 from ...base.columnar import Writer, load
 from ...base.group_sums import summed
 from ...trace.model import Trace
+from ...trace.recipes import SHAPES, with_option
+from ..accelerator import accelerator, no_device_activity
 from ..host_activity import main_thread
-from ..recording import NO_DEVICE, no_allocator_events, says
+from ..recording import no_allocator_events, not_recorded, says
 from ..steps import step_windows
 from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
@@ -79,13 +81,15 @@ def never_called(model: object, called: Collection[str]) -> tuple[str, ...]:
 def _missing(trace: Trace) -> Mapping[str, str]:
     """What this recording cannot show, why, and how to record it."""
     missing = {}
+    era = trace.recording.torch_era
     if not len(trace.device):
-        missing["device"] = NO_DEVICE
+        how = no_device_activity(accelerator(trace), era, trace.health.notes)
+        missing["device"] = not_recorded("device activity", how, era)
     if not says(trace, "input_dims"):
-        missing["flops"] = "No input shapes were recorded: record with `record_shapes=True`."
+        missing["flops"] = f"No input shapes were recorded: {with_option(SHAPES, era)}."
     counted = allocations(trace)
     if not counted:
-        missing["memory"] = no_allocator_events(trace.recording.file_format)
+        missing["memory"] = no_allocator_events(trace.recording.file_format, era)
     elif not all((trace.memory.address[one.rows] != 0).all() for one in counted):
         missing["kept"] = (
             "The allocator events carry no addresses: record with torch 1.11 or later."

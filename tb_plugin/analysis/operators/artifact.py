@@ -16,10 +16,12 @@ from ...base.arrays import F64, I8, I32, Sparse, dense, put, take, where
 from ...base.columnar import Writer, load
 from ...base.columns import Array, Packed, packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
+from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
+from ..accelerator import accelerator, no_device_activity
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..patterns.products import counters_of
-from ..recording import NO_DEVICE, no_launch_figure, not_recorded, says
+from ..recording import no_launch_figure, not_recorded, says
 from .calls import KEEP_IN_MEMORY, Called, Keep, find_calls, spread
 from .flops import OddArguments
 from .model import Activities, Calls, OperatorColumns, Thread
@@ -138,7 +140,7 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
     host, device = trace.host, trace.device
     by = trace.recording.torch_era
     if not says(trace, "input_dims"):
-        how = "No input shapes were recorded: record with `record_shapes=True`."
+        how = f"No input shapes were recorded: {with_option(SHAPES, by)}."
         missing["shapes"] = not_recorded("input shape", how, by)
     if odd.calls:
         calls = "1 call" if odd.calls == 1 else f"{odd.calls:,} calls"
@@ -148,16 +150,17 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
         )
     frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
     if not frames and not says(trace, "call_stack"):
-        how = "No Python frames were recorded: record with `with_stack=True`."
+        how = f"No Python frames were recorded: {with_option(STACKS, by)}."
         missing["stacks"] = not_recorded("Python frame", how, by)
     if source_of(trace) not in ("frames", "ranges", "lightning"):
         how = (
-            "No module calls were recorded: record with `with_stack=True`, or give the trace"
+            f"No module calls were recorded: {with_option(FRAMES, by)}, or give the trace"
             " handler the model, `modules=model`."
         )
         missing["modules"] = not_recorded("module call", how, by)
     if not len(device):
-        missing["device"] = not_recorded("device activity", NO_DEVICE, by)
+        how = no_device_activity(accelerator(trace), by, trace.health.notes)
+        missing["device"] = not_recorded("device activity", how, by)
     busy = next((one for one in trace.devices if one.used), None)
     for key, column, what in (
         ("occupancy", "occupancy", "achieved occupancy"),

@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from ...base.arrays import median
 from ...base.units import share
-from ...trace.health.notes import ACTIVITIES
 from ...trace.model import is_of_other_recorder
+from ...trace.recipes import ALLOCATIONS, FRAMES, Option, with_option
+from ...trace.recipes import SHAPES as INPUT_SHAPES
+from ..accelerator import how_to_record
 from ..facts import DeviceFacts
 from ..overview.findings import (
     Explanation,
@@ -169,23 +171,18 @@ _NVIDIA = ("NVIDIA", "")  # or of an unknown vendor
 
 
 def _device_activity(chosen: Selection) -> str:
-    """How to record the accelerator that the file names; of a run without one, where to."""
-    if why := chosen.facts.unavailable.get("kernels"):
+    """How to record the accelerator that the file names, or the one that the run may have had."""
+    facts = chosen.facts
+    if why := facts.unavailable.get("kernels"):
         return f"kernels: {why.rstrip('.')}"
-    types = [one.type for one in chosen.facts.devices]
-    name = ACTIVITIES.get(types[0], types[0]) if types else "CUDA"
-    where = "" if chosen.facts.devices else ", where the run uses an accelerator"
-    return (
-        "device activity: record with "
-        f"`activities=[ProfilerActivity.CPU, ProfilerActivity.{name}]`{where}"
-    )
+    if any(note.kind == "lost_kernels" for note in facts.health.notes):
+        return "device activity: its recorder failed, or another tool used it"
+    return f"device activity: {how_to_record(facts.recording.accelerator, facts.torch_era)}"
 
 
-def _stacks(chosen: Selection) -> str:
-    told = chosen.facts.recording
-    if told.with_stack or told.call_stacks:
-        return "Python frames, which later versions of torch record with `with_stack=True`"
-    return "Python frames: record with `with_stack=True`"
+def _with(what: str, option: Option) -> Callable[[Selection], str]:
+    """What is missing, and the option that records it."""
+    return lambda chosen: f"{what}: {with_option(option, chosen.facts.torch_era)}"
 
 
 def _clocks(chosen: Selection) -> str:
@@ -236,10 +233,12 @@ HOST_RANGES = Need(
     name="ops or annotations",
 )
 STACKS = Need(
-    _stacks, lambda chosen: chosen.facts.counts.get("python", 0) > 0, name="Python frames"
+    _with("Python frames", FRAMES),
+    lambda chosen: chosen.facts.counts.get("python", 0) > 0,
+    name="Python frames",
 )
 SHAPES = Need(
-    "shapes of inputs: record with `record_shapes=True`",
+    _with("shapes of inputs", INPUT_SHAPES),
     lambda chosen: chosen.facts.recording.shapes or chosen.facts.recording.record_shapes,
     name="shapes of inputs",
 )
@@ -260,7 +259,7 @@ COLLECTIVES = Need(
     lasting=True,
 )
 MODULES = Need(
-    _stacks,  # the calls of modules come with them
+    _with("Python frames", FRAMES),  # the calls of modules come with them
     lambda chosen: chosen.facts.counts.get("module", 0) + chosen.facts.counts.get("python", 0) > 0,
     name="Python frames",
 )
@@ -296,12 +295,12 @@ CLOCKS = Need(
     name="samples of the device's clock",
 )
 MEMORY_TOTALS = Need(
-    "totals of the device's allocator: record with `profile_memory=True`, torch 1.11 or later",
+    _with("totals of the device's allocator", ALLOCATIONS),
     lambda chosen: any(device.peak_allocated_bytes is not None for device in chosen.facts.devices),
     name="totals of the device's allocator",
 )
 MEMORY_EVENTS = Need(
-    "allocator events, in four steps or more: record with `profile_memory=True`",
+    _with("allocator events, in four steps or more", ALLOCATIONS),
     lambda chosen: chosen.facts.counts.get("memory", 0) > 0 and len(chosen.facts.steps) >= 4,
     name="allocator events, in four steps or more",
 )
@@ -420,7 +419,8 @@ def _uninstrumented(selection: Selection) -> Explanation:
     elif is_of_other_recorder(selection.facts.torch_era):
         text = f"{OTHER_RECORDER}: Trace shows its events."
     else:
-        text = "Record with `with_stack=True` to see the Python that ran there."
+        how = with_option(FRAMES, selection.facts.torch_era)
+        text = f"To see the Python that ran there: {how}."
     return Explanation(text, _TRACE)
 
 

@@ -112,8 +112,7 @@ def _addressed(one: Note, evidence: HealthInputs) -> Note:
     """The note with the remedy that the recorder of this file has, for this kind of device."""
     kinds = [device.type for device in evidence.devices.devices]
     remedy = CATALOG.get(one.kind, UNKNOWN).remedy_of(
-        other_recorder=is_of_other_recorder(evidence.recording.torch_era),
-        device_type=kinds[0] if kinds else "",
+        evidence.recording.torch_era, kinds[0] if kinds else ""
     )
     return replace(one, remedy=remedy)
 
@@ -168,7 +167,7 @@ def note(
         count=count,
         total=total,
         consequence=entry.consequence.format(**values),
-        remedy=entry.remedy_of(other_recorder=False, device_type=""),
+        remedy=entry.remedy_of(),
         example=example,
         offset=offset,
         taints=entry.taints,

@@ -12,6 +12,18 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from ..model import is_of_other_recorder
+from ..recipes import (
+    ALLOCATIONS,
+    FRAMES,
+    LEGACY,
+    NEW_PROFILER,
+    SHAPES,
+    Option,
+    activity,
+    with_option,
+)
+
 EVERYTHING = (
     "overview",
     "operators",
@@ -28,18 +40,18 @@ DEVICE = ("overview", "kernels", "operators", "timeline")
 CHOSEN = "Since torch 2.15 activities can be chosen by kind: what is missing may be so by choice."
 
 
-ACTIVITIES = {"GPU": "CUDA", "": "CUDA"}
-"""Type of a device → its name in ``ProfilerActivity``, where that is another one."""
-
-
 class OfTorch(NamedTuple):
     """A remedy that torch.profiler has, and the one for the files of other recorders, if any.
 
-    It may use ``{activity}``: that of the recorded device, as ``ProfilerActivity`` calls it.
+    It may use ``{activity}``: that of the recorded device, as ``ProfilerActivity`` calls it. With
+    an ``option`` it is a sentence on that, for the version that wrote the file; ``of_profile`` are
+    those that ``torch.autograd.profiler`` has not.
     """
 
     text: str
     of_others: str = ""
+    option: Option | None = None
+    of_profile: bool = False
 
 
 STEPS_OF_ANY_RECORDER = (
@@ -61,26 +73,33 @@ class NoteKind(Struct, frozen=True):
     taints: tuple[str, ...] = ()
     counts_as: str = ""
 
-    def remedy_of(self, *, other_recorder: bool, device_type: str) -> str:
-        """What to do about it with torch.profiler, or with another recorder; "" for nothing."""
+    def remedy_of(self, torch_era: str = "", device_type: str = "") -> str:
+        """What to do about it with the recorder of such a file; "" for nothing."""
         if isinstance(self.remedy, str):
             return self.remedy
-        text = self.remedy.of_others if other_recorder else self.remedy.text
-        return text.replace("{activity}", ACTIVITIES.get(device_type, device_type))
+        if is_of_other_recorder(torch_era):
+            return self.remedy.of_others
+        if self.remedy.option is not None:
+            how = with_option(self.remedy.option, torch_era)
+            return f"{how[0].upper()}{how[1:]}."
+        text = self.remedy.text.replace("{activity}", activity(device_type))
+        return f"{text} {NEW_PROFILER}" if self.remedy.of_profile and torch_era == LEGACY else text
 
 
 UPGRADE = OfTorch("Record with torch 2.4 or newer.")
 MARK_STEPS = OfTorch(
-    "Give the profiler a schedule and call prof.step() once per iteration.", STEPS_OF_ANY_RECORDER
+    "Give the profiler a schedule and call prof.step() once per iteration.",
+    STEPS_OF_ANY_RECORDER,
+    of_profile=True,
 )
 BOTH_SIDES = OfTorch(
-    "Record with `activities=[ProfilerActivity.CPU, ProfilerActivity.{activity}]`."
+    "Record with `activities=[ProfilerActivity.CPU, ProfilerActivity.{activity}]`.", of_profile=True
 )
-WARM_UP = OfTorch("Keep warmup=1 or more in the schedule.")
+WARM_UP = OfTorch("Keep warmup=1 or more in the schedule.", of_profile=True)
 
 
-def _record(option: str) -> OfTorch:
-    return OfTorch(f"Record with `{option}`.")
+def _record(option: Option) -> OfTorch:
+    return OfTorch("", option=option)
 
 
 def harmless(title: str, consequence: str, remedy: str | OfTorch = "") -> NoteKind:
@@ -382,7 +401,7 @@ CONTENT: Mapping[str, NoteKind] = {
     "no_device": harmless(
         "Host only",
         "No device activity was recorded: device views are not available.",
-        OfTorch("On a machine with an accelerator, add its ProfilerActivity."),
+        OfTorch("Where the run used a device, add its `ProfilerActivity`.", of_profile=True),
     ),
     "unknown_device": harmless(
         "No device known",
@@ -425,14 +444,14 @@ CONTENT: Mapping[str, NoteKind] = {
         "info",
         "No input shapes",
         "Operators cannot be told apart by shape; FLOPs and efficiency are not available.",
-        _record("record_shapes=True"),
+        _record(SHAPES),
         ("operators",),
     ),
     "no_stacks": NoteKind(
         "info",
         "No Python frames",
         "Source lines, modules and the flame graph by line are not available.",
-        _record("with_stack=True"),
+        _record(FRAMES),
         ("modules",),
     ),
     "stacks_as_text": NoteKind(
@@ -447,15 +466,15 @@ CONTENT: Mapping[str, NoteKind] = {
         "info",
         "No allocator events",
         "Memory is not available.",
-        _record("profile_memory=True"),
+        _record(ALLOCATIONS),
         ("memory",),
     ),
     "no_addresses": NoteKind(
         "warning",
         "Allocator events carry no addresses or totals",
         "Memory shows a relative curve only. Lifetimes, categories and leaks need addresses,"
-        " which torch records since 1.10.",
-        UPGRADE,
+        " which torch records since 1.11.",
+        OfTorch("Record with torch 1.11 or newer."),
         ("memory",),
     ),
     "no_steps": NoteKind(
@@ -551,7 +570,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "warning",
         "Recording took {share} of the time",
         "The profiler's own work held up the host: host times are longer than without it.",
-        OfTorch("Skip the first steps: schedule(wait=1, warmup=2, active=…)."),
+        OfTorch("Skip the first steps: schedule(wait=1, warmup=2, active=…).", of_profile=True),
         HOST,
     ),
     "python_tracing": harmless(

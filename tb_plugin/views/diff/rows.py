@@ -27,10 +27,12 @@ from ...analysis.memory import artifact as memory_artifact
 from ...analysis.memory.model import MemoryDevice
 from ...analysis.modules import artifact as module_artifact
 from ...analysis.operators import artifact as operator_artifact
+from ...analysis.recording import not_recorded
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
 from ...trace.model import is_of_other_recorder
+from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
 from ..legend import BREAKDOWN, HOST, PARTITION, LegendEntry, named_for
 from ..shared import as_structs
 from ..view import TracePlace
@@ -42,9 +44,9 @@ OPERATORS = ArtifactSpec(
 MODULES = ArtifactSpec(module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules)
 MEMORY = ArtifactSpec(memory_artifact.NAME, memory_artifact.MAKE, memory_artifact.open_memory)
 
-NO_MODULES = (
-    "Not both recordings have modules. Record with `with_stack=True`, or give our trace handler the"
-    " model, `tensorboard_trace_handler(dir, modules=model)`."
+_NO_MODULES = (
+    "Not both recordings have modules: {}, or give our trace handler the model,"
+    " `tensorboard_trace_handler(dir, modules=model)`."
 )
 NO_COMMON_MEMORY = "The two recorded the memory of devices of different kinds."
 METRICS: Mapping[str, tuple[str, ...]] = {
@@ -150,16 +152,18 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
     @property
     def _missing(self) -> dict[str, str]:
         missing = {}
-        if not (self.base.facts.recording.modules and self.other.facts.recording.modules):
-            missing["modules"] = NO_MODULES
+        for one in (self.base, self.other):
+            if not one.facts.recording.modules:
+                how = _NO_MODULES.format(with_option(FRAMES, one.facts.torch_era))
+                missing["modules"] = not_recorded("module", how, one.facts.torch_era)
         for one in (self.base, self.other):
             if one.facts.device_type == "CPU" and "device" in one.side.operators.missing:
                 missing["kernels"] = one.side.operators.missing["device"]
         for which, one in (("A", self.base), ("B", self.other)):
             if not one.facts.counts.get("memory", 0):
-                missing["memory"] = (
-                    f"Allocations were not recorded in {which}. Record with `profile_memory=True`."
-                )
+                era = one.facts.torch_era
+                how = f"Allocations were not recorded in {which}: {with_option(ALLOCATIONS, era)}."
+                missing["memory"] = not_recorded("allocator event", how, era)
         return missing
 
     @property

@@ -22,7 +22,6 @@ from ...analysis.operators.kernels import (
 )
 from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import MatrixUse
-from ...analysis.recording import NO_DEVICE
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import Link
@@ -451,7 +450,7 @@ def unavailable(facts: Facts) -> str | None:
     """Why there is no kernel."""
     if any(device.used for device in facts.devices):
         return None
-    return facts.unavailable.get("devices", NO_DEVICE)
+    return facts.unavailable.get("devices", "No device activity was recorded.")
 
 
 VIEW = View(

@@ -21,15 +21,15 @@ from ...analysis.recording import not_recorded
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
+from ...trace.recipes import FRAMES, with_option
 from ..shared import Column, ColumnKind, Flame, Table, flame_of, steps_of
 from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import TreeRows, tree_rows
 
-HOW_TO_RECORD = (
-    "No module was recorded. Record with `with_stack=True`, which names every `nn.Module` call, or"
-    " without stacks: give our trace handler the model,"
-    " `tensorboard_trace_handler(dir, modules=model)`."
+_HOW_TO_RECORD = (
+    "No module was recorded: {}, which names every `nn.Module` call, or without stacks: give our"
+    " trace handler the model, `tensorboard_trace_handler(dir, modules=model)`."
 )
 _MOST = 0.9  # one module with this share of what is around it is not yet the answer
 _ASIDE = 0.01  # less overlap than this share of all work is not worth a sentence
@@ -284,7 +284,8 @@ def unavailable(facts: Facts) -> str | None:
     """Why there is no module, and how to record them."""
     if facts.recording.modules:
         return None
-    return not_recorded("module", HOW_TO_RECORD, facts.torch_era)
+    how = _HOW_TO_RECORD.format(with_option(FRAMES, facts.torch_era))
+    return not_recorded("module", how, facts.torch_era)
 
 
 VIEW = View(

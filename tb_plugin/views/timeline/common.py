@@ -176,10 +176,6 @@ FLAGS: Mapping[SliceFlag, str] = {
 }
 """Flags that the details panel explains."""
 
-WITH_STACK = "record with `with_stack=True`"
-WITH_SHAPES = "record with `record_shapes=True`"
-WITH_MODULES = "record with `with_stack=True`"
-
 
 _ENDLESS_NS = 1 << 62
 

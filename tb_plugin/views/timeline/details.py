@@ -22,9 +22,10 @@ from ...analysis.timeline.timeline import Opened
 from ...base.errors import KinetoscopeError, NotReadyError
 from ...base.units import plural
 from ...trace.model import is_of_other_recorder
+from ...trace.recipes import STACKS, with_option
 from ..view import Subject
 from .arrows import links_of
-from .common import FLAGS, KINDS, WITH_STACK, check_slice, opened_of, ref, refs
+from .common import FLAGS, KINDS, check_slice, opened_of, ref, refs
 from .contract import LaunchDelay, SliceArg, SliceDetails, StackFrame, StepTo
 from .queries import MoveQuery, SliceQuery
 
@@ -193,7 +194,7 @@ def _why(subject: Subject) -> str:
     counts = subject.facts.counts
     recorded = counts.get("python", 0) + counts.get("module", 0)
     if not recorded and not subject.facts.recording.call_stacks:
-        return f"No call stack was recorded: {WITH_STACK}."
+        return f"No call stack was recorded: {with_option(STACKS, subject.facts.torch_era)}."
     return "No Python frame was open around it."
 
 

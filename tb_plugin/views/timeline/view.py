@@ -32,6 +32,7 @@ from ...analysis.timeline.timeline import TIMELINE
 from ...base.regex import regex
 from ...trace.event_text import event_texts
 from ...trace.model import is_of_other_recorder
+from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
 from ..shared import Column, Flame, Table, as_structs, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, search, tiles
@@ -39,9 +40,6 @@ from . import range as in_range
 from .common import (
     FLOW_KINDS,
     KINDS,
-    WITH_MODULES,
-    WITH_SHAPES,
-    WITH_STACK,
     check_range,
     opened_of,
     tracks,
@@ -160,13 +158,13 @@ def missing(facts: Facts) -> dict[str, str]:
     found = {
         key: why for key, why in facts.unavailable.items() if key in ("steps", "devices", "memory")
     }
-    counts, recording = facts.counts, facts.recording
+    counts, recording, era = facts.counts, facts.recording, facts.torch_era
     if not counts.get("python", 0) + counts.get("module", 0) and not recording.call_stacks:
-        found["stacks"] = f"No call stack was recorded: {WITH_STACK}."
+        found["stacks"] = f"No call stack was recorded: {with_option(STACKS, era)}."
     if not counts.get("module", 0):
-        found["modules"] = f"No call of a module was recorded: {WITH_MODULES}."
+        found["modules"] = f"No call of a module was recorded: {with_option(FRAMES, era)}."
     if not recording.shapes:
-        found["shapes"] = f"No shape of an input was recorded: {WITH_SHAPES}."
+        found["shapes"] = f"No shape of an input was recorded: {with_option(SHAPES, era)}."
     if counts.get("kernel", 0) and not recording.linked:
         found["launches"] = "No kernel of this recording names the call that launched it."
     return found

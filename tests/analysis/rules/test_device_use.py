@@ -141,7 +141,7 @@ class TestUtilization:
         assert "`.item()`" in own.text
 
     def test_what_it_needs(self) -> None:
-        assert "ProfilerActivity.CUDA" in needs(draw("op |aaa|"), "UT1")
+        assert "supported_activities()" in needs(draw("op |aaa|"), "UT1")
 
 
 class TestTensorCores:
@@ -189,7 +189,7 @@ class TestTensorCores:
         assert finding(self.of(**trace), "DT2") is None
 
     def test_what_it_needs(self) -> None:
-        assert "ProfilerActivity.CUDA" in needs(draw("op |aaa|"), "DT2")
+        assert "supported_activities()" in needs(draw("op |aaa|"), "DT2")
         assert "compute capability" in needs(draw("call |a |\n gpu | a|"), "DT2")
         alone = draw("step |111|\n gpu |aa |", deviceProperties=[V100])
         assert "linked to the ops" in needs(alone, "DT2")

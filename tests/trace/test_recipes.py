@@ -1,0 +1,145 @@
+"""How to record what a file lacks: only what its recorder, and its device, could have written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinetoscope.analysis.accelerator import accelerator, no_device_activity
+from kinetoscope.analysis.facts import Facts
+from kinetoscope.analysis.overview.advice import advise
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.session.session import TraceSession
+from kinetoscope.trace.model import Trace
+from kinetoscope.trace.read import read
+from kinetoscope.trace.recipes import (
+    ALLOCATIONS,
+    FRAMES,
+    SHAPES,
+    STACKS,
+    Option,
+    activity,
+    with_device,
+    with_option,
+)
+from kinetoscope.views import view_named
+from tests.drawing import V100, trace_of
+from tests.trace.drawn import memory, x
+
+LEGACY = [
+    {"name": "aten::mm", "ph": "X", "ts": 10 * at + 0.25, "dur": 8.5, "tid": 1,
+     "pid": "CPU functions", "args": {}}
+    for at in range(4)
+]  # fmt: skip
+
+
+@pytest.fixture(name="legacy")
+def by_the_autograd_profiler(tmp_path: Path) -> Trace:
+    """As ``torch.autograd.profiler`` exports it, up to torch 1.9."""
+    file = tmp_path / "worker0.pt.trace.json"
+    file.write_text(json.dumps(LEGACY))
+    return read(file)
+
+
+@pytest.mark.parametrize("option", [SHAPES, STACKS, FRAMES, ALLOCATIONS])
+def test_a_recent_torch_is_asked_for_the_option_alone(option: Option) -> None:
+    for era in ("D", "E", "F", "G", "H", "Ascend", "unknown", ""):
+        assert with_option(option, era) == f"record with `{option.text}`"
+
+
+def test_an_older_torch_is_not_asked_for_what_it_does_not_write() -> None:
+    for era in ("B", "C"):
+        assert with_option(SHAPES, era) == "record with `record_shapes=True`"
+        assert with_option(STACKS, era) == "record with `with_stack=True`"
+        for option in (FRAMES, ALLOCATIONS):
+            assert with_option(option, era).startswith("record with torch 1.11 or later and `")
+
+
+def test_the_legacy_profiler_is_never_asked_for_options_that_it_does_not_export(
+    legacy: Trace,
+) -> None:
+    """Its file holds names and times: what else there is, torch.profiler exports."""
+    assert legacy.recording.torch_era == "A"
+    facts = summarize(legacy)
+    said = [*facts.unavailable.values()]
+    said += [note.remedy for note in facts.health.notes if note.remedy]
+    said += [one.record for one in advise(facts).cannot_answer]
+    for stem in ("operators", "modules", "timeline"):
+        view = view_named(stem)
+        said.append(view.unavailable(facts) or "")
+    operators: Any = TraceSession(legacy).seen_by(view_named("operators")).artifact("")
+    said += operators.missing.values()
+    said = [text for text in said if "True`" in text or "ctivities" in text or "chedule" in text]
+    assert len(said) > 10
+    for text in said:
+        assert "`torch.profiler.profile`" in text, text
+
+
+def facts_of(*events: dict[str, Any], **metadata: Any) -> Facts:
+    return summarize(trace_of([x("aten::mm", 0, 10), *events], **metadata))
+
+
+@pytest.mark.parametrize(
+    ("events", "metadata", "kind"),
+    [
+        ((), {}, ""),
+        ((), {"deviceProperties": [V100]}, "GPU"),
+        ((), {"cuda_runtime_version": 12080}, "GPU"),
+        ((), {"kinetoscope": {"torch": "2.13.0+cu128", "cuda": "12.8"}}, "GPU"),
+        ((), {"kinetoscope": {"torch": "2.13.0+rocm6.4", "hip": "6.4"}}, "GPU"),
+        ((memory(2, 512, **{"Device Type": 12, "Device Id": 0}),), {}, "XPU"),
+        ((memory(2, 512, **{"Device Type": 13, "Device Id": 0}),), {}, "MPS"),
+        ((memory(2, 512, **{"Device Type": 6, "Device Id": 0}),), {}, "GPU"),
+        ((x("aten::_mps_convolution", 2, 3),), {}, "MPS"),
+        ((x("aten::cudnn_convolution", 2, 3),), {}, "GPU"),
+        ((x("aten::npu_format_cast", 2, 3),), {}, "NPU"),
+        ((x("cudaMalloc", 2, 3, cat="cuda_runtime"),), {}, "GPU"),
+        ((x("hipMalloc", 2, 3, cat="cuda_runtime"),), {}, "GPU"),
+    ],
+)
+def test_the_device_of_a_run_as_far_as_its_file_tells(
+    events: tuple[dict[str, Any], ...], metadata: dict[str, Any], kind: str
+) -> None:
+    facts = facts_of(*events, **metadata)
+    assert facts.recording.accelerator.type == kind
+    why = facts.unavailable["devices"]
+    assert ("does not say which device" in why) == (not kind)
+    assert ("ProfilerActivity.CUDA" in why) == (kind == "GPU")
+    assert ("ProfilerActivity.XPU" in why) == (kind == "XPU")
+
+
+def test_a_file_that_names_no_device_gets_the_advice_that_fits_any() -> None:
+    assert "supported_activities()" in with_device("", "G")
+    assert "CUDA" not in with_device("", "G")
+    # Before torch 1.9 there was no such function, and no other device than CUDA's.
+    assert "ProfilerActivity.CUDA" in with_device("", "B")
+
+
+def test_devices_that_torch_profiler_calls_otherwise_or_does_not_record() -> None:
+    assert [activity(kind) for kind in ("GPU", "XPU", "MTIA", "HPU")] == [
+        "CUDA", "XPU", "MTIA", "HPU",
+    ]  # fmt: skip
+    assert "torch_npu" in with_device("NPU", "Ascend")
+    assert "ProfilerActivity" not in with_device("MPS", "G")
+
+
+def test_a_torch_for_the_cpu_alone_is_not_asked_for_a_device() -> None:
+    facts = facts_of(kinetoscope={"torch": "2.13.0+cpu", "cuda": None, "hip": None})
+    assert facts.unavailable["devices"] == (
+        "No device activity was recorded: this torch, 2.13.0+cpu, is built for the CPU alone."
+    )
+    assert "ProfilerActivity.CUDA" not in str(advise(facts).cannot_answer)
+
+
+def test_lost_kernels_are_no_matter_of_activities() -> None:
+    """They were chosen: calls of the runtime are recorded by the same one."""
+    launches = [
+        x("cudaLaunchKernel", 2 * at, 1, cat="cuda_runtime", correlation=at + 1) for at in range(4)
+    ]
+    trace = trace_of([x("aten::mm", 0, 10), *launches])
+    assert "though 4 calls launched kernels" in summarize(trace).unavailable["devices"]
+    era, notes = trace.recording.torch_era, trace.health.notes
+    assert "ctivities=" not in no_device_activity(accelerator(trace), era, notes)
