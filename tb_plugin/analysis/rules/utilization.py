@@ -421,7 +421,12 @@ def _finding(
     copies = part.exposed_copy_ns
     # Its share of the steps alone stands elsewhere on the page: the two must not seem to differ.
     has_gaps = covered > (1 + _NAMED_GAPS_RATIO) * one.total_ns
-    between = ", the time between steps included" if has_gaps else ""
+    between = (
+        " from the start of the first chosen step to the end of the last, the time between "
+        "neighbours included"
+        if has_gaps
+        else ""
+    )
     return Finding(
         id="UT1",
         title=title,

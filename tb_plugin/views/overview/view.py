@@ -290,7 +290,8 @@ def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
         category="",
         mean_ns=selection.mean(selection.total_ns),
         ratio=1.0 if selection.total_ns else 0.0,
-        help="Mean of the chosen steps, each until the last work that it launched has ended.",
+        help="Mean of the chosen steps. Each begins at its mark, or where the work of the step "
+        "before ends if that is later, and lasts until the last work that it launched has ended.",
     )
     shares = _shares(selection, selection.breakdown, parts.shown)
     return (whole, *as_structs(SummaryRow, shares))

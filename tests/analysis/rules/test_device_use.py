@@ -53,8 +53,9 @@ class TestUtilization:
         found = finding(trace, "UT1")
         assert found is not None
         assert plain(found.text).startswith(
-            "Kernels cover 37.5 % of the time on GPU 0, the time between steps included, and it"
-            " idles 1.00 µs per step."
+            "Kernels cover 37.5 % of the time on GPU 0 from the start of the first chosen step to"
+            " the end of the last, the time between neighbours included, and it idles 1.00 µs per"
+            " step."
         )
 
     def test_half_is_not_below_half_and_is_idle_all_the_same(self) -> None:
