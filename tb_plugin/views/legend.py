@@ -214,10 +214,11 @@ GAUGES: dict[str, tuple[str, str]] = {
     "utilization": (
         "Utilization",
         (
-            "Part of the time in which at least one kernel runs, from the start of the first chosen "
-            "step to the end of the last work of the last one. Gaps between neighbours count, the "
-            "time behind the last step does not. The rest is not all idle: copies and memsets run in some of it. Coarse: one "
-            "thread of one kernel keeps it at 100 %. Higher is better."
+            "Part of the time in which at least one kernel runs, from the start of the first "
+            "chosen step to the end of the last work of the last one. Gaps between neighbours "
+            "count, the time behind the last step does not. The rest is not all idle: copies and "
+            "memsets run in some of it. Coarse: one thread of one kernel keeps it at 100 %. Higher "
+            "is better."
         ),
     ),
     "sm_efficiency": (

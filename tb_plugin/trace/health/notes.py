@@ -539,8 +539,8 @@ CONTENT: Mapping[str, NoteKind] = {
     "occupancy_computed": harmless(
         "The occupancy of {count} of {total} kernels was computed",
         "The recorder wrote 0 there, or nothing: so it rounds what is below half a percent, and so"
-        " it does for kernels with more than 48 KiB of shared memory. It follows from grid, block, registers, shared memory and the device's"
-        " properties, and is an upper bound.",
+        " it does for kernels with more than 48 KiB of shared memory. It follows from grid, block,"
+        " registers, shared memory and the device's properties, and is an upper bound.",
     ),
     "occupancy_unknown": harmless(
         "The occupancy of {count} of {total} kernels is not known",
