@@ -85,7 +85,8 @@ def _read(paths: Sequence[Path]) -> Iterable[CollectiveLog]:
         raise NotFoundError(
             f"there is no dump of a flight recorder and no log of the NCCL Inspector in "
             f"{', '.join(map(str, paths))}",
-            hint="set TORCH_NCCL_DUMP_ON_TIMEOUT=1 and TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+            hint="set TORCH_NCCL_TRACE_BUFFER_SIZE=2000, TORCH_NCCL_DUMP_ON_TIMEOUT=1 and"
+            " TORCH_NCCL_DEBUG_INFO_TEMP_FILE in the job",
         )
 
 

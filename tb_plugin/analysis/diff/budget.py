@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from ...base.arrays import I64
 from ...base.errors import QueryError
 from ...base.units import duration, share, size
+from ...trace.recipes import ALLOCATIONS, with_option
 from ..idle.places import is_own_frame
 from ..operators.groups import in_steps
 from ..operators.stacks import frames_of
@@ -319,7 +320,9 @@ def _peak(found: Checked, most: float) -> BudgetCase:
     ]
     known = [max((one for one in side if one is not None), default=None) for side in peaks]
     if known[0] is None or known[1] is None:
-        text = "Not both recordings have allocator events: record with `profile_memory=True`."
+        lacking = found.base if known[0] is None else found.other
+        how = with_option(ALLOCATIONS, lacking.selection.facts.torch_era)
+        text = f"Not both recordings have totals of the device's allocator: {how}."
         return BudgetCase("peak memory", "cannot tell", text)
     text = f"{size(known[0])} → {size(known[1])}; budget {share(most)} more."
     is_ok = known[1] <= known[0] * (1 + most)

@@ -25,8 +25,7 @@ from .pipeline import BUBBLE_FACTOR
 HIGH, MEDIUM, LOW = 0.15, 0.05, 0.01
 
 _ACTIONS = {
-    "slower_kernels": "Compare clocks, power and temperature of its device with the others' "
-    "(`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`).",
+    "slower_kernels": "Compare clocks, power and temperature of its device with the others'{}.",
     "more_work": "Give it as much as the others: look at its batch, its sequence lengths, what it "
     "holds of the model.",
     "host": "Look at what its host does there: other programs, garbage collection, logging, work "
@@ -38,6 +37,15 @@ _ACTIONS = {
     "printing, allocations in the loop.",
     "launches": "Look at the host it runs on: pinning to cores, other programs, its driver.",
 }
+
+
+# By the vendor of the devices; of others no command is known.
+_CLOCKS = {
+    "NVIDIA": " (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`)",
+    "AMD": " (`rocm-smi --showclocks --showpower --showtemp`)",
+}
+_TOPOLOGY = {"NVIDIA": "`nvidia-smi topo -m`, ", "AMD": "`rocm-smi --showtopo`, "}
+_NCCL_LOG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,NET"
 
 
 class RunFindings(Struct, frozen=True):
@@ -103,7 +111,7 @@ _UNCHECKED = {
             "nodes, with sizes (torch 2.3)",
         ),
         Unchecked(
-            "EP1", "Experts with unequal load",
+            "EP1", "Unequal parts of an all-to-all",
             "all_to_all with the sizes of its parts, on all ranks of a group (torch 2.3)",
         ),
         Unchecked("PP1", "Bubble of the pipeline", "matched sends between its stages"),
@@ -188,6 +196,7 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
                      float(np.median(mean[others]) * (1 + LEAST_GAIN))),
         ]  # fmt: skip
     action = _ACTIONS.get(cause.name, "") if cause is not None else ""
+    action = action.format(_CLOCKS.get(_vendor(run), ""))
     if said.node >= 0:
         action = f"All of its ranks are late, so look at the machine first. {action}".strip()
     persistent = said.kind == "persistent"
@@ -208,6 +217,12 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
     )
 
 
+def _vendor(run: Comparison) -> str:
+    """The vendor of the devices that the ranks used; "" where unknown, or not one."""
+    vendors = {device.vendor for one in run.digests for device in one.devices if device.used}
+    return vendors.pop() if len(vendors) == 1 else ""
+
+
 # --- CO4 ------------------------------------------------------------------------------------------
 
 
@@ -217,6 +232,9 @@ def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
     found: list[Finding | Unchecked] = []
     for link in run.bandwidth.slow_links:
         shown = ", ".join(map(str, link.ranks[:8])) + (" …" if len(link.ranks) > 8 else "")
+        # RCCL goes by the name of NCCL, and has its settings.
+        by_nccl = "nccl" in (run.groups[link.group].backend or run.digests[0].backend)
+        topology = _TOPOLOGY.get(_vendor(run), "") if by_nccl else ""
         others = "others of that size" + (" across nodes" if link.across else "")
         said = _Said(
             title=f"Slow links between ranks {shown}",
@@ -225,11 +243,11 @@ def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
                 f"{link.bus_gbps:.3g} GB/s on the bus in the median, {others} "
                 f"{link.usual_gbps:.3g} GB/s."
             ),
-            action="Check the link between them: `nvidia-smi topo -m`, NIC errors and speed, and "
-            "with `NCCL_DEBUG=INFO` over which path they talk.",
+            action=f"Check the link between them: {topology}NIC errors and speed"
+            f"{', and with `NCCL_DEBUG=INFO` over which path they talk' if by_nccl else ''}.",
             verify="Record again: its bandwidth is that of the other groups.",
             link="Bandwidth of the groups",
-            snippet="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,NET torchrun …",
+            snippet=_NCCL_LOG if by_nccl else "",
         )
         gain = _gain(link.extra_ns, length, "its transfers at the bandwidth of the others")
         beside = Evidence(
@@ -251,7 +269,10 @@ def _small_messages(run: Comparison, length: float) -> Finding | None:
     if small.share <= limits.small_message_ratio or small.count <= limits.small_message_count:
         return None
     gain = _gain(small.exposed_ns, length, "their time in which nothing computes")
-    action = "Join them: larger buckets of gradients, or tensors joined before they are sent."
+    action = (
+        "Join tensors before they are sent; where DistributedDataParallel reduces gradients, "
+        "larger buckets do so."
+    )
     return Finding(
         id="CO3",
         title="Communication sends many small messages",
@@ -259,7 +280,7 @@ def _small_messages(run: Comparison, length: float) -> Finding | None:
         confidence=0.7,
         text=f"{small.count:,} collectives of a rank and step are below {size(SMALL_BYTES)}, "
         f"{share(small.share)} of the time of all: each pays for its start. {action}",
-        snippet="DistributedDataParallel(model, bucket_cap_mb=100)",
+        snippet="DistributedDataParallel(model, bucket_cap_mb=100)  # where it reduces gradients",
         evidence=(
             Evidence("small messages of a rank, per step", float(small.count), "count",
                      limits.small_message_count),
@@ -288,13 +309,14 @@ def _imbalance(run: Comparison, length: float) -> list[Finding | Unchecked]:
             continue
         hot = f", most often rank {one.hot_rank}" if one.hot_rank >= 0 else ""
         said = _Said(
-            title="Experts get unequal parts",
+            title="Ranks get unequal parts of an all-to-all",
             text=(
                 f"In the median of {one.instances} exchanges the busiest rank receives "
                 f"{times(one.most_to_mean)} the mean{hot}, and all others wait for it."
             ),
-            action="Balance the router (auxiliary loss, bias, capacity factor), or spread busy "
-            "experts over several ranks.",
+            action="Where parts are tokens for experts, balance the router (auxiliary loss, bias, "
+            "capacity factor), or spread busy experts over several ranks; where they are rows of "
+            "sharded tables, spread the tables.",
             verify="Record again: the largest part is below 1.3 times the mean.",
             link="Parts of the exchange",
         )

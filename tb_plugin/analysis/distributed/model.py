@@ -65,6 +65,7 @@ class DeviceInfo(Struct, frozen=True):
     memory_bytes: int
     capability: str
     used: bool
+    vendor: str = ""  # "NVIDIA", "AMD", …; "" unknown
 
 
 class RankGroup(Struct, frozen=True):

@@ -37,17 +37,26 @@ from .rule import (
     NCCL_CAPABILITY,
     OPS,
     TIME,
+    TORCH_1_11,
+    TORCH_2_4,
     WHOLE,
     Fact,
     Remedy,
     Rule,
     ceiling,
+    is_older,
     remedy_of,
     sentences,
     severity_of,
 )
 
 _DATA_PARALLEL_DOCS = "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html"
+
+
+def _starter(selection: Selection) -> str:
+    """What starts a process per device; torchrun is there from torch 1.10 on."""
+    old = is_older(selection, TORCH_1_11)
+    return "python -m torch.distributed.launch --use_env" if old else "torchrun"
 
 
 def check_data_parallel(selection: Selection) -> Finding | None:
@@ -66,7 +75,7 @@ def check_data_parallel(selection: Selection) -> Finding | None:
             "device with `DistributedDataParallel`."
         ),
         snippet=(
-            f"torchrun --nproc-per-node={len(used)} train.py\n"
+            f"{_starter(selection)} --nproc_per_node={len(used)} train.py\n"
             "model = DistributedDataParallel(model, device_ids=[local_rank])"
         ),
         evidence=(Evidence("devices of one process", len(used), "count", 1),),
@@ -131,7 +140,10 @@ DDP_GRADIENTS = Fact(
         and chosen.facts.traits.backward
     ),
 )
-INFERS = Fact("autograd did not run", lambda chosen: not chosen.facts.traits.backward)
+INFERS = Fact(
+    "ops were recorded, and autograd did not run",
+    lambda chosen: chosen.facts.counts.get("op", 0) > 0 and not chosen.facts.traits.backward,
+)
 SHARDED = Fact("FSDP ran", lambda chosen: chosen.facts.traits.fully_sharded)
 NOT_SHARDED = Fact("FSDP did not run", lambda chosen: not chosen.facts.traits.fully_sharded)
 NCCL = Fact("NCCL communicates between GPUs", _nccl)
@@ -144,6 +156,11 @@ WIDTH_UNKNOWN = Fact(
     lambda chosen: not chosen.facts.traits.gradient_dtype,
 )
 BFLOAT = Fact("all devices compute in bfloat16", _has_bfloat)
+NO_BFLOAT = Fact("a device does not compute in bfloat16", lambda chosen: not _has_bfloat(chosen))
+HAS_BFLOAT_HOOK = Fact(
+    "this torch has a hook for bfloat16, from 1.10 on",
+    lambda chosen: not is_older(chosen, TORCH_1_11),
+)
 REDUCES = _leads("all_reduce", "reduce_scatter")
 ON_DEVICE = Fact("collectives run on devices", lambda chosen: chosen.partition is not None)
 
@@ -191,21 +208,21 @@ REMEDIES = (
     Remedy(
         "Most of it reduces gradients with 32 bits: send them with 16, or accumulate them over "
         "several batches (`no_sync()`).",
-        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, BFLOAT),
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, BFLOAT, HAS_BFLOAT_HOOK),
         _hook("bf16_compress_hook"),
         _COMPRESS_LINK,
     ),
     Remedy(
         "Most of it reduces gradients with 32 bits: send them with 16 (this device has no "
         "bfloat16: watch the loss), or accumulate them over several batches (`no_sync()`).",
-        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE),
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, NO_BFLOAT),
         _hook("fp16_compress_hook"),
         _COMPRESS_LINK,
     ),
     Remedy(
         "Most of it reduces gradients. If they have 32 bits, send them with 16; or accumulate "
         "them over several batches (`no_sync()`).",
-        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDTH_UNKNOWN, BFLOAT),
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDTH_UNKNOWN, BFLOAT, HAS_BFLOAT_HOOK),
         _hook("bf16_compress_hook"),
         _COMPRESS_LINK,
     ),
@@ -444,6 +461,13 @@ def messages(selection: Selection, seen: Seen) -> PatternAdvice | None:
     )
 
 
+def _fewer_blocks(selection: Selection) -> str:
+    """The setting of NCCL since 2.17, else the one that it and RCCL always had."""
+    device = selection.device_facts
+    new = device is not None and device.vendor == "NVIDIA" and not is_older(selection, TORCH_2_4)
+    return "NCCL_MAX_CTAS=8" if new else "NCCL_MAX_NCHANNELS=8"
+
+
 @pattern_rule(
     "CO6",
     "Kernels beside communication",
@@ -462,7 +486,7 @@ def contention(selection: Selection, seen: Seen) -> PatternAdvice:
             f"{share(part)} of that time beyond what the same kernels take alone."
         ),
         action="Let collectives use fewer multiprocessors, and compare the whole step.",
-        snippet="NCCL_MAX_CTAS=8" if NCCL.holds(selection) else "",
+        snippet=_fewer_blocks(selection) if NCCL.holds(selection) else "",
         method="what these kernels take beyond the median of those without communication",
         scale=part,
         confidence=0.5,

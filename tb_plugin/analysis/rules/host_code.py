@@ -28,7 +28,17 @@ from .claims import (
     spent_by,
     total_of,
 )
-from .rule import DEVICE_ACTIVITY, HOST_RANGES, OPS, STACKS, THREADS, TIME, WHOLE
+from .rule import (
+    DEVICE_ACTIVITY,
+    HOST_RANGES,
+    OPS,
+    STACKS,
+    THREADS,
+    TIME,
+    TORCH_2_4,
+    WHOLE,
+    is_older,
+)
 
 _WARMED_UP = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
 _COMPILER_DOCS = "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html"
@@ -179,6 +189,11 @@ def profiler(selection: Selection, seen: Seen) -> PatternAdvice:
 # --- compiled code --------------------------------------------------------------------------------
 
 
+def _logs(selection: Selection, since: str = "2.1") -> str:
+    """From which version on there is such a log, where the recording may be of an older one."""
+    return f" (torch {since} or later)" if is_older(selection, TORCH_2_4) else ""
+
+
 @pattern_rule(
     "CP1",
     "Compilation in the steps",
@@ -198,7 +213,7 @@ def compiling(selection: Selection, seen: Seen) -> PatternAdvice:
         )
         action = (
             "Shapes or values change from call to call: mark what changes as dynamic, or pad to a "
-            "few sizes. `TORCH_LOGS=recompiles` names the guard that failed."
+            f"few sizes. `TORCH_LOGS=recompiles`{_logs(selection)} names the guard that failed."
         )
         snippet = (
             "model = torch.compile(model, dynamic=True)\n# or: torch._dynamo.mark_dynamic(x, 0)"
@@ -241,7 +256,7 @@ def graph_breaks(selection: Selection, seen: Seen) -> PatternAdvice:
         ),
         action=(
             "Keep printing, `.item()` and calls that cannot be traced out of compiled functions. "
-            "`TORCH_LOGS=graph_breaks` names each line and its reason."
+            f"`TORCH_LOGS=graph_breaks`{_logs(selection)} names each line and its reason."
         ),
         snippet="model = torch.compile(model, fullgraph=True)  # fails at the first break",
         method="time of these compiled functions outside of their graphs",
@@ -270,7 +285,8 @@ def not_replayed(selection: Selection, seen: Seen) -> PatternAdvice:
         ),
         action=(
             "Find out why no graph is made of them: inputs on the host, changing shapes, or inputs "
-            "that are written to. `TORCH_LOGS=cudagraphs` says the reason."
+            f"that are written to. `TORCH_LOGS=cudagraphs`{_logs(selection, '2.4')} says the "
+            "reason."
         ),
         method="idle time of the device during these functions",
         confidence=0.6,

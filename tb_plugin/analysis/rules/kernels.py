@@ -43,10 +43,14 @@ from .rule import (
     STACKS,
     TENSOR_CORE_CAPABILITY,
     TIME,
+    TORCH_1_11,
+    TORCH_2_0,
+    TORCH_2_4,
     TRAFFIC,
     WHOLE,
     Rule,
     ceiling,
+    is_older,
     severity_of,
 )
 
@@ -72,6 +76,21 @@ def _is_nvidia(selection: Selection) -> bool:
 # --- matrix products ------------------------------------------------------------------------------
 
 
+_AUTOTUNE = '`torch.compile(mode="max-autotune")` looks for better kernels'
+
+
+def _from_2_0(selection: Selection) -> str:
+    """What stands before torch.compile and other things of torch 2.0, where this one is older."""
+    return "from torch 2.0 on, " if is_older(selection, TORCH_2_0) else ""
+
+
+def _tf32(selection: Selection) -> str:
+    """What allows TF32; the newer form is there from torch 1.12 on."""
+    if is_older(selection, TORCH_2_0):
+        return "torch.backends.cuda.matmul.allow_tf32 = True"
+    return 'torch.set_float32_matmul_precision("high")'
+
+
 @pattern_rule(
     "DT1",
     "Matrix products in float32 without TF32",
@@ -95,7 +114,7 @@ def float32(selection: Selection, seen: Seen) -> PatternAdvice | None:
         ),
         action="Allow TF32, which rounds their inputs to 10 bits: watch the "
         f"{'loss' if selection.facts.traits.backward else 'results'}.",
-        snippet='torch.set_float32_matmul_precision("high")',
+        snippet=_tf32(selection),
         method=f"these kernels {factor:g} times as fast, the ratio of peak rates",
         scale=1 - 1 / factor,
         confidence=0.8,
@@ -142,6 +161,9 @@ def unaligned(selection: Selection, seen: Seen) -> PatternAdvice:
 def roofline(selection: Selection, seen: Seen) -> PatternAdvice:
     """Products waste over 5 % beyond their roofline."""
     one, part = seen[0], seen[0].figure("part")
+    # A server of models is compiled by its own options.
+    tunes = device_noun(selection) in COMPILE_DEVICES and not selection.facts.traits.serving
+    since = _from_2_0(selection)
     return PatternAdvice(
         title="Matrix products are far from what the device could do",
         said=(
@@ -149,14 +171,14 @@ def roofline(selection: Selection, seen: Seen) -> PatternAdvice:
             f"arithmetic and memory of the device allow by its data sheet{one.place}."
         ),
         action=(
-            "Give them more work at once: larger batches, products joined into one; "
-            '`torch.compile(mode="max-autotune")` looks for better kernels.'
+            "Give them more work at once: larger batches, products joined into one"
+            f"{f'; {since}{_AUTOTUNE}' if tunes else ''}."
         ),
         method="time beyond max(operations ÷ peak rate, bytes ÷ bandwidth) of the data sheet",
         scale=part,
         confidence=0.6,
         verify="Record again: the same products should take less time.",
-        links=(Reference("How torch.compile works", url=_COMPILE),),
+        links=(Reference("How torch.compile works", url=_COMPILE),) if tunes else (),
     )
 
 
@@ -201,16 +223,16 @@ def _without_tensor_cores(
         "compute_ns",
     )
     of_kernels = own.eligible_plain_ns / own.op_kernel_ns
-    dtype = "bfloat16" if capability >= (8, 0) else "float16"
-    scaler = "" if dtype == "bfloat16" else "  # and torch.amp.GradScaler() for the gradients"
+    old = is_older(selection, TORCH_1_11)  # bfloat16 and torch.autocast came with 1.10
+    dtype = "bfloat16" if capability >= (8, 0) and not old else "float16"
+    # torch.amp.GradScaler came with 2.3.
+    module = "torch.cuda.amp" if is_older(selection, TORCH_2_4) else "torch.amp"
+    scaler = "" if dtype == "bfloat16" else f"  # and {module}.GradScaler() for the gradients"
+    context = "torch.cuda.amp.autocast()" if old else f'torch.autocast("cuda", dtype=torch.{dtype})'
     trains = selection.facts.traits.backward
     scaler = scaler if trains else ""
     body = "loss = loss_fn(model(x), y)" if trains else "y = model(x)"
-    tf32 = (
-        '\n# or, for float32 products alone: torch.set_float32_matmul_precision("high")'
-        if capability >= (8, 0)
-        else ""
-    )
+    tf32 = f"\n# or, for float32 products alone: {_tf32(selection)}" if capability >= (8, 0) else ""
     return Finding(
         id="DT2",
         title="Tensor cores are never used",
@@ -223,7 +245,7 @@ def _without_tensor_cores(
             "Use mixed precision; "
             f"where the work is compute-bound it gets up to {factor} times as fast."
         ),
-        snippet=(f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n    {body}{tf32}'),
+        snippet=f"with {context}:{scaler}\n    {body}{tf32}",
         evidence=(
             Evidence("kernel time of eligible ops", of_kernels, "ratio"),
             Evidence("tensor-core time", 0.0, "ratio"),
@@ -312,7 +334,11 @@ def attention(selection: Selection, seen: Seen) -> PatternAdvice:
             f"Batched products and a softmax over {side:,.0f} by {side:,.0f} scores run for "
             f"{part_of_step(selection, one)}{one.place}: the scores go through memory each time."
         ),
-        action="Use the op that does it in one kernel.",
+        action=(
+            "Use the op that does it in one kernel, from torch 2.0 on."
+            if is_older(selection, TORCH_2_0)
+            else "Use the op that does it in one kernel."
+        ),
         snippet="out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
         method="time of these kernels, of which a fused one keeps the products",
         confidence=0.8,
@@ -338,6 +364,8 @@ def tiny_kernels(selection: Selection, seen: Seen) -> PatternAdvice | None:
     traits = selection.facts.traits
     compiles = not (traits.compiled or traits.graph_launches or traits.serving)
     compiles = compiles and device_noun(selection) in COMPILE_DEVICES
+    old = is_older(selection, TORCH_2_0)
+    since = "From torch 2.0 on, " if old else ""
     return PatternAdvice(
         title="Many kernels last a few microseconds",
         said=(
@@ -345,10 +373,10 @@ def tiny_kernels(selection: Selection, seen: Seen) -> PatternAdvice | None:
             f"{part_of_step(selection, one)}, most of it for `{one.pattern.name}`{one.place}: "
             "what they read and write costs more than what they compute."
         ),
-        action="`torch.compile` joins neighbours into one; `foreach` ops do so for lists."
+        action=f"{since}`torch.compile` joins neighbours into one; `foreach` ops do so for lists."
         if compiles
         else "Ops on lists (`torch._foreach_add_`) work on many tensors at once.",
-        snippet="model = torch.compile(model)" if compiles else "",
+        snippet="model = torch.compile(model)" if compiles and not old else "",
         method="time of these kernels",
         confidence=0.6,
         evidence=(

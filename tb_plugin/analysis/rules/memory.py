@@ -20,10 +20,12 @@ from .rule import (
     HELD_RATIO,
     MEMORY_EVENTS,
     MEMORY_TOTALS,
+    TORCH_2_0,
     WHOLE,
     Fact,
     Remedy,
     Rule,
+    is_older,
     remedy_of,
     sentences,
 )
@@ -164,9 +166,11 @@ def check_fragments(selection: Selection) -> Finding | None:
         return None
     device, unused = max(split, key=lambda one: one[1])
     reserved = device.peak_reserved_bytes or 1
+    grows = device.vendor == "NVIDIA" and not is_older(selection, TORCH_2_0)
+    segments = ", or let segments grow (from torch 2.1 on)" if grows else ""
     action = (
-        "Keep sizes the same from step to step, or let segments grow, and call no "
-        "`empty_cache()` between steps."
+        f"Keep sizes the same from step to step{segments}, and call no `empty_cache()` between "
+        "steps."
     )
     return Finding(
         id="ME2",
@@ -179,9 +183,7 @@ def check_fragments(selection: Selection) -> Finding | None:
             f"{share(unused / reserved)} is in pieces that did not fit.",
             action,
         ),
-        snippet="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
-        if device.vendor == "NVIDIA"
-        else "",
+        snippet="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" if grows else "",
         evidence=(
             Evidence(
                 "unused part of what is reserved",
@@ -195,7 +197,11 @@ def check_fragments(selection: Selection) -> Finding | None:
         scope=f"the whole recording, {device_name(device)}",
         links=(
             Reference("Memory of this device", "memory"),
-            Reference("How the allocator is set up", url=_ALLOCATOR_DOCS),
+            *(
+                (Reference("How the allocator is set up", url=_ALLOCATOR_DOCS),)
+                if device.type == "GPU"
+                else ()
+            ),
         ),
         verify="Record again: the reserved total should come closer to the allocated one.",
         events=_at_peak(selection, device),

@@ -26,15 +26,23 @@ from .claims import (
     spent_by,
     total_of,
 )
-from .rule import COMPILE_DEVICES, DEVICE_ACTIVITY, MODULES, OPS, SHAPES, TIME, WHOLE
+from .rule import (
+    COMPILE_DEVICES,
+    DEVICE_ACTIVITY,
+    MODULES,
+    OPS,
+    SHAPES,
+    TIME,
+    TORCH_2_0,
+    TORCH_2_4,
+    WHOLE,
+    is_older,
+)
 
 _FUSED = ("Adam", "AdamW", "SGD")
 _FUSED_ON_HOST = (*_FUSED, "Adagrad")  # its fused form is for the CPU alone
 _FUSING = ("GPU", "XPU", "HPU", "MPS")  # devices with fused forms of their own in torch
 _FOREACH = ("ASGD", "Adadelta", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop")
-# Eras of the trace format before torch 2.0, and before 2.4.
-_BEFORE_2_0 = ("A", "B", "C", "D")
-_BEFORE_2_4 = (*_BEFORE_2_0, "E")
 _OPTIMIZER_DOCS = "https://docs.pytorch.org/docs/stable/optim.html"
 _COMPILE_DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
@@ -44,17 +52,18 @@ _OPTIMIZES = ("optimizer_ns", "idle_optimizer_ns")
 def _update(selection: Selection, seen: Seen, how: str) -> PatternAdvice | None:
     """An optimizer that calls more ops than it has to; None where nothing helps."""
     name, ops = seen[0].pattern.name, seen[0].figure("ops")
-    host, era = selection.device is None, selection.facts.torch_era
+    host = selection.device is None
     fused = _FUSED_ON_HOST if host else _FUSED if device_noun(selection) in _FUSING else ()
     option = ""
-    if name in fused and era in (_BEFORE_2_4 if host else _BEFORE_2_0):
-        since = "2.4" if host else "2.0"
+    # The fused form of SGD came to GPUs with 2.3, all of those for the CPU with 2.4.
+    since = "2.4" if host else "2.3" if name == "SGD" else "2.0"
+    if name in fused and is_older(selection, TORCH_2_0 if since == "2.0" else TORCH_2_4):
         action = f"From torch {since} on, one op does all of it: `fused=True`."
     elif name in fused:
         action, option = "Have one op do all of it: `fused=True`.", "fused=True"
     elif seen[0].figure("foreach"):
         return None
-    elif name in _FOREACH and era not in _BEFORE_2_0:
+    elif name in _FOREACH and not is_older(selection, TORCH_2_0):
         action, option = "Have one op work on all parameters: `foreach=True`.", "foreach=True"
     else:
         action = "Use a form of it whose ops work on all parameters at once, if there is one."
@@ -140,8 +149,12 @@ def samples(selection: Selection, seen: Seen) -> PatternAdvice:
             f"take {spent_by(selection, seen)}."
         ),
         action="Call it once with all samples, unless each result is the next one's input.",
-        snippet="y = model(x)                      # one batch\n"
-        "y = torch.func.vmap(model)(x)     # where it takes one sample only",
+        snippet="y = model(x)                      # one batch"
+        + (
+            ""
+            if is_older(selection, TORCH_2_0)
+            else "\ny = torch.func.vmap(model)(x)     # where it takes one sample only"
+        ),
         method="time of these calls and of their backward pass, apart from one of them",
         scale=1 - 1 / max(calls, 2.0),
         headline=f"`{one.pattern.name}` runs sample by sample for {{part}}.",
@@ -216,6 +229,7 @@ def tiny_ops(selection: Selection, seen: Seen) -> PatternAdvice:
     mean = duration(sum(each.ns for each in seen) / max(count, 1))
     compiles = selection.device is None or device_noun(selection) in COMPILE_DEVICES
     compiles = compiles and not selection.facts.traits.compiled
+    since = "from torch 2.0 on, " if is_older(selection, TORCH_2_0) else ""
     return PatternAdvice(
         title=f"Many tiny ops run in a row{one.place}",
         said=(
@@ -225,7 +239,7 @@ def tiny_ops(selection: Selection, seen: Seen) -> PatternAdvice:
             "pays for its call more than for its work."
         ),
         action="Do the work with few ops on whole tensors, or with plain numbers where they are "
-        f"scalars{'; `torch.compile` joins what remains' if compiles else ''}.",
+        f"scalars{f'; {since}`torch.compile` joins what remains' if compiles else ''}.",
         method="time from the first to the last op of each row, and of their backward pass",
         headline="Rows of tiny ops take {part}.",
         confidence=0.8,

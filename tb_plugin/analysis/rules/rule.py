@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...base.arrays import median
 from ...base.units import share
 from ...trace.model import is_of_other_recorder
-from ...trace.recipes import ALLOCATIONS, FRAMES, Option, with_option
+from ...trace.recipes import ALLOCATIONS, FRAMES, Option, is_before, with_option
 from ...trace.recipes import SHAPES as INPUT_SHAPES
 from ..accelerator import how_to_record
 from ..facts import DeviceFacts
@@ -80,6 +80,15 @@ class Remedy(Struct, frozen=True):
 
 
 NO_REMEDY = Remedy("", ())
+
+
+def is_older(selection: Selection, first: str) -> bool:
+    """True if the torch that recorded is known to be older than an era of the format."""
+    return is_before(selection.facts.torch_era, first)
+
+
+# Eras that begin with a version of torch.
+TORCH_1_11, TORCH_2_0, TORCH_2_4 = "D", "E", "F1"
 
 
 def given(remedy: Remedy, *facts: Fact) -> Remedy:

@@ -30,12 +30,15 @@ from .rule import (
     MANY_LAUNCHES,
     NAMED_RATIO,
     TIME,
+    TORCH_1_11,
+    TORCH_2_0,
     WHOLE,
     Fact,
     Remedy,
     Rule,
     ceiling,
     given,
+    is_older,
     remedy_of,
     sentences,
     severity_of,
@@ -216,6 +219,13 @@ CAN_COMPILE = Fact(
     "torch.compile has a back end for this device",
     lambda chosen: device_noun(chosen) in COMPILE_DEVICES,
 )
+HAS_COMPILE = Fact(
+    "this torch has torch.compile, from 2.0 on", lambda chosen: not is_older(chosen, TORCH_2_0)
+)
+HAS_FRAMES = Fact(
+    "this torch records Python frames, from 1.11 on",
+    lambda chosen: not is_older(chosen, TORCH_1_11),
+)
 CUDA = Fact("the device is a GPU", lambda chosen: device_noun(chosen) == "GPU")
 STACKS = Fact(
     "Python frames were recorded", lambda chosen: chosen.facts.counts.get("python", 0) > 0
@@ -234,13 +244,15 @@ HAS_OPS = Fact("ops were recorded", lambda chosen: chosen.facts.counts.get("op",
 _LARGER = "Larger batches give each launch more work"
 _LARGER_TRAINING = f"{_LARGER} (check that the training still converges)"
 _COMPILES = "`torch.compile` launches fewer kernels."
+_WOULD_COMPILE = "from torch 2.0 on, `torch.compile` launches fewer kernels"
 _REPLAYS = '`torch.compile(mode="reduce-overhead")` replays the launches as one graph.'
 _COMPILE_CODE = "model = torch.compile(model)"
 _REPLAY_CODE = 'model = torch.compile(model, mode="reduce-overhead")'
 _COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
 _GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
 _WHOLE_GRAPH = (COMPILED, NO_GRAPHS, CUDA)
-_CAN_BE_COMPILED = (NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS)
+_COULD_BE_COMPILED = (NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS)
+_CAN_BE_COMPILED = (*_COULD_BE_COMPILED, HAS_COMPILE)
 
 # Remedies that several rules give; each adds the facts of its own.
 LAUNCH_REMEDIES = (
@@ -258,6 +270,8 @@ LAUNCH_REMEDIES = (
     Remedy(f"{_LARGER}; {_COMPILES}", _CAN_BE_COMPILED, _COMPILE_CODE, _COMPILE_LINK),
     Remedy(f"{_LARGER_TRAINING}; {_REPLAYS}", (TRAINS, *_WHOLE_GRAPH), _REPLAY_CODE, _GRAPH_LINK),
     Remedy(f"{_LARGER}; {_REPLAYS}", _WHOLE_GRAPH, _REPLAY_CODE, _GRAPH_LINK),
+    Remedy(f"{_LARGER_TRAINING}; {_WOULD_COMPILE}.", (TRAINS, *_COULD_BE_COMPILED)),
+    Remedy(f"{_LARGER}; {_WOULD_COMPILE}.", _COULD_BE_COMPILED),
     Remedy(f"{_LARGER_TRAINING}.", (TRAINS,)),
     Remedy(f"{_LARGER}.", ()),
 )
@@ -330,6 +344,10 @@ REMEDIES = (
     ),
     Remedy(
         "Record with `with_stack=True` to see the Python that ran there.",
+        (UNRECORDED, NO_STACKS, HAS_OPS, HAS_FRAMES),
+    ),
+    Remedy(
+        "Record with torch 1.11 or later and `with_stack=True` to see the Python that ran there.",
         (UNRECORDED, NO_STACKS, HAS_OPS),
     ),
     Remedy(

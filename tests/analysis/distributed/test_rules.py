@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
 from kinetoscope.analysis.distributed.findings import RunFindings, findings
+from kinetoscope.analysis.distributed.model import DeviceInfo
 
 from .drawn import US, Drawn, call, rank
 
@@ -224,6 +226,38 @@ def test_a_rank_of_unknown_node_leaves_nodes_out() -> None:
     ranks = [rank(r, [], world=2, host="gpu-0" if r else "") for r in range(2)]
     assert [one.members for one in compare(ranks, ["0", "1"]).nodes] == [(1,)]
     assert [one.name for one in compare(ranks, ["gpu-9_417", "1"]).nodes] == ["gpu-9", "gpu-0"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "vendor", "words", "snippet"),
+    [
+        ("nccl", "NVIDIA", "`nvidia-smi topo -m`", "NCCL_DEBUG"),
+        ("nccl", "AMD", "`rocm-smi --showtopo`", "NCCL_DEBUG"),
+        ("gloo", "NVIDIA", "NIC errors and speed.", ""),
+        ("hccl", "Ascend", "NIC errors and speed.", ""),
+    ],
+)
+def test_slow_links_are_looked_at_with_what_their_back_end_and_vendor_have(
+    backend: str, vendor: str, words: str, snippet: str
+) -> None:
+    pairs = ((0, 1), (0, 1), (2, 3), (2, 3))
+    took = (10, 10, 40, 40)
+    device = DeviceInfo(0, "", 0, "", used=True, vendor=vendor)
+    ranks = []
+    for r in range(4):
+        calls = [
+            call("all_reduce", n * 200, n * 200 + took[r], pairs[r], elements=MEGABYTE)
+            for n in range(4)
+        ]
+        one = rank(r, calls, world=4)
+        groups = tuple(structs.replace(group, backend=backend) for group in one.groups)
+        ranks.append(structs.replace(one, devices=(device,), groups=groups, backend=backend))
+    (found,) = findings(compare(ranks, list("0123"))).found
+    assert found.id == "CO4"
+    assert words in found.action
+    assert found.snippet.startswith(snippet)
+    assert bool(found.snippet) == bool(snippet)
+    assert ("nvidia" in found.action) == (backend == "nccl" and vendor == "NVIDIA")
 
 
 # --- EP1: unequal parts ---------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class TestDataParallel:
         found = finding(draw(self.PICTURE, names={"P": "DataParallel.forward"}), "CO7")
         assert found is not None
         assert "GPU 0 and GPU 1" in plain(found.text)
-        assert "--nproc-per-node=2" in found.snippet
+        assert "--nproc_per_node=2" in found.snippet
         assert found.gain is None
         assert found.severity == "medium"
 

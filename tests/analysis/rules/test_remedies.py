@@ -40,6 +40,9 @@ def _pageable(facts: Facts) -> bool:
     )
 
 
+BEFORE_1_11 = ("A", "B", "C")
+BEFORE_2_0 = (*BEFORE_1_11, "D")
+
 NEEDED: dict[str, Holds] = {
     "register_comm_hook": lambda f: (
         f.traits.distributed_data_parallel
@@ -59,13 +62,24 @@ NEEDED: dict[str, Holds] = {
     "GradScaler": lambda f: f.traits.backward,
     "loss_fn": lambda f: f.traits.backward,
     "checkpoint import": lambda f: f.traits.backward,
-    "tensor parallelism": lambda f: bool(_used(f)) and not f.traits.backward,
+    "tensor parallelism": lambda f: (
+        bool(_used(f)) and not f.traits.backward and f.counts.get("op", 0) > 0
+    ),
     "FSDP": lambda f: f.traits.fully_sharded,
     "experts and back": lambda f: "experts" in f.traits.collective_ns,
     "all-to-all, in which": lambda f: "all_to_all" in f.traits.collective_ns,
     "stages of a pipeline": lambda f: "send_recv" in f.traits.collective_ns,
     "`torch.compile` launches": lambda f: (
         not f.traits.compiled and not f.traits.serving and not f.traits.graph_launches
+    ),
+    "model = torch.compile(model)": lambda f: f.torch_era not in BEFORE_2_0,
+    "rom torch 2.0 on": lambda f: f.torch_era in BEFORE_2_0,
+    "default_hooks.bf16": lambda f: f.torch_era not in BEFORE_1_11,
+    "torchrun": lambda f: f.torch_era not in BEFORE_1_11,
+    "torch.autocast(": lambda f: f.torch_era not in BEFORE_1_11,
+    "torch.amp.GradScaler": lambda f: f.torch_era not in (*BEFORE_2_0, "E"),
+    "has no bfloat16": lambda f: any(
+        (d.capability or (0, 0)) < (8, 0) and d.vendor != "AMD" for d in f.devices if d.used
     ),
     "reduce-overhead": lambda f: f.traits.compiled and not f.traits.graph_launches,
     "eager mode": lambda f: bool(f.traits.serving) and not f.traits.graph_launches,
@@ -182,7 +196,12 @@ def runs(draw_: st.DrawFn) -> Facts:
         devices=(device,),
         steps=(step,),
         idle=IdleTables((name,), (place,)),
-        counts={**BASE.counts, "python": draw_(st.sampled_from([0, 7]))},
+        counts={
+            **BASE.counts,
+            "python": draw_(st.sampled_from([0, 7])),
+            "op": draw_(st.sampled_from([0, BASE.counts["op"]])),
+        },
+        torch_era=draw_(st.sampled_from(["B", "C", "D", "E", "F", "G", "H", "unknown"])),
     )
 
 

@@ -112,6 +112,7 @@ def _devices(trace: Trace) -> tuple[DeviceInfo, ...]:
             memory_bytes=one.memory_bytes or 0,
             capability=".".join(map(str, one.capability)) if one.capability else "",
             used=one.used,
+            vendor=one.vendor,
         )
         for one in trace.devices
     )
