@@ -19,11 +19,21 @@ const END_OF_BLOCK: usize = 256;
 const CODE_LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
-/// What part of all codes of 7 bits three lengths of 3 bits each take up together.
-const SHARE_OF_THREE: [u16; 512] = {
-    let mut shares = [0; 512];
+/// Where each symbol stands in `CODE_LENGTH_ORDER`.
+const PLACE_OF_LENGTH: [usize; 19] = {
+    let mut places = [0; 19];
+    let mut place = 0;
+    while place < places.len() {
+        places[CODE_LENGTH_ORDER[place]] = place;
+        place += 1;
+    }
+    places
+};
+/// What part of all codes of 7 bits four lengths of 3 bits each take up together.
+const SHARE_OF_FOUR: [u16; 4096] = {
+    let mut shares = [0; 4096];
     let mut lengths = 0;
-    while lengths < 512 {
+    while lengths < 4096 {
         let mut left = lengths;
         while left > 0 {
             if left % 8 > 0 {
@@ -82,8 +92,8 @@ fn has_codes(data: &[u8], at: usize) -> bool {
     debug_assert!(3 * CODE_LENGTH_ORDER.len() <= SURE_BITS);
     let packed = bits(data, at + COUNTS_BITS) & ((1 << (3 * count)) - 1);
     let share: u16 = (0..CODE_LENGTH_ORDER.len())
-        .step_by(3)
-        .map(|first| SHARE_OF_THREE[(packed >> (3 * first)) as usize % 512])
+        .step_by(4)
+        .map(|first| SHARE_OF_FOUR[(packed >> (3 * first)) as usize % 4096])
         .sum();
     let lengths = at + COUNTS_BITS + 3 * count;
     share == 1 << LENGTH_BITS
@@ -124,22 +134,29 @@ fn code_lengths(data: &[u8], mut at: usize, packed: u64, count: usize) -> Option
 
 /// Symbol and bits of the code of code lengths, by the next 7 bits; it uses up all of them.
 fn length_code(packed: u64) -> [(u8, u8); 1 << LENGTH_BITS] {
-    let mut table = [(0, 0); 1 << LENGTH_BITS];
-    let mut code = 0usize;
+    let size_of = |place: usize| (packed >> (3 * place)) as usize % 8;
+    let mut counts = [0; LENGTH_BITS + 1];
+    for place in 0..CODE_LENGTH_ORDER.len() {
+        counts[size_of(place)] += 1;
+    }
+    counts[0] = 0;
+    // Shorter codes go before longer ones, and those of one size in the order of their symbols.
+    let mut next = [0usize; LENGTH_BITS + 1];
     for size in 1..=LENGTH_BITS {
-        for symbol in 0..CODE_LENGTH_ORDER.len() {
-            let place = CODE_LENGTH_ORDER.iter().position(|&one| one == symbol);
-            if place.map(|place| (packed >> (3 * place)) as usize % 8) != Some(size) {
-                continue;
-            }
-            // A code has its highest bit first.
-            let first = code.reverse_bits() >> (usize::BITS as usize - size);
-            for entry in table[first..].iter_mut().step_by(1 << size) {
-                *entry = (symbol as u8, size as u8);
-            }
-            code += 1;
+        next[size] = (next[size - 1] + counts[size - 1]) << 1;
+    }
+    let mut table = [(0, 0); 1 << LENGTH_BITS];
+    for (symbol, &place) in PLACE_OF_LENGTH.iter().enumerate() {
+        let size = size_of(place);
+        if size == 0 {
+            continue;
         }
-        code <<= 1;
+        // A code has its highest bit first.
+        let first = next[size].reverse_bits() >> (usize::BITS as usize - size);
+        next[size] += 1;
+        for entry in table[first..].iter_mut().step_by(1 << size) {
+            *entry = (symbol as u8, size as u8);
+        }
     }
     table
 }

@@ -29,8 +29,8 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    # Few malloc arenas: freed memory is found again.
-    "MALLOC_ARENA_MAX": "2",
+    # One malloc arena: what one thread frees is found again by another.
+    "MALLOC_ARENA_MAX": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     # Most columns live for a moment: to clear them in pages of 2 MB costs more than it saves.
     "NUMPY_MADVISE_HUGEPAGE": "0",

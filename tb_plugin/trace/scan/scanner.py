@@ -392,7 +392,7 @@ class EventLines:
 
 PROGRESS_SECONDS = 0.2
 # Rows after which it is estimated how many there will be; then room is made for some more.
-LEAST_EXPECTED, EXPECTED_MORE, MOST_TIMES = 128 * 1024, 1.1, 64
+LEAST_EXPECTED, EXPECTED_MORE, MOST_TIMES = 128 * 1024, 1.2, 64
 
 
 def scan(
