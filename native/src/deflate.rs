@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn shares_of_lengths() {
-        assert_eq!(SHARE_OF_THREE[0o000], 0);
-        assert_eq!(SHARE_OF_THREE[0o221], 64 + 32 + 32);
-        assert_eq!(SHARE_OF_THREE[0o777], 3);
+        assert_eq!(SHARE_OF_FOUR[0o0000], 0);
+        assert_eq!(SHARE_OF_FOUR[0o2213], 64 + 32 + 32 + 16);
+        assert_eq!(SHARE_OF_FOUR[0o7777], 4);
     }
 }
