@@ -14,6 +14,10 @@ LEGACY = "A"
 """The era of ``torch.autograd.profiler``, whose export holds names and times alone."""
 
 
+ASCEND = "Ascend"
+"""The era of ``torch_npu``, a recorder with the options of torch.profiler."""
+
+
 class Option(NamedTuple):
     """An option of ``torch.profiler.profile``, and the first era and version that export by it."""
 
@@ -55,6 +59,8 @@ def with_option(option: Option, torch_era: str) -> str:
             f"`torch.autograd.profiler` exports none, so record with `torch.profiler.profile` of"
             f" torch {option.version} or later and `{option.text}`"
         )
+    if torch_era == ASCEND and option is ALLOCATIONS:
+        return "`torch_npu` writes them into files of its own, which are not read"
     if is_before(torch_era, option.era):
         return f"record with torch {option.version} or later and `{option.text}`"
     return f"record with `{option.text}`"

@@ -17,6 +17,7 @@ from ..base.units import count as count_text
 from ..base.units import plural, size
 from ..trace.health_record import HealthRecord, Note, worst_first
 from ..trace.model import RECORDERS, is_of_other_recorder
+from ..trace.recipes import ASCEND
 from .shared import Column, Table, table_from
 from .view import View
 
@@ -170,8 +171,8 @@ def _counts(facts: Facts) -> tuple[Count, ...]:
 
 
 def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
-    """A complete recipe; the lines that this recording lacks are marked."""
-    if is_of_other_recorder(facts.torch_era):
+    """A complete recipe for torch.profiler; the lines that this recording lacks are marked."""
+    if is_of_other_recorder(facts.torch_era) or facts.torch_era == ASCEND:
         return ()
     told = facts.recording
     counts = facts.counts

@@ -46,8 +46,13 @@ def by_the_autograd_profiler(tmp_path: Path) -> Trace:
 
 @pytest.mark.parametrize("option", [SHAPES, STACKS, FRAMES, ALLOCATIONS])
 def test_a_recent_torch_is_asked_for_the_option_alone(option: Option) -> None:
-    for era in ("D", "E", "F", "G", "H", "Ascend", "unknown", ""):
+    for era in ("D", "E", "F", "G", "H", "unknown", ""):
         assert with_option(option, era) == f"record with `{option.text}`"
+
+
+def test_torch_npu_writes_no_allocations_into_its_trace() -> None:
+    assert with_option(SHAPES, "Ascend") == "record with `record_shapes=True`"
+    assert "profile_memory" not in with_option(ALLOCATIONS, "Ascend")
 
 
 def test_an_older_torch_is_not_asked_for_what_it_does_not_write() -> None:

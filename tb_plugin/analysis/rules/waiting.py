@@ -90,8 +90,11 @@ PAGEABLE = Fact(
 _GIVE = "The dataset is read in the training process itself: give the DataLoader workers."
 _MORE = "Use more workers or prefetch more, or do less work per sample."
 _PIN = ", pin_memory=True"
-_WORKERS = "DataLoader(…, num_workers=4{})  # now 0"
-_PREFETCH = "DataLoader(…, num_workers=8, prefetch_factor=4, persistent_workers=True{})"
+_FIRST_WORKERS, _MOST_WORKERS = 4, 8
+_WORKERS = f"DataLoader(…, num_workers={_FIRST_WORKERS}{{}})  # now 0"
+_PREFETCH = (
+    f"DataLoader(…, num_workers={_MOST_WORKERS}, prefetch_factor=4, persistent_workers=True{{}})"
+)
 
 LOADER_REMEDIES = (
     Remedy(_GIVE, (IN_PROCESS, PAGEABLE), _WORKERS.format(_PIN)),
@@ -137,7 +140,7 @@ def check_loader(selection: Selection) -> Finding | None:
             f"Most of it passes in `{short_frame(frame)}`." if frame else "",
             remedy.text,
         ),
-        snippet=remedy.snippet,
+        snippet=_for_cores(remedy.snippet, selection.facts.recording.cores),
         evidence=(
             Evidence("DataLoader", classic, "ratio", limit),
             Evidence(
@@ -155,6 +158,15 @@ def check_loader(selection: Selection) -> Finding | None:
         action=remedy.text,
         frame=frame,
     )
+
+
+def _for_cores(snippet: str, cores: int) -> str:
+    """No more workers than the process has cores, where their number is known."""
+    if not 0 < cores < _MOST_WORKERS:
+        return snippet
+    # How many there are now is not recorded: only that there are some.
+    few = snippet.replace(f"num_workers={_MOST_WORKERS}, ", "")
+    return few.replace(f"num_workers={_FIRST_WORKERS}", f"num_workers={min(cores, _FIRST_WORKERS)}")
 
 
 def _loader_shares(selection: Selection) -> list[float]:

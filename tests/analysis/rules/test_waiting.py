@@ -61,6 +61,22 @@ def test_workers_that_do_not_keep_up() -> None:
     assert "prefetch_factor" in found.snippet
 
 
+@pytest.mark.parametrize(
+    ("loader", "cores", "snippet"),
+    [
+        (LOADER, 2, "DataLoader(…, num_workers=2)  # now 0"),
+        (LOADER, 64, "DataLoader(…, num_workers=4)  # now 0"),
+        (WORKERS, 4, "DataLoader(…, prefetch_factor=4, persistent_workers=True)"),
+        (WORKERS, 64, "DataLoader(…, num_workers=8, prefetch_factor=4, persistent_workers=True)"),
+    ],
+)
+def test_no_more_workers_than_cores(loader: str, cores: int, snippet: str) -> None:
+    trace = draw(WAITING, names={"D": loader}, kinetoscope={"cores": cores})
+    found = finding(trace, "IN1")
+    assert found is not None
+    assert found.snippet == snippet
+
+
 def test_a_run_on_the_host() -> None:
     found = finding(
         draw("step |1111111111|\n note |DDD|\n op |   aaaaaaa|", names={"D": LOADER}), "IN1"
