@@ -27,6 +27,7 @@ from ...base.arrays import (
 )
 from ...base.group_sums import first_largest, group_sums
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
+from ...base.machine import side_by_side
 from ..device_work import DeviceWork
 from ..facts import IDLE_CAUSES, Gap, Idle, Learned, Spot
 from ..steps import Windows
@@ -80,14 +81,20 @@ class IdleCauses:
         pieces = idle_pieces(work, self._hosts.main, self._windows)
         side = device_side(self._trace, pieces, learned)
         windows = Intervals(self._windows.start, self._windows.end)
-        whole = _HostSide(self, pieces, side, windows)
+        longest = _longest_per_window(pieces, len(windows))
+        some = Intervals(pieces.start[longest], pieces.end[longest])
+        # Only then names are numbered, in one order.
+        whole, single = side_by_side(
+            lambda: _HostSide(self, pieces, side, windows),
+            lambda: _HostSide(self, pieces.only(longest), side.only(longest), some),
+        )
         frame, frame_ns = self._frame(whole)
         held = self._names.held(whole.rows, len(windows), IDLE_CAUSES)
         if self._nodes is not None:
             rows = _node_rows(self._nodes, pieces, side, pieces.window)
             of_nodes = self._names.held_by_nodes(self._nodes, rows, len(windows))
             held = [(*one, *more) for one, more in zip(held, of_nodes, strict=True)]
-        gaps = self._gaps(pieces, side, len(windows))
+        gaps = self._gaps(pieces.only(longest), side.only(longest), single, len(windows))
         timing = _timing(pieces, len(windows))
         idle = [
             Idle(
@@ -199,19 +206,18 @@ class IdleCauses:
 
     # --- the longest gaps -------------------------------------------------------------------------
 
-    def _gaps(self, pieces: IdlePieces, side: DeviceSide, count: int) -> list[tuple[Gap, ...]]:
-        """The longest stretches of each window, the longest first."""
+    def _gaps(
+        self, pieces: IdlePieces, side: DeviceSide, host_side: _HostSide, count: int
+    ) -> list[tuple[Gap, ...]]:
+        """Each of these stretches as a gap of its window, the longest first.
+
+        ``host_side`` has a window of its own for each of them.
+        """
         found: list[list[Gap]] = [[] for _ in range(count)]
-        chosen = _longest_per_window(pieces, count)
-        if not len(chosen):
-            return [()] * count
-        spans = Intervals(pieces.start[chosen], pieces.end[chosen])
-        pieces, side = pieces.only(chosen), side.only(chosen)
-        host_side = _HostSide(self, pieces, side, spans)
         cause = host_side.ns.argmax(axis=1)
         holders = self._holders(host_side.rows, pieces, side, cause)
         host = self._trace.host
-        for piece in range(len(chosen)):
+        for piece in range(len(pieces.start)):
             name, held_ns, held_ts, held_dur_ns, place, spot = holders.get(piece, _NOBODY)
             work = int(pieces.following[piece])
             following = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
