@@ -254,8 +254,9 @@ def configuration(facts: Facts) -> dict[str, str]:
     used = [device for device in facts.devices if device.used]
     kind = used[0].type if used else ""
     node, process = node_and_process(facts)
+    none = "not known" if is_of_other_recorder(facts.torch_era) else "none recorded"
     rows = {
-        "Device type": kind or "none recorded",
+        "Device type": kind or none,
         "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
         if used
         else "",

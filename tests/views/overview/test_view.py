@@ -219,7 +219,7 @@ def test_parts_that_another_recorder_cannot_tell_are_not_available_and_not_zero(
         "available, because another program than torch.profiler wrote this file, and none of its "
         "events is known to be of such a kind."
     )
-    assert {row.label: row.value for row in answer.configuration}["Device type"] == "none recorded"
+    assert {row.label: row.value for row in answer.configuration}["Device type"] == "not known"
     shown = {table.title: table for table in tables(answer)}
     assert [column.key for column in shown["Step time breakdown"].columns] == [
         "step", "dur_ns", "other_ns", "excluded",
