@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "9c280608";
+export const CONTRACT = "18b26d8f";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3114,7 +3114,7 @@ export interface StepRow {
   readonly chosen: boolean;
   readonly outlier: boolean;
   readonly excluded: string | null;
-  /** Of these three a part that the mean step does not show is not known, and no 0: see `missing`. */
+  /** Of these three a part that the mean step does not show is not known, and no 0 (`missing`). */
   readonly breakdown: Breakdown;
   /** of the chosen device */
   readonly partition: Partition | null;

@@ -72,7 +72,7 @@ class StepRow(Struct, frozen=True):
     chosen: bool
     outlier: bool
     excluded: str | None
-    # Of these three a part that the mean step does not show is not known, and no 0: see ``missing``.
+    # Of these three a part that the mean step does not show is not known, and no 0 (``missing``).
     breakdown: Breakdown
     partition: Partition | None  # of the chosen device
     host: HostPartition | None
