@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..base.arrays import distinct, distinct_values
+from ..base.arrays import distinct
 from ..base.regex import regex
 from ..trace.health_record import Note
 from ..trace.model import Trace
@@ -49,8 +49,8 @@ def accelerator(trace: Trace) -> Accelerator:
 
 
 def _by_memory(trace: Trace) -> Iterator[str]:
-    kinds = distinct_values(trace.memory.device_type).tolist()
-    return iter([_OF_MEMORY[kind] for kind in kinds if kind in _OF_MEMORY])
+    of = trace.memory.device_type
+    return (kind for number, kind in _OF_MEMORY.items() if (of == number).any())
 
 
 def _by_names(trace: Trace) -> str:
