@@ -156,11 +156,11 @@ class HostCode(Struct, frozen=True, dict=True):
     @cached_property
     def top_ops(self) -> I64:
         """Ops that no op calls."""
-        rows = where(self.op).astype(np.int64)
+        rows = where(self.op)
         above = take(self.parent, rows)
         inner = take(self.op, np.maximum(above, 0))
         inner &= above >= 0
-        outer: I64 = rows[~inner]
+        outer: I64 = rows[~inner].astype(np.int64)
         return outer
 
     @cached_property
@@ -227,15 +227,15 @@ class HostCode(Struct, frozen=True, dict=True):
         """When any of the rows was open at which a mask holds."""
         return union_where(mask, self.ts, self.dur)
 
-    def outermost(self, rows: I64) -> I64:
+    def outermost(self, rows: I32 | I64) -> I64:
         """The rows, which ascend, that lie in no other of them."""
         if not len(rows):
-            return rows
+            return rows.astype(np.int64)
         ts, reach = take(self.ts, rows), take(self.end, rows)
         np.maximum.accumulate(reach, out=reach)
         first = np.ones(len(rows), np.bool_)
         np.greater_equal(ts[1:], reach[:-1], out=first[1:])
-        return rows[first]
+        return rows[first].astype(np.int64)
 
     def begin_in(self, rows: I64, time: Intervals) -> Mask:
         """Which of the rows, which ascend, begin in one of the intervals."""

@@ -374,7 +374,7 @@ def made_on_host(code: HostCode) -> Iterator[Found]:
 def all_ops(code: HostCode) -> Iterator[Found]:
     """All ops of the main thread, the outermost ones, apart from those of the DataLoader."""
     compiles = code.role(HostRole.COMPILE)
-    rows = code.outermost(where(code.op & ~compiles).astype(np.int64))
+    rows = code.outermost(where(code.op & ~compiles))
     rows = code.outside(rows, merge(code.loading, code.time_where(compiles)))
     long = rows[code.dur[rows] >= TINY_NS]
     if len(long):

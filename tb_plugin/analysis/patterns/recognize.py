@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -96,7 +97,7 @@ def patterns_of(
         )
     ) or [_of_device(code, None, on_host)]
     patterns = [one for some, _ in told for one in some]
-    claims = [one for _, some in told for one in some]
+    claims = chain.from_iterable(some for _, some in told)
     return Patterns(tuple(patterns), tuple(claims))
 
 
@@ -144,14 +145,12 @@ def _of_device(
 def _pattern(code: HostCode, device: int, found: Found, time: Intervals) -> Pattern:
     windows, table = code.windows, code.trace.device if found.on_device else code.trace.host
     rows = found.rows
-    step = code.windows.of(table.ts[rows]) if len(rows) else rows
-    count = np.bincount(step[step >= 0], minlength=len(windows)) if len(rows) else None
+    step = code.windows.of(take(table.ts, rows))
+    count = np.bincount(step[step >= 0], minlength=len(windows))
     spent = length_within(time, windows.start, windows.end)
-    steps = tuple(
-        PatternStep(i, int(count[i]) if count is not None else 0, int(spent[i]))
-        for i in range(len(windows))
-        if spent[i] or (count is not None and count[i])
-    )
+    some = np.flatnonzero((spent != 0) | (count > 0))
+    columns = some.tolist(), count[some].tolist(), spent[some].tolist()
+    steps = tuple(map(PatternStep, *columns))
     return Pattern(
         kind=found.kind,
         name=found.name,
@@ -208,7 +207,7 @@ def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[C
     sums = group_sums(cell, take(length, some), len(cells)).total
     steps, kinds = np.divmod(cells, max(len(sets), 1))
     columns = (steps.tolist(), sets[kinds].tolist(), sums.tolist())
-    return [Claim(device, *one) for one in zip(*columns, strict=True)]
+    return list(map(Claim, repeat(device), *columns))
 
 
 def _sweep(times: Sequence[Intervals], more: Sequence[I64]) -> tuple[I64, I64]:
