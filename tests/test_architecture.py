@@ -69,6 +69,17 @@ def test_page_layers_point_one_way() -> None:
     assert page_faults() - DEBT.keys() == set()
 
 
+def test_every_table_of_the_page_has_headings() -> None:
+    """A figure means nothing without what stands above it, in a short list as in a long one."""
+    without = {
+        path.relative_to(ROOT).as_posix()
+        for path in page_sources()
+        if ".test." not in path.name
+        and (text := path.read_text(encoding="utf-8")).count("<table") != text.count("<thead")
+    }
+    assert without == set()
+
+
 def test_handlers_import_only_themselves_and_the_standard_library() -> None:
     assert handler_faults() == set()
 

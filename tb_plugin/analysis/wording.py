@@ -169,7 +169,7 @@ CAUSE_NAMES = {
     "idle_launch_ns": "launch API",
     "idle_first_launch_ns": "slow first launch",
     "idle_profiler_ns": "profiler",
-    "idle_uninstrumented_ns": "host, not recorded",
+    "idle_uninstrumented_ns": "host, no known operator",
     "idle_latency_ns": "launch latency",
     "idle_kernel_gap_ns": "kernel gap",
     "idle_device_wait_ns": "device-side wait",

@@ -73,7 +73,10 @@ PARTITION: tuple[LegendEntry, ...] = (
             (
                 "idle_uninstrumented_ns",
                 "other",
-                _until("recorded nothing, or annotations alone: `with_stack=True` shows Python"),
+                _until(
+                    "is in no op and no Python frame that was recorded. Annotations may be open, "
+                    "or functions that another recorder wrote: `with_stack=True` shows the Python"
+                ),
             ),
             (
                 "idle_latency_ns",
@@ -142,11 +145,10 @@ HOST: tuple[LegendEntry, ...] = (
     LegendEntry("python_ns", "Python", "other", "Python frames without an op below them."),
     LegendEntry(
         "uninstrumented_ns",
-        "Uninstrumented",
+        "No known operator",
         "other",
-        "The main thread recorded no op and no frame, though annotations, or ranges of another "
-        "recorder, may be open; "
-        "`with_stack=True` shows its Python.",
+        "The main thread is in no op and no Python frame that was recorded. Annotations may be "
+        "open, or functions that another recorder wrote. `with_stack=True` shows the Python.",
         ghost=True,
     ),
 )

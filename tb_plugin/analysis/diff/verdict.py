@@ -65,7 +65,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "compile_ns": "compilation",
         "runtime_ns": "runtime calls",
         "python_ns": "Python",
-        "uninstrumented_ns": "uninstrumented host time",
+        "uninstrumented_ns": "host time without a known operator",
         "kernel_ns": "kernels",
         "memcpy_ns": "copies",
         "cpu_exec_ns": "ops on the host",

@@ -305,7 +305,7 @@ def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Pat
 
 
 def test_a_thread_that_recorded_nothing_is_not_said_to_run_ops() -> None:
-    """The parts call that time “host, not recorded”, and so does the sentence."""
+    """The parts keep that time apart from ops, and so does the sentence."""
     said = of("call |a         b  |\n gpu0 | aa         bb|")
     assert "the thread that launches recorded nothing" in said.detail
     assert "runs ops" not in said.detail

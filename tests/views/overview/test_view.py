@@ -205,7 +205,7 @@ def test_the_parts_of_a_step_and_its_critical_path_call_foreign_events_alike(wri
     subject = TraceSession(trace).seen_by(VIEW)
     parts = [(one.label, one.mean_ns) for one in of(subject.facts).ruler.shares if one.mean_ns]
     shares = [(one.label, one.ns) for one in path(subject, PathQuery()).shares]
-    rest = "Uninstrumented" if write is drawn else "Of no known kind"
+    rest = "No known operator" if write is drawn else "Of no known kind"
     assert shares == parts == [(rest, 90_000)]
 
 

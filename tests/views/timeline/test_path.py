@@ -115,4 +115,4 @@ def test_without_a_device_there_is_no_idle_time_but_a_path() -> None:
     found = TraceSession(draw("step |1111|\n op |oo  |")).subject(VIEW)
     assert isinstance(found, Subject)
     assert "No device activity" in flame(found, IdleQuery()).missing
-    assert path(found, PathQuery()).shares[0].label in ("Ops", "Host, not recorded")
+    assert path(found, PathQuery()).shares[0].label in ("Ops", "Host, no known operator")

@@ -1,7 +1,7 @@
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
-import { FirstFew } from "./first_few";
+import { FirstFew, FirstRows } from "./first_few";
 
 const numbers = (length: number) => Array.from({ length }, (_, place) => `row ${place}`);
 
@@ -42,5 +42,29 @@ describe("the first few of a list", () => {
   it("counts those beyond where the few that came are shown", () => {
     show(5, 6);
     expect(screen.getByText(/^1 more:/)).toBeDefined();
+  });
+});
+
+describe("the first rows of a list", () => {
+  it("stand below headings that say what each figure is", async () => {
+    const rows = [
+      { name: "aten::add", calls: 3 },
+      { name: "aten::mm", calls: 1 },
+    ];
+    render(
+      <FirstRows
+        items={rows}
+        head="Operator"
+        help="What was called."
+        keyOf={({ name }) => name}
+        nameOf={({ name }) => name}
+        figures={[{ head: "Calls", help: "How often.", words: ({ calls }) => `${calls}` }]}
+      />,
+    );
+    const heads = screen.getAllByRole("columnheader").map(({ textContent }) => textContent);
+    expect(heads).toEqual(["Operator", "Calls"]);
+    expect(screen.queryByRole("row", { name: "aten::add 3" })).not.toBeNull();
+    await userEvent.hover(screen.getByText("Calls"));
+    expect(screen.getByRole("tooltip").textContent).toBe("How often.");
   });
 });

@@ -1,6 +1,7 @@
 /** The first of a list, and a button that shows the others: nothing is left out without a word. */
 import { type ReactNode, useState } from "react";
-import { count, time } from "../../base/text/format";
+import { count } from "../../base/text/format";
+import { Heading } from "../data_table/heading";
 
 export const FEW = 8;
 
@@ -40,37 +41,52 @@ export function FirstFew<T>({ items, total, most = FEW, beyond, children }: Firs
   );
 }
 
-/** One line of a short table: what it is, how often, how long in ns. */
-export interface CallsLine {
-  readonly key: string;
-  readonly name: ReactNode;
-  readonly calls: number;
-  readonly ns: number;
+/** One figure of every row of a short table; its value carries its unit. */
+export interface Figure<T> {
+  readonly head: string;
+  readonly help: string;
+  readonly words: (one: T) => string;
 }
 
-interface FirstCallsProps<T> extends Omit<FirstFewProps<T>, "children"> {
-  /** Headings of name, calls and time. */
-  readonly head?: ReactNode;
-  readonly lineOf: (one: T) => CallsLine;
+interface FirstRowsProps<T> extends Omit<FirstFewProps<T>, "children"> {
+  /** The heading of the names, and what is listed. */
+  readonly head: string;
+  readonly help: string;
+  readonly keyOf: (one: T) => string;
+  readonly nameOf: (one: T) => ReactNode;
+  /** All of a name that has no tooltip of its own. */
+  readonly titleOf?: (one: T) => string;
+  readonly figures: readonly Figure<T>[];
 }
 
-/** The first of a list of what was called, as a table: name, calls, time. */
-export function FirstCalls<T>({ head, lineOf, ...few }: FirstCallsProps<T>) {
+/** The first of a list as a table: the name and its figures, each below its heading. */
+export function FirstRows<T>(props: FirstRowsProps<T>) {
+  const { head, help, keyOf, nameOf, titleOf, figures, ...few } = props;
   return (
     <FirstFew {...few}>
       {(shown) => (
         <table className="plain">
-          {head === undefined ? null : (
-            <thead>
-              <tr>{head}</tr>
-            </thead>
-          )}
+          <thead>
+            <tr>
+              <Heading help={help}>{head}</Heading>
+              {figures.map((figure) => (
+                <Heading key={figure.head} help={figure.help} className="num">
+                  {figure.head}
+                </Heading>
+              ))}
+            </tr>
+          </thead>
           <tbody>
-            {shown.map(lineOf).map((line) => (
-              <tr key={line.key}>
-                <td className="name clip">{line.name}</td>
-                <td className="num">{count(line.calls)}</td>
-                <td className="num">{time(line.ns)}</td>
+            {shown.map((one) => (
+              <tr key={keyOf(one)}>
+                <td className="name clip" title={titleOf?.(one)}>
+                  {nameOf(one)}
+                </td>
+                {figures.map((figure) => (
+                  <td key={figure.head} className="num">
+                    {figure.words(one)}
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>

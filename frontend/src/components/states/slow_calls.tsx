@@ -4,6 +4,7 @@ import { count, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { searched } from "../controls/search_field";
 import { ViewLink } from "../controls/view_link";
+import { Heading } from "../data_table/heading";
 import { FirstFew } from "./first_few";
 
 interface SlowCallsProps {
@@ -28,6 +29,17 @@ export function SlowCalls({ title, name, calls, total }: SlowCallsProps) {
       <FirstFew items={calls} total={total} beyond={all}>
         {(shown) => (
           <table className="plain">
+            <thead>
+              <tr>
+                <Heading help="The step in which it began; leads to its place in Trace.">
+                  Step
+                </Heading>
+                <Heading help="The thread or the device that it ran on.">Where</Heading>
+                <Heading help="From its start to its end." className="num">
+                  Duration
+                </Heading>
+              </tr>
+            </thead>
             <tbody>
               {shown.map((one) => (
                 <tr key={one.slice}>

@@ -1,16 +1,26 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
 
 import type { KernelGroupBy, KernelQuery, KernelRow } from "../../api/types.gen";
-import { count, plural } from "../../base/text/format";
+import { count, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
 import { Answered } from "../../components/states/answered";
-import { FirstCalls } from "../../components/states/first_few";
+import { type Figure, FirstRows } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { useAsked, usePart } from "../../state/parts";
 import { launchWords } from "./columns";
 import { GraphDetails } from "./graph_page";
+
+/** Calls and time of a part of the row. */
+const figuresOf = (calls: string): readonly Figure<{ calls: number; total_ns: number }>[] => [
+  { head: "Calls", help: calls, words: (one) => count(one.calls) },
+  {
+    head: "Time",
+    help: "Sum of their durations on the device.",
+    words: (one) => time(one.total_ns),
+  },
+];
 
 interface DetailsProps {
   readonly row: KernelRow;
@@ -54,38 +64,37 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
             <h3>
               Grid and block <span className="dim">{count(data.launches_count)}</span>
             </h3>
-            <FirstCalls
+            <FirstRows
               items={data.launches}
               total={data.launches_count}
               beyond={allLaunches}
-              lineOf={(one) => ({
-                key: one.key,
-                name: `${launchWords(one.grid)} · ${launchWords(one.block)}`,
-                calls: one.calls,
-                ns: one.total_ns,
-              })}
+              head="Grid · block"
+              help="Blocks of a launch, and threads of a block, as recorded; an en dash: not recorded."
+              keyOf={(one) => one.key}
+              nameOf={(one) => `${launchWords(one.grid)} · ${launchWords(one.block)}`}
+              figures={figuresOf("Launches of this size.")}
             />
           </section>
           <section aria-label="Launched by">
             <h3>
               Launched by <span className="dim">{plural(data.ops_count, "operator")}</span>
             </h3>
-            <FirstCalls
+            <FirstRows
               items={data.ops}
               total={data.ops_count}
-              lineOf={(one) => ({
-                key: one.name,
-                name:
-                  one.name === "" ? (
-                    <span className="dim">unknown</span>
-                  ) : (
-                    <ViewLink stem="operators" params={{ search: one.name }}>
-                      <CodeName name={one.name} />
-                    </ViewLink>
-                  ),
-                calls: one.calls,
-                ns: one.total_ns,
-              })}
+              head="Operator"
+              help="What launched it on the host; leads to the Operator view."
+              keyOf={(one) => one.name}
+              nameOf={(one) =>
+                one.name === "" ? (
+                  <span className="dim">unknown</span>
+                ) : (
+                  <ViewLink stem="operators" params={{ search: one.name }}>
+                    <CodeName name={one.name} />
+                  </ViewLink>
+                )
+              }
+              figures={figuresOf("Launches from there.")}
             />
             <p className="hint">
               Found by: {data.row.link}.{" "}

@@ -5,7 +5,7 @@ import { harmless } from "../../base/text/shown_name";
 import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
 import { Heading } from "../../components/data_table/heading";
-import { FirstCalls, FirstFew } from "../../components/states/first_few";
+import { FirstFew, FirstRows } from "../../components/states/first_few";
 import { CodeName } from "../../components/text/code_name";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -212,33 +212,31 @@ export function LentOps({ page }: { page: GraphPage }) {
     <>
       <Paragraph className="prose" text={harmless(capture.text, LONGEST_TEXT)} />
       {ops.length === 0 ? null : (
-        <FirstCalls
+        <FirstRows
           items={ops}
           total={page.ops_count}
-          head={
-            <>
-              <Heading help="Operators that launched these kernels while the graph was captured.">
-                Operators, {FROM_CAPTURE}
-              </Heading>
-              <Heading help="Kernels of the graph that they launched." className="num">
-                Kernels
-              </Heading>
-              <Heading help="Their time in the replays." className="num">
-                Time
-              </Heading>
-            </>
+          head={`Operators, ${FROM_CAPTURE}`}
+          help="Operators that launched these kernels while the graph was captured."
+          keyOf={(one) => one.name}
+          nameOf={(one) =>
+            one.name === "" ? (
+              <span className="dim">not found there</span>
+            ) : (
+              <CodeName name={one.name} />
+            )
           }
-          lineOf={(one) => ({
-            key: one.name,
-            name:
-              one.name === "" ? (
-                <span className="dim">not found there</span>
-              ) : (
-                <CodeName name={one.name} />
-              ),
-            calls: one.kernels,
-            ns: one.total_ns,
-          })}
+          figures={[
+            {
+              head: "Kernels",
+              help: "Kernels of the graph that they launched.",
+              words: (one) => count(one.kernels),
+            },
+            {
+              head: "Time",
+              help: "Their time in the replays.",
+              words: (one) => time(one.total_ns),
+            },
+          ]}
         />
       )}
       <CaptureChoice page={page} />

@@ -6,9 +6,8 @@ import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
 import { SourceLink } from "../../components/controls/source_link";
 import { ViewLink } from "../../components/controls/view_link";
-import { Heading } from "../../components/data_table/heading";
 import { Answered } from "../../components/states/answered";
-import { FirstCalls, FirstFew } from "../../components/states/first_few";
+import { type Figure, FirstFew, FirstRows } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { Paragraph } from "../../components/text/prose";
@@ -40,15 +39,32 @@ export function shapeWords(text: string): string {
   }
 }
 
-function Stack({ stack }: { stack: StackRow }) {
-  const own = stack.frames.find((frame) => frame.file !== "" && !/(^|\/)torch\//.test(frame.file));
-  const first = own ?? stack.frames[0];
+/** Figures that several of the lists have. */
+const callsOf = (help: string): Figure<{ readonly calls: number }> => ({
+  head: "Calls",
+  help,
+  words: ({ calls }) => count(calls),
+});
+const DEVICE: Figure<OperatorRow> = {
+  head: "Device",
+  help: "Device time that they launched.",
+  words: ({ device_total_ns }) => time(device_total_ns ?? 0),
+};
+const HOST: Figure<OperatorRow> = {
+  head: "Host",
+  help: "Their time on the host.",
+  words: ({ total_ns }) => time(total_ns),
+};
+
+function Stack({ frames }: Pick<StackRow, "frames">) {
+  const own = frames.find((frame) => frame.file !== "" && !/(^|\/)torch\//.test(frame.file));
+  const first = own ?? frames[0];
   return (
     <details>
       <summary className="clip">
         {first === undefined ? DASH : <CodeName name={first.name} />}
       </summary>
-      <FirstFew items={stack.frames}>
+      <FirstFew items={frames}>
         {(shown) => (
           <ol className="frames">
             {shown.map((frame, place) => (
@@ -92,42 +108,25 @@ export function Details({ row, query, answer }: DetailsProps) {
               Input shapes <span className="dim">{count(data.shapes_count)}</span>
             </h3>
             {data.shapes_missing === "" ? (
-              <FirstFew items={data.shapes} total={data.shapes_count} beyond={allIn("shape")}>
-                {(shown) => (
-                  <table className="plain">
-                    <thead>
-                      <tr>
-                        <Heading help="Shapes and types of the inputs.">inputs</Heading>
-                        <Heading help="Calls with these inputs." className="num">
-                          Calls
-                        </Heading>
-                        {hasDevice ? (
-                          <Heading help="Device time that they launched." className="num">
-                            Device
-                          </Heading>
-                        ) : null}
-                        <Heading help="Mean length of such a call on the host." className="num">
-                          Mean
-                        </Heading>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {shown.map((one) => (
-                        <tr key={one.key}>
-                          <td className="name clip" title={harmless(one.detail, 1500)}>
-                            {shapeWords(one.detail)}
-                          </td>
-                          <td className="num">{count(one.calls)}</td>
-                          {hasDevice ? (
-                            <td className="num">{time(one.device_total_ns ?? 0)}</td>
-                          ) : null}
-                          <td className="num">{time(one.mean_ns)}</td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                )}
-              </FirstFew>
+              <FirstRows
+                items={data.shapes}
+                total={data.shapes_count}
+                beyond={allIn("shape")}
+                head="Inputs"
+                help="Shapes and types of the inputs."
+                keyOf={(one) => one.key}
+                nameOf={(one) => shapeWords(one.detail)}
+                titleOf={(one) => harmless(one.detail, 1500)}
+                figures={[
+                  callsOf("Calls with these inputs."),
+                  ...(hasDevice ? [DEVICE] : []),
+                  {
+                    head: "Mean",
+                    help: "Mean length of such a call on the host.",
+                    words: (one) => time(one.mean_ns),
+                  },
+                ]}
+              />
             ) : (
               <Paragraph className="dim" text={data.shapes_missing} />
             )}
@@ -138,35 +137,15 @@ export function Details({ row, query, answer }: DetailsProps) {
             </h3>
             {data.stacks.length > 0 ? (
               <>
-                <FirstCalls
-                  items={data.stacks}
+                <FirstRows
+                  items={data.stacks.map(({ row: called, frames }) => ({ ...called, frames }))}
                   total={data.stacks_count}
                   beyond={allIn("stack")}
-                  head={
-                    <>
-                      <Heading help="The innermost call of your code; the whole stack opens in place.">
-                        innermost of your code
-                      </Heading>
-                      <Heading help="Calls from there." className="num">
-                        Calls
-                      </Heading>
-                      {hasDevice ? (
-                        <Heading help="Device time that they launched." className="num">
-                          Device
-                        </Heading>
-                      ) : (
-                        <Heading help="Their time on the host." className="num">
-                          Host
-                        </Heading>
-                      )}
-                    </>
-                  }
-                  lineOf={(one) => ({
-                    key: one.row.key,
-                    name: <Stack stack={one} />,
-                    calls: one.row.calls,
-                    ns: hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns,
-                  })}
+                  head="Innermost of your code"
+                  help="The innermost call of your code; the whole stack opens in place."
+                  keyOf={(one) => one.key}
+                  nameOf={(one) => <Stack frames={one.frames} />}
+                  figures={[callsOf("Calls from there."), hasDevice ? DEVICE : HOST]}
                 />
                 <EditorChoice />
               </>
@@ -180,20 +159,26 @@ export function Details({ row, query, answer }: DetailsProps) {
                 Kernels <span className="dim">{count(data.kernels_count)}</span>
               </h3>
               {data.kernels.length > 0 ? (
-                <FirstCalls
+                <FirstRows
                   items={data.kernels}
                   total={data.kernels_count}
                   beyond={allKernels}
-                  lineOf={(one) => ({
-                    key: one.name,
-                    name: (
-                      <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
-                        <CodeName name={one.name} />
-                      </ViewLink>
-                    ),
-                    calls: one.calls,
-                    ns: one.total_ns,
-                  })}
+                  head="Kernel"
+                  help="A kernel, copy or set that this operator launched; leads to its longest in Trace."
+                  keyOf={(one) => one.name}
+                  nameOf={(one) => (
+                    <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
+                      <CodeName name={one.name} />
+                    </ViewLink>
+                  )}
+                  figures={[
+                    callsOf("How often the operator launched it."),
+                    {
+                      head: "Device",
+                      help: "Sum of its durations on the device.",
+                      words: (one) => time(one.total_ns),
+                    },
+                  ]}
                 />
               ) : (
                 <Paragraph className="dim" text={data.kernels_missing} />

@@ -1,6 +1,7 @@
 /** What the flame graph says as lists: the alternative for people who cannot see it, and the sandwich. */
 import type { Flame, FlameNode, SandwichQuery } from "../../api/types.gen";
 import { CellBar } from "../../components/charts/cell_bar";
+import { Heading } from "../../components/data_table/heading";
 import { subtree } from "../../components/flame_graph/layout";
 import { FirstFew } from "../../components/states/first_few";
 import { CodeName } from "../../components/text/code_name";
@@ -17,12 +18,17 @@ interface Row {
 function List({
   title,
   hint,
+  head,
+  help,
   rows,
   words,
   onPick,
 }: {
   readonly title: string;
   readonly hint: string;
+  /** The heading of the values, and what they are. */
+  readonly head: string;
+  readonly help: string;
   readonly rows: readonly Row[];
   readonly words: Words;
   readonly onPick?: (name: string) => void;
@@ -37,6 +43,16 @@ function List({
       <FirstFew items={rows} most={FIRST}>
         {(shown) => (
           <table className="plain">
+            <thead>
+              <tr>
+                <Heading help="A function, operator or annotation; of one name, all together.">
+                  Name
+                </Heading>
+                <Heading help={help} className="num wide">
+                  {head}
+                </Heading>
+              </tr>
+            </thead>
             <tbody>
               {shown.map((row) => (
                 <tr key={row.name}>
@@ -98,7 +114,17 @@ export function HeaviestBoxes({
     inside.filter((box) => box.node >= 0),
     (box) => box.self_value,
   );
-  return <List title="Heaviest" hint="by own value" rows={rows} words={words} onPick={onPick} />;
+  return (
+    <List
+      title="Heaviest"
+      hint="by own value"
+      head="Own"
+      help="Its value outside of what it called, summed over the graph."
+      rows={rows}
+      words={words}
+      onPick={onPick}
+    />
+  );
 }
 
 export function SandwichLists({
@@ -121,8 +147,22 @@ export function SandwichLists({
     );
   return (
     <>
-      <List title="Callers" hint={`of ${data.name}`} rows={below(data.callers)} words={words} />
-      <List title="Callees" hint={`of ${data.name}`} rows={below(data.callees)} words={words} />
+      <List
+        title="Callers"
+        hint={`of ${data.name}`}
+        head="Total"
+        help="The value of the calls that came from it."
+        rows={below(data.callers)}
+        words={words}
+      />
+      <List
+        title="Callees"
+        hint={`of ${data.name}`}
+        head="Total"
+        help="The value of what was called there."
+        rows={below(data.callees)}
+        words={words}
+      />
     </>
   );
 }

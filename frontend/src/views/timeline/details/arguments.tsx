@@ -4,6 +4,7 @@ import type { LaunchDelay, SliceArg, SliceDetails } from "../../../api/types.gen
 import { DASH, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { SourceLink } from "../../../components/controls/source_link";
+import { Heading } from "../../../components/data_table/heading";
 import { Paragraph } from "../../../components/text/prose";
 
 /** Call, queue and run as they follow each other; the bar has their proportions. */
@@ -50,6 +51,17 @@ export function Inputs({ inputs }: { inputs: SliceDetails["inputs"] }) {
     <section>
       <h3>Inputs</h3>
       <table className="plain tl-inputs">
+        <thead>
+          <tr>
+            <Heading help="The place of the input in the call, from 0." className="num">
+              #
+            </Heading>
+            <Heading help="Its sizes; an en dash: it has none, or they were not recorded.">
+              Shape
+            </Heading>
+            <Heading help="The type of its elements, or its own.">Type</Heading>
+          </tr>
+        </thead>
         <tbody>
           {inputs.map(([shape, dtype], place) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: inputs have no other name
