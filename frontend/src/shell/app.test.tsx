@@ -150,6 +150,32 @@ describe("nothing to show", () => {
     await user.click(screen.getByRole("button", { name: "Open the newest run" }));
     await heading(/waits for the DataLoader/);
   });
+
+  it("names the files of an address whose folder holds no trace", async () => {
+    const catalog = catalogOf([ranks]);
+    const file = {
+      path: "notes/x.json",
+      logdir: "/l",
+      run: null,
+      worker: null,
+      span: null,
+      bytes: 0,
+      modified: 0,
+      state: "refused",
+      events: null,
+      read_seconds: null,
+      from_cache: false,
+      verdict: "not a trace",
+      reason: "The file is empty.",
+      hint: "",
+    };
+    server.answer("catalog", { ...catalog, files: [file, { ...file, path: "notes2/y.json" }] });
+    openPage("#run=notes");
+    await heading(/No run notes here/);
+    expect(screen.getByText("The file is empty.")).toBeDefined();
+    expect(screen.queryByText(/y\.json/)).toBeNull();
+    expect(screen.queryByText(/was deleted or moved/)).toBeNull();
+  });
 });
 
 describe("the choice of a worker", () => {

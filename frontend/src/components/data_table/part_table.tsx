@@ -90,19 +90,20 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
         <span className="hint" aria-live="polite">
           {known === undefined ? "" : plural(known.count, "row")}
         </span>
-        <span className="grow" />
-        {props.modes}
-        <ColumnsMenu
-          columns={all}
-          hidden={hidden}
-          onChange={(next) => address.replace({ [`${stem}.hide`]: next })}
-        />
-        <CopyRows
-          key={JSON.stringify([asked, query])}
-          label={label.toLowerCase()}
-          ask={(offset, limit) => askPart(client, part, asked, { ...query, offset, limit })}
-          toTable={toPlain}
-        />
+        <div className="tools-end">
+          {props.modes}
+          <ColumnsMenu
+            columns={all}
+            hidden={hidden}
+            onChange={(next) => address.replace({ [`${stem}.hide`]: next })}
+          />
+          <CopyRows
+            key={JSON.stringify([asked, query])}
+            label={label.toLowerCase()}
+            ask={(offset, limit) => askPart(client, part, asked, { ...query, offset, limit })}
+            toTable={toPlain}
+          />
+        </div>
       </div>
       {problem === null ? (
         <DataTable<RowOf<P>>

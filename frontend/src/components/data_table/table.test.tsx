@@ -4,7 +4,7 @@ import { useState } from "react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { plainTable } from "../../base/text/delimited";
 import { useSorted } from "./rows";
-import { type Column, DataTable, numberColumn, placed } from "./table";
+import { type Column, DataTable, numberColumn, placed, tracksOf } from "./table";
 
 interface Op {
   readonly name: string;
@@ -61,6 +61,15 @@ it("has the main figures behind the name where not all columns fit", () => {
   expect(keys(1000)).toEqual(["name", "ns", "depth", "change"]);
   expect(keys(200)).toEqual(["name", "change", "ns", "depth"]);
   expect(keys(0)).toEqual(["name", "ns", "depth", "change"]);
+});
+
+it("keeps room for names where not all columns fit", () => {
+  const [name, ...others] = COLUMNS;
+  const least = (room: number, grow: number) =>
+    name === undefined ? "" : /\d+/.exec(tracksOf([{ ...name, grow }, ...others], room))?.[0];
+  expect(least(1000, 4)).toBe(least(0, 4));
+  expect(least(200, 4)).toBe("72");
+  expect(least(200, 1)).toBe(least(0, 1));
 });
 
 function Sorted({ ops }: { ops: readonly Op[] }) {

@@ -115,17 +115,31 @@ function leastOf<R>({ head, unit = "", sort, width = LEAST_WIDTH }: Column<R>): 
   return Math.max(width, Math.ceil(words) + (sort === undefined ? 2 : ORDER_SIGN));
 }
 
-/** The track of a column in the grid. */
-function trackOf<R>(column: Column<R>): string {
-  const least = leastOf(column);
-  return column.grow === 0 ? `${least}px` : `minmax(${least}px, ${column.grow ?? 1}fr)`;
+/** Whether the columns are wider than the room even at their least; a room of 0 is not known yet. */
+function isTight<R>(columns: readonly Column<R>[], room: number): boolean {
+  const least = columns.reduce((sum, column) => sum + leastOf(column) + GAP, 0);
+  return room > 0 && least > room;
+}
+
+/** The part of the room that a first column of names has where the others are scrolled to. */
+const NAMES = 0.36;
+
+/** The tracks of the columns in the grid. */
+export function tracksOf<R>(columns: readonly Column<R>[], room: number): string {
+  const names = isTight(columns, room) ? Math.floor(room * NAMES) : 0;
+  return columns
+    .map((column, place) => {
+      const { grow = 1 } = column;
+      const least = Math.max(leastOf(column), place === 0 && grow > 1 ? names : 0);
+      return grow === 0 ? `${least}px` : `minmax(${least}px, ${grow}fr)`;
+    })
+    .join(" ");
 }
 
 /** Columns in their order; where they are wider than the room, the main ones behind the first. */
 export function placed<R>(columns: readonly Column<R>[], room: number): readonly Column<R>[] {
   const [first, ...others] = columns;
-  const least = columns.reduce((sum, column) => sum + leastOf(column) + GAP, 0);
-  if (first === undefined || room === 0 || least <= room) {
+  if (first === undefined || !isTight(columns, room)) {
     return columns;
   }
   const isMain = (column: Column<R>) => column.isMain === true;
@@ -342,7 +356,7 @@ export function DataTable<R>(given: DataTableProps<R>) {
       row?.focus({ preventScroll: true });
     }
   });
-  const grid = useMemo(() => ({ gridTemplateColumns: columns.map(trackOf).join(" ") }), [columns]);
+  const grid = useMemo(() => ({ gridTemplateColumns: tracksOf(columns, room) }), [columns, room]);
 
   const onSort = (next: Sorting) => {
     setActive(0);

@@ -3,6 +3,22 @@ import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
 
 const TITLE_MAX = 1500;
 
+/** Names that begin alike differ at their end, so where there is little room the middle of a long one goes. */
+const LONG = 24;
+const END = 10;
+
+function Base({ text }: { text: string }) {
+  const signs = [...text];
+  return signs.length <= LONG ? (
+    <span className="base">{text}</span>
+  ) : (
+    <span className="base long">
+      <span>{signs.slice(0, -END).join("")}</span>
+      {signs.slice(-END).join("")}
+    </span>
+  );
+}
+
 export function CodeName({ name }: { name: string }) {
   const { before, base, after } = nameParts(name);
   // That a kernel returns nothing is no news.
@@ -13,7 +29,7 @@ export function CodeName({ name }: { name: string }) {
       {base === "" && before === "" && after === "" ? (
         <span className="dim">{NO_NAME}</span>
       ) : (
-        <span className="base">{base}</span>
+        <Base text={base} />
       )}
       {after === "" ? null : <span className="dim">{after}</span>}
     </bdi>

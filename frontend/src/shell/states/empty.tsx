@@ -28,7 +28,7 @@ function Logdirs({ logdirs }: { logdirs: readonly string[] }) {
 }
 
 /** Files that are there but no trace, each with the reason. */
-function Instead({ files, total }: { files: readonly FileInfo[]; total: number }) {
+export function Instead({ files, total }: { files: readonly FileInfo[]; total: number }) {
   if (files.length === 0) {
     return null;
   }

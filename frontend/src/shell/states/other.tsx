@@ -7,7 +7,9 @@ import { problemDetails } from "../../components/states/problem_note";
 import { Paragraph, Prose } from "../../components/text/prose";
 import { useAddress } from "../../state/host/environment";
 import type { Absent } from "../../state/location/choice";
+import { usePage } from "../../state/page_context";
 import { ReloadButton } from "../banners";
+import { Instead } from "./empty";
 
 /** A view that this recording cannot fill. */
 export function StateUnavailable({ title, reason }: { title: string; reason: string }) {
@@ -28,6 +30,11 @@ export function StateUnavailable({ title, reason }: { title: string; reason: str
 /** What the address names is not in the catalog: say so, and choose nothing in its place. */
 export function StateAbsent({ absent }: { absent: Absent }) {
   const address = useAddress();
+  const { catalog } = usePage();
+  // A folder of that name may be there, with files that are no traces.
+  const files = catalog.files.filter(
+    ({ run, path }) => absent.what === "run" && run === null && path.startsWith(`${absent.name}/`),
+  );
   const after = { run: { run: undefined, worker: undefined, span: undefined } };
   const patch = {
     run: after.run,
@@ -51,10 +58,19 @@ export function StateAbsent({ absent }: { absent: Absent }) {
         </button>
       }
     >
-      <p>
-        The address names a {absent.what} that is not in the logdirs now. It was deleted or moved,
-        or the link is from another server. It opens by itself when it appears.
-      </p>
+      {files.length === 0 ? (
+        <p>
+          The address names a {absent.what} that is not in the logdirs now. It was deleted or moved,
+          or the link is from another server. It opens by itself when it appears.
+        </p>
+      ) : (
+        <>
+          <p>
+            The folder of that name holds no trace. It opens by itself when one is written there.
+          </p>
+          <Instead files={files} total={files.length} />
+        </>
+      )}
     </PlaceState>
   );
 }

@@ -488,10 +488,12 @@ it("keeps what is asked of a collective in sight where there is little room", as
   server.answer("view/distributed", answerOf(3, 3, { table, groups }));
   openPage("#view=distributed");
   const heads = (await panel("Collectives")).getAllByRole("columnheader");
-  expect(heads.slice(0, 5).map((head) => head.textContent?.replace("↓", ""))).toEqual([
+  expect(heads.slice(0, 6).map((head) => head.textContent?.replace("↓", ""))).toEqual([
     "#",
     "Operation",
     "Waiting, all ranks",
+    // The bar of it.
+    "",
     "Last",
     "Verdict",
   ]);

@@ -142,11 +142,14 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
       head: "",
       width: 30,
       grow: 2,
-      cell: ({ waiting_ns }) => (
-        <span className="bar waiting-bar" aria-hidden="true">
-          <i className="k comm" style={{ width: `${((waiting_ns ?? 0) / most) * 100}%` }} />
-        </span>
-      ),
+      // Beside the figure that it draws, wherever that stands.
+      isMain: true,
+      cell: ({ waiting_ns }) =>
+        waiting_ns === null ? null : (
+          <span className="bar waiting-bar" aria-hidden="true">
+            <i className="k comm" style={{ width: `${(waiting_ns / most) * 100}%` }} />
+          </span>
+        ),
     },
     numberColumn("transfer", "Transfer", ({ transfer_ns }) => known(transfer_ns, time), {
       sort: ({ transfer_ns }) => transfer_ns,

@@ -69,9 +69,15 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
               total={data.launches_count}
               beyond={allLaunches}
               head="Grid · block"
-              help="Blocks of a launch, and threads of a block, as recorded; an en dash: not recorded."
+              help="Blocks of a launch, and threads of a block, as recorded."
               keyOf={(one) => one.key}
-              nameOf={(one) => `${launchWords(one.grid)} · ${launchWords(one.block)}`}
+              nameOf={({ grid, block }) =>
+                grid === null && block === null ? (
+                  <span className="dim">not recorded</span>
+                ) : (
+                  `${launchWords(grid)} · ${launchWords(block)}`
+                )
+              }
               figures={figuresOf("Launches of this size.")}
             />
           </section>

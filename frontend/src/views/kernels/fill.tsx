@@ -183,7 +183,11 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   return (
     <Panel
       title="Every kernel by fill and occupancy"
-      hint={`up: est. achieved occupancy, %; area: total time; shaded: less than one block per SM${beyond}`}
+      hint={
+        rows.length === 0
+          ? ""
+          : `up: est. achieved occupancy, %; area: total time; shaded: less than one block per SM${beyond}`
+      }
       isOld={isOld}
     >
       {rows.length === 0 ? (

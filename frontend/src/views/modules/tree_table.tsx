@@ -140,10 +140,15 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
         <span className="hint" aria-live="polite">
           {howMany(tree.found)} by <Prose text={answer.source} />
         </span>
-        <span className="grow" />
-        <PhaseLegend rows={answer.roots} />
-        <ColumnsMenu columns={all} hidden={hidden} onChange={(next) => set("hide", next)} />
-        <CopyTable label="modules" table={() => plainOf(seen)} note={plural(seen.length, "row")} />
+        <div className="tools-end">
+          <PhaseLegend rows={answer.roots} />
+          <ColumnsMenu columns={all} hidden={hidden} onChange={(next) => set("hide", next)} />
+          <CopyTable
+            label="modules"
+            table={() => plainOf(seen)}
+            note={plural(seen.length, "row")}
+          />
+        </div>
       </div>
       {tree.problem === null ? (
         <DataTable<SeenRow>

@@ -163,6 +163,15 @@ function Figures({ overview, query, isOld }: FiguresProps) {
   const { devices, configuration, missing } = overview;
   const { agreement } = overview.sentence;
   const page = usePage();
+  // In the column that is shorter.
+  const hasManyFindings = findings.length > 2;
+  const settings = (
+    <Configuration
+      entries={[...workersOfRun(page), ...configuration]}
+      missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
+      isOld={isOld}
+    />
+  );
   return (
     <>
       <Hero {...overview.sentence} isOld={isOld}>
@@ -179,11 +188,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
             ruleCount={rule_count}
             isOld={isOld}
           />
-          <Configuration
-            entries={[...workersOfRun(page), ...configuration]}
-            missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
-            isOld={isOld}
-          />
+          {hasManyFindings ? null : settings}
         </div>
         <div className="span-6 stack">
           <EveryStep overview={overview} isOld={isOld} />
@@ -196,6 +201,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
               isOld={isOld}
             />
           </div>
+          {hasManyFindings ? settings : null}
         </div>
       </div>
       <MeasuredFigures overview={overview} isOld={isOld} />
