@@ -41,3 +41,10 @@ it("shows what would break the page as harmless signs", () => {
   expect(harmless("\u202etxt.exe")).toBe("�txt.exe");
   expect(harmless("x".repeat(100_000))).toHaveLength(301);
 });
+
+it("keeps both ends of a generated name that is too long", () => {
+  const { before, base, after } = nameParts(`Cijk_${"x".repeat(400)}_MT64`);
+  expect([before, after]).toEqual(["", ""]);
+  expect(base).toHaveLength(301);
+  expect(base).toMatch(/^Cijk_x+…x+_MT64$/);
+});

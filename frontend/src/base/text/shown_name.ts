@@ -62,11 +62,19 @@ function nameAt(text: string): number {
   return 0;
 }
 
+const IDENTIFIER = /^[\w.:-]+$/;
+/** Signs at the end of a name that are shown of one that is too long. */
+const END_SHOWN = 100;
+
+/** A name without arguments that is too long: generated kernels differ at their ends. */
+const endsShown = (name: string): string =>
+  `${name.slice(0, SHOWN_MAX - END_SHOWN)}…${name.slice(-END_SHOWN)}`;
+
 const PYTHON = /^(.*\/)?([^/]+\.py\(\d+\): .+)$/s;
 
 /** `void at::native::f<int>(x)` → `void at::native::`, `f`, `<int>(x)`. */
 export function nameParts(name: string): NameParts {
-  const text = harmless(name);
+  const text = name.length > SHOWN_MAX && IDENTIFIER.test(name) ? endsShown(name) : harmless(name);
   const frame = PYTHON.exec(text);
   if (frame?.[2] !== undefined) {
     return { before: frame[1] ?? "", base: frame[2], after: "" };
