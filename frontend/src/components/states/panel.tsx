@@ -38,8 +38,7 @@ export function Panel({
         <h2 id={id}>{title}</h2>
         {mark}
         {hint === undefined ? null : <span className="hint">{hint}</span>}
-        <span className="grow" />
-        {controls}
+        {controls === undefined ? null : <div className="panel-controls">{controls}</div>}
       </header>
       <Boundary>{hasBody ? <div className="body">{children}</div> : children}</Boundary>
     </section>

@@ -46,8 +46,8 @@ function Sums({ answer }: { answer: Distributed }) {
             <th>
               <span className="unseen">Rank</span>
             </th>
-            <Heading help={answer.definitions["cost"]}>cost others</Heading>
-            <Heading help={answer.definitions["lost"]}>lost to others</Heading>
+            <Heading help={answer.definitions["cost"]}>Cost others</Heading>
+            <Heading help={answer.definitions["lost"]}>Lost to others</Heading>
           </tr>
         </thead>
         <tbody>
@@ -105,7 +105,7 @@ function PairTable({ answer }: { answer: Distributed }) {
                 <th key={at}>{answer.ranks[at]?.rank ?? at}</th>
               ))}
               <Heading help="What all others together waited for it." className="num">
-                sum
+                Sum
               </Heading>
             </tr>
           </thead>

@@ -34,9 +34,9 @@ export function Answers({ answers, isOld }: { answers: readonly Answerable[]; is
           <thead>
             <tr>
               <Heading help="What one may want to know of a run.">Question</Heading>
-              <Heading help="What was recorded that answers it.">has</Heading>
-              <Heading help="What was not recorded and would answer it.">lacks</Heading>
-              <Heading help="Whether this recording answers it: yes, in part, no.">answer</Heading>
+              <Heading help="What was recorded that answers it.">Has</Heading>
+              <Heading help="What was not recorded and would answer it.">Lacks</Heading>
+              <Heading help="Whether this recording answers it: yes, in part, no.">Answer</Heading>
             </tr>
           </thead>
           <tbody>

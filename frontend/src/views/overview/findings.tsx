@@ -88,11 +88,11 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
         <tr>
           <Heading help="What was measured.">Figure</Heading>
           <Heading help="Its value in this recording." className="num">
-            here
+            Here
           </Heading>
           {compares ? (
             <Heading help="The value from which on the rule speaks." className="num">
-              compared with
+              Compared with
             </Heading>
           ) : null}
         </tr>
@@ -126,9 +126,9 @@ function Events({ events }: { events: readonly SeenEvent[] }) {
       <thead>
         <tr>
           <Heading help="Each leads to its place in Trace.">Longest events</Heading>
-          <Heading help="The step in which it lies.">step</Heading>
+          <Heading help="The step in which it lies.">Step</Heading>
           <Heading help="From its start to its end." className="num">
-            duration
+            Duration
           </Heading>
         </tr>
       </thead>
@@ -216,7 +216,7 @@ function UncheckedList({ needs, onClose }: { needs: readonly Lacking[]; onClose:
         <thead>
           <tr>
             <Heading help="What was not recorded, and what it takes.">What they need</Heading>
-            <Heading help="Rules that would use it, by number and title.">rules</Heading>
+            <Heading help="Rules that would use it, by number and title.">Rules</Heading>
           </tr>
         </thead>
         <tbody>

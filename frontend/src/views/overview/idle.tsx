@@ -110,15 +110,15 @@ const gapColumns: readonly Column<IdleGap>[] = [
     head: "Cause",
     help: "What is most of the gap; the rest has causes of its own.",
     sort: (gap) => gap.cause,
-    width: 150,
+    width: 180,
     cell: (gap) => (
-      <span className="row">
+      <span className="row" title={gap.cause}>
         <Swatch category={gap.category} ghost />
-        {gap.cause}
+        <span className="clip">{gap.cause}</span>
       </span>
     ),
   },
-  numberColumn("cause_ns", "of it", (gap) => share(gap.cause_ns / gap.dur_ns), {
+  numberColumn("cause_ns", "Of it", (gap) => share(gap.cause_ns / gap.dur_ns), {
     help: "The part of the gap that has this cause.",
     sort: (gap) => gap.cause_ns / gap.dur_ns,
     grow: 0,
@@ -133,7 +133,7 @@ const gapColumns: readonly Column<IdleGap>[] = [
     width: 160,
     cell: (gap) => <Held gap={gap} />,
   },
-  numberColumn("held_ns", "for", (gap) => (gap.held === "" ? "" : time(gap.held_ns)), {
+  numberColumn("held_ns", "For", (gap) => (gap.held === "" ? "" : time(gap.held_ns)), {
     help: "How long it was the innermost event open, in the gap.",
     sort: (gap) => gap.held_ns,
     grow: 0,
@@ -252,8 +252,8 @@ const pathColumns: readonly Column<PathRow>[] = [
     head: "Kind",
     help: "What the part of the path is: ops, kernels, launches, waiting.",
     sort: (row) => row.label,
-    width: 130,
-    cell: (row) => row.label,
+    width: 150,
+    cell: (row) => <span title={row.label}>{row.label}</span>,
   },
   {
     key: "name",

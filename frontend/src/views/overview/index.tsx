@@ -163,8 +163,8 @@ function Figures({ overview, query, isOld }: FiguresProps) {
   const { devices, configuration, missing } = overview;
   const { agreement } = overview.sentence;
   const page = usePage();
-  // In the column that is shorter.
-  const hasManyFindings = findings.length > 2;
+  // Configuration stands in the column that is shorter: several steps have a chart at the right.
+  const hasManyFindings = findings.length > (overview.ruler.step_count > 1 ? 4 : 2);
   const settings = (
     <Configuration
       entries={[...workersOfRun(page), ...configuration]}
