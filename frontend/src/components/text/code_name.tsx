@@ -14,7 +14,7 @@ function Base({ text }: { text: string }) {
   ) : (
     <span className="base long">
       <span>{signs.slice(0, -END).join("")}</span>
-      {signs.slice(-END).join("")}
+      <span>{signs.slice(-END).join("")}</span>
     </span>
   );
 }
