@@ -201,6 +201,31 @@ def test_nothing_is_in_the_way_of_anything(
         assert (watch.console, watch.failed) == ([], [])
 
 
+# Of the long names of the table: how many lost their middle, and how many their end.
+CUT_NAMES = """() => {
+  const names = [...document.querySelectorAll(".dt .code-name > .long")];
+  const cut = (part) => names.filter((name) => part(name).scrollWidth > part(name).clientWidth);
+  return {
+    all: names.length,
+    middle: cut((name) => name.firstElementChild).length,
+    end: cut((name) => name.lastElementChild).length,
+  };
+}"""
+
+
+def test_a_long_name_loses_its_middle_and_only_for_want_of_room(
+    browser: Browser, crowded: Server
+) -> None:
+    with watched(browser) as (page, _):
+        page.set_viewport_size({"width": 700, "height": 900})
+        page.goto(f"{crowded.page}#{CROWDED}&view=operators&operators.search=fused_permute")
+        expect(page.locator("main .dt-row .long").first).to_be_visible(timeout=LONG_MS)
+        assert page.evaluate(CUT_NAMES) == {"all": 12, "middle": 12, "end": 0}
+        page.set_viewport_size({"width": 2800, "height": 900})
+        page.wait_for_timeout(300)
+        assert page.evaluate(CUT_NAMES) == {"all": 12, "middle": 0, "end": 0}
+
+
 def test_a_long_file_name_stays_in_the_window_while_it_is_read(
     browser: Browser, crowded: Server
 ) -> None:
