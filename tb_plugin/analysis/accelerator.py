@@ -20,15 +20,13 @@ _OF_MEMORY = {
     1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "PrivateUse1",
 }  # fmt: skip
 # Calls of a runtime, and ops that there is one device for.
-_OF_NAMES = (
-    (regex(r"(cuda|hip|cu)[A-Z]\w+$"), "GPU"),
-    (regex(r"aten::_?(cudnn|miopen)_\w+$"), "GPU"),
-    (regex(r"nccl:"), "GPU"),
-    (regex(r"aten::_?(mps|lstm_mps)(_\w+)?$"), "MPS"),
-    (regex(r"(urEnqueue|zeCommandList|piEnqueue)\w+$"), "XPU"),
-    (regex(r"xccl:"), "XPU"),
-    (regex(r"(aten|npu)::npu_\w+$|aclnn\w+$|aclrt\w+$"), "NPU"),
-)
+_OF_NAMES = {
+    "GPU": r"(?:cuda|hip|cu)[A-Z]\w+$|aten::_?(?:cudnn|miopen)_\w+$|nccl:",
+    "MPS": r"aten::_?(?:mps|lstm_mps)(?:_\w+)?$",
+    "XPU": r"(?:urEnqueue|zeCommandList|piEnqueue)\w+$|xccl:",
+    "NPU": r"(?:aten|npu)::npu_\w+$|aclnn\w+$|aclrt\w+$",
+}
+_NAMED = regex("|".join(f"(?P<{kind}>{names})" for kind, names in _OF_NAMES.items()))
 _OF_VERSIONS = ("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
                 "hip_driver_version", "roctracer_version", "cupti_version")  # fmt: skip
 
@@ -55,11 +53,8 @@ def _by_memory(trace: Trace) -> Iterator[str]:
 
 def _by_names(trace: Trace) -> str:
     codes = distinct(trace.host.name, len(trace.strings)).tolist()
-    for code in codes:
-        for pattern, kind in _OF_NAMES:
-            if pattern.match(trace.strings[code]):
-                return kind
-    return ""
+    found = (_NAMED.match(trace.strings[code]) for code in codes)
+    return next((one.lastgroup or "" for one in found if one), "")
 
 
 def how_to_record(device: Accelerator, torch_era: str) -> str:
