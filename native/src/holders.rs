@@ -24,30 +24,34 @@ pub struct Entries<'a> {
 /// are: no more than there are edges. `windows` hold all `pieces`. O(events + pieces + windows), and a sort
 /// of what few events hold in windows before their last.
 pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, mut to: Entries) -> usize {
-    // Of each event its last window, and what it held there. Zeros take no memory until they are written.
+    // Of an event that held something, its last window and what it held there; its place among those, from 1 on.
     let count = events.ts.len();
-    let (mut last, mut own) = (vec![0i32; count], vec![0i64; count]);
+    let (mut place, mut last) = (vec![0u32; count], Vec::new());
     let mut before: Vec<(usize, i32, i64)> = Vec::new();
     sweep(events, pieces, windows, |event, window, length| {
         let window = window as i32;
-        if last[event] != window {
-            if own[event] > 0 {
-                before.push((event, last[event], own[event]));
-            }
-            last[event] = window;
-            own[event] = 0;
+        if place[event] == 0 {
+            last.push((window, length));
+            place[event] = last.len() as u32;
+            return;
         }
-        own[event] += length;
+        let (of, held) = &mut last[place[event] as usize - 1];
+        if *of == window {
+            *held += length;
+        } else {
+            before.push((event, *of, *held));
+            (*of, *held) = (window, length);
+        }
     });
     before.sort_by_key(|&(event, _, _)| event); // stable: windows stay in their order
     let (mut made, mut from) = (0, 0);
     for &(event, window, held) in &before {
-        made = to.put_all(made, low, from..event, &last, &own);
+        made = to.put_all(made, low, from..event, &place, &last);
         from = event;
         to.put(made, event as i32 + low, window, held);
         made += 1;
     }
-    to.put_all(made, low, from..count, &last, &own)
+    to.put_all(made, low, from..count, &place, &last)
 }
 
 impl Entries<'_> {
@@ -65,12 +69,13 @@ impl Entries<'_> {
         mut made: usize,
         low: i32,
         events: Range<usize>,
-        last: &[i32],
-        own: &[i64],
+        place: &[u32],
+        last: &[(i32, i64)],
     ) -> usize {
         for event in events {
-            if own[event] > 0 {
-                self.put(made, event as i32 + low, last[event], own[event]);
+            if place[event] > 0 {
+                let (window, held) = last[place[event] as usize - 1];
+                self.put(made, event as i32 + low, window, held);
                 made += 1;
             }
         }
