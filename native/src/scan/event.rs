@@ -52,6 +52,21 @@ pub struct Event {
     args: (usize, usize),
 }
 
+/// Fields of a kind that there is room for at first, more than most events have. So the fields of two events that two
+/// threads read are far from each other in memory, however they are allocated.
+const ROOM: usize = 64;
+
+impl Event {
+    pub fn new() -> Event {
+        Event {
+            ints: Vec::with_capacity(ROOM),
+            floats: Vec::with_capacity(ROOM),
+            texts: Vec::with_capacity(ROOM),
+            ..Event::default()
+        }
+    }
+}
+
 /// What is needed to read events.
 pub struct Reader {
     pub shapes: Shapes,
