@@ -194,7 +194,8 @@ UNKNOWN_KIND = LegendEntry(
 )
 """What is left of a step in the file of another recorder."""
 
-_RESTS = ("uninstrumented_ns", "other_ns")
+RESTS = ("uninstrumented_ns", "other_ns")
+"""What is left of a step when all other parts are told: there in any recording."""
 
 
 def named_for(parts: Sequence[LegendEntry], torch_era: str) -> tuple[LegendEntry, ...]:
@@ -203,7 +204,7 @@ def named_for(parts: Sequence[LegendEntry], torch_era: str) -> tuple[LegendEntry
         return tuple(parts)
     label, text = UNKNOWN_KIND.label, UNKNOWN_KIND.help
     return tuple(
-        part._replace(label=label, help=text) if part.key in _RESTS else part for part in parts
+        part._replace(label=label, help=text) if part.key in RESTS else part for part in parts
     )
 
 

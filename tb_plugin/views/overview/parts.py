@@ -12,10 +12,8 @@ from ...analysis.recording import NO_PART_OF_OURS
 from ...analysis.steps import Selection
 from ...base.units import listing
 from ...trace.model import is_of_other_recorder
-from ..legend import BREAKDOWN, DEVICE_PARTS, HOST, PARTITION, LegendEntry, named_for
+from ..legend import BREAKDOWN, DEVICE_PARTS, HOST, PARTITION, RESTS, LegendEntry, named_for
 
-_RESTS = ("uninstrumented_ns", "other_ns")
-"""What is left of a step when all other parts are told: there in any recording."""
 _OF_KERNELS = ("compute_ns", "exposed_communication_ns", "kernel_ns")
 _OF_COPIES = ("exposed_copy_ns", "memcpy_ns")
 _OF_THE_HOST = ("dataloader_ns", "cpu_exec_ns")
@@ -76,7 +74,7 @@ def _told(facts: Facts, parts: tuple[LegendEntry, ...], seen: set[str]) -> ToldP
 
 def _why(facts: Facts, key: str) -> str:
     """Why a part without any time is not known to be 0; "" where it is."""
-    if key in _RESTS or key in IDLE_CAUSES or not facts.steps:
+    if key in RESTS or key in IDLE_CAUSES or not facts.steps:
         return ""
     if is_of_other_recorder(facts.torch_era):
         return NO_PART_OF_OURS
