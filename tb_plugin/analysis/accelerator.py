@@ -6,11 +6,10 @@ the names of its calls and ops, by the versions that its recorder knew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..base.arrays import distinct
 from ..base.regex import regex
-from ..trace.health_record import Note
 from ..trace.model import Trace
 from ..trace.recipes import with_device
 from .facts import Accelerator
@@ -62,18 +61,3 @@ def how_to_record(device: Accelerator, torch_era: str) -> str:
     if device.cpu_build:
         return f"this torch, {device.cpu_build}, is built for the CPU alone"
     return with_device(device.type, torch_era)
-
-
-def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note] = ()) -> str:
-    """Why there is none, and how to record it. ``notes`` are those of Health."""
-    lost = next((one for one in notes if one.kind == "lost_kernels"), None)
-    if lost is not None:
-        return (
-            f"No device activity was recorded, though {lost.count:,} calls launched kernels: the"
-            " recorder of device activity failed, or another tool used it."
-        )
-    how = how_to_record(device, torch_era)
-    if device.cpu_build or device.type == "MPS":
-        return f"No device activity was recorded: {how}."
-    whose = "" if device.type else ", and the file does not say which device the run used"
-    return f"No device activity was recorded{whose}: {how}."

@@ -26,8 +26,8 @@ from ..trace.health_record import Note
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace, is_of_other_recorder
 from ..trace.recipes import ALLOCATIONS, with_device, with_option, with_steps
 from ..trace.worker_names import process_behind, worker_of_file
-from .accelerator import accelerator, no_device_activity
-from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
+from .accelerator import accelerator, how_to_record
+from .facts import Accelerator, DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 
 _MAY_BE_CHOICE = (
     "since torch 2.15 activities can be chosen by kind, so this may be a choice:"
@@ -78,8 +78,7 @@ def unavailable(
             else f"{whole}: {with_steps(torch_era)}."
         )
     if not any(device.used for device in devices):
-        how = no_device_activity(recording.accelerator, torch_era, notes)
-        reasons["devices"] = not_recorded("device activity", how, torch_era)
+        reasons["devices"] = no_device_activity(recording.accelerator, torch_era, notes)
     used = next((device for device in devices if device.used), None)
     if used is not None and not any(device.counters for device in devices):
         reasons["counters"] = no_counters(used.vendor)
@@ -103,6 +102,21 @@ def not_recorded(what: str, how: str, torch_era: str) -> str:
     if not is_of_other_recorder(torch_era):
         return how
     return f"No {what} is known in this file, because another program than torch.profiler wrote it."
+
+
+def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note] = ()) -> str:
+    """Why there is none, and how to record it. ``notes`` are those of Health."""
+    lost = next((one for one in notes if one.kind == "lost_kernels"), None)
+    if lost is not None:
+        more = (
+            f", though {lost.count:,} calls launched kernels: the recorder of device activity"
+            " failed, or another tool used it"
+        )
+    else:
+        is_told = device.type or device.cpu_build
+        whose = "" if is_told else ", and the file does not say which device the run used"
+        more = f"{whose}: {how_to_record(device, torch_era)}"
+    return not_recorded("device activity", f"No device activity was recorded{more}.", torch_era)
 
 
 def no_counters(vendor: str) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.analysis.accelerator import accelerator, no_device_activity
+from kinetoscope.analysis.accelerator import accelerator
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.advice import advise
+from kinetoscope.analysis.recording import no_device_activity
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace

@@ -11,9 +11,9 @@ from ...base.columnar import Writer, load
 from ...base.group_sums import summed
 from ...trace.model import Trace
 from ...trace.recipes import SHAPES, with_option
-from ..accelerator import accelerator, no_device_activity
+from ..accelerator import accelerator
 from ..host_activity import main_thread
-from ..recording import no_allocator_events, not_recorded, says
+from ..recording import no_allocator_events, no_device_activity, says
 from ..steps import step_windows
 from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
@@ -83,8 +83,7 @@ def _missing(trace: Trace) -> Mapping[str, str]:
     missing = {}
     era = trace.recording.torch_era
     if not len(trace.device):
-        how = no_device_activity(accelerator(trace), era, trace.health.notes)
-        missing["device"] = not_recorded("device activity", how, era)
+        missing["device"] = no_device_activity(accelerator(trace), era, trace.health.notes)
     if not says(trace, "input_dims"):
         missing["flops"] = f"No input shapes were recorded: {with_option(SHAPES, era)}."
     counted = allocations(trace)

@@ -17,11 +17,11 @@ from ...base.columnar import Writer, load
 from ...base.columns import Array, Packed, packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
-from ..accelerator import accelerator, no_device_activity
+from ..accelerator import accelerator
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..patterns.products import counters_of
-from ..recording import no_launch_figure, not_recorded, says
+from ..recording import no_device_activity, no_launch_figure, not_recorded, says
 from .calls import KEEP_IN_MEMORY, Called, Keep, find_calls, spread
 from .flops import OddArguments
 from .model import Activities, Calls, OperatorColumns, Thread
@@ -159,8 +159,7 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
         )
         missing["modules"] = not_recorded("module call", how, by)
     if not len(device):
-        how = no_device_activity(accelerator(trace), by, trace.health.notes)
-        missing["device"] = not_recorded("device activity", how, by)
+        missing["device"] = no_device_activity(accelerator(trace), by, trace.health.notes)
     busy = next((one for one in trace.devices if one.used), None)
     for key, column, what in (
         ("occupancy", "occupancy", "achieved occupancy"),

@@ -96,7 +96,7 @@ def patterns_of(
             for one, found in zip(works, on_devices, strict=True)
         )
     ) or [_of_device(code, None, on_host)]
-    patterns = [one for some, _ in told for one in some]
+    patterns = chain.from_iterable(some for some, _ in told)
     claims = chain.from_iterable(some for _, some in told)
     return Patterns(tuple(patterns), tuple(claims))
 

@@ -364,8 +364,7 @@ def tiny_kernels(selection: Selection, seen: Seen) -> PatternAdvice | None:
     traits = selection.facts.traits
     compiles = not (traits.compiled or traits.graph_launches or traits.serving)
     compiles = compiles and device_noun(selection) in COMPILE_DEVICES
-    old = is_older(selection, TORCH_2_0)
-    since = "From torch 2.0 on, " if old else ""
+    since = _from_2_0(selection).capitalize()
     return PatternAdvice(
         title="Many kernels last a few microseconds",
         said=(
@@ -376,7 +375,7 @@ def tiny_kernels(selection: Selection, seen: Seen) -> PatternAdvice | None:
         action=f"{since}`torch.compile` joins neighbours into one; `foreach` ops do so for lists."
         if compiles
         else "Ops on lists (`torch._foreach_add_`) work on many tensors at once.",
-        snippet="model = torch.compile(model)" if compiles and not old else "",
+        snippet="model = torch.compile(model)" if compiles and not since else "",
         method="time of these kernels",
         confidence=0.6,
         evidence=(
