@@ -46,7 +46,7 @@ def scalars(session: Session) -> dict[str, float]:
             found["profile/exposed_communication_ms"] = exposed
         if "dataloader_ns" in parts:
             found["profile/dataloader_ms"] = parts["dataloader_ns"]
-        if overview.device_row is not None and ruler.mean_ns:
+        if ruler.busy_ns is not None and ruler.mean_ns:
             found["profile/device_busy_ratio"] = ruler.busy_ns / ruler.mean_ns
     peaks = [
         device.peak_allocated_bytes

@@ -144,7 +144,7 @@ const CATEGORIES: readonly (readonly [keyof StepRow["breakdown"], string, string
 export const SUMMARY: readonly SummaryRow[] = [
   { key: "step", label: "Step", category: "", mean_ns: MEAN, ratio: 1, help: "The mean step." },
   ...CATEGORIES.map(([key, label, category]) => {
-    const mean_ns = meanOf((step) => step.breakdown[key]);
+    const mean_ns = meanOf((step) => step.breakdown[key] ?? 0);
     return { key, label, category, mean_ns, ratio: mean_ns / MEAN, help: `What ${label} means.` };
   }),
 ];
@@ -283,8 +283,8 @@ export const OVERVIEW: Overview = {
     mean_ns: MEAN,
     shares: SHARES,
     overlap_ns: 0,
-    busy_ns: meanOf((step) => step.dur_ns - (step.partition?.idle_ns ?? 0)),
-    idle_ns: meanOf((step) => step.partition?.idle_ns ?? 0),
+    busy_ns: meanOf((step) => step.dur_ns - (step.partition?.["idle_ns"] ?? 0)),
+    idle_ns: meanOf((step) => step.partition?.["idle_ns"] ?? 0),
   },
   steps: STEPS,
   step_source: "",

@@ -51,6 +51,13 @@ def test_without_kernels_no_figure_claims_that_none_ran() -> None:
     assert all("chosen by kind" in gauge.reason for gauge in device.gauges)
     assert summary.sentence.headline.endswith("its kernels are missing.")
     assert summary.taints
+    (step,) = summary.steps
+    assert step.partition is not None
+    told = ("compute_ns", "exposed_communication_ns", "overlap_ns", "exposed_copy_ns")
+    assert [step.partition[key] for key in told] == [None, None, None, 10_000]
+    assert step.breakdown["kernel_ns"] is None
+    ruler = summary.ruler
+    assert (ruler.busy_ns, ruler.idle_ns, ruler.overlap_ns) == (None, None, None)
     assert not {one.id for one in summary.findings} & {"UT1", "IN4", "CO1"}
 
 

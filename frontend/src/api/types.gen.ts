@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "18b26d8f";
+export const CONTRACT = "ab3ec966";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -280,22 +280,6 @@ export interface BlockDetails {
 /** One block. */
 export interface BlockQuery {
   readonly block: number;
-}
-
-/**
- * A step by the classic categories: each instant counts for the first active one.
- *
- * The order is that of the fields; the eight sum to the step.
- */
-export interface Breakdown {
-  readonly kernel_ns: number;
-  readonly memcpy_ns: number;
-  readonly memset_ns: number;
-  readonly communication_ns: number;
-  readonly runtime_ns: number;
-  readonly dataloader_ns: number;
-  readonly cpu_exec_ns: number;
-  readonly other_ns: number;
 }
 
 /** Arrows of a view, bundled where they are close together on the screen. */
@@ -1283,27 +1267,6 @@ export interface HolderOfMemory {
   readonly line: string;
   readonly bytes: number;
   readonly blocks: number;
-}
-
-/**
- * A step without device activity, seen from the main thread.
- *
- * All parts but the last sum to the step. `overlap_ns` is the time of collectives under which
- * the main thread worked; with `communication_ns` it sums to `Breakdown.communication_ns`.
- */
-export interface HostPartition {
-  readonly dataloader_ns: number;
-  readonly forward_ns: number;
-  readonly backward_ns: number;
-  readonly optimizer_ns: number;
-  readonly communication_ns: number;
-  readonly compile_ns: number;
-  readonly runtime_ns: number;
-  /** Python frames outside the parts above */
-  readonly python_ns: number;
-  /** nothing was recorded, or annotations alone */
-  readonly uninstrumented_ns: number;
-  readonly overlap_ns: number;
 }
 
 /** A figure about the chosen device and its launches, with its meaning. */
@@ -2340,62 +2303,6 @@ export interface OverviewQuery {
   readonly device?: number | null;
 }
 
-/**
- * A step seen from one device. The first five sum to the step; the rest refine them.
- *
- * `overlap_ns` is the part of compute under which communication ran. The `idle_*` parts are
- * the causes of idle time (`IDLE_CAUSES`): every idle instant has one, and they sum to
- * `idle_ns`.
- */
-export interface Partition {
-  readonly compute_ns: number;
-  readonly exposed_communication_ns: number;
-  readonly exposed_copy_ns: number;
-  readonly memset_ns: number;
-  readonly idle_ns: number;
-  readonly overlap_ns: number;
-  /** in the DataLoader's range, whatever ran there */
-  readonly idle_dataloader_ns: number;
-  /** recording a graph: launches put nothing on the device */
-  readonly idle_capture_ns: number;
-  /** compiling */
-  readonly idle_compile_ns: number;
-  /** collecting Python's garbage */
-  readonly idle_gc_ns: number;
-  /** asking the driver for memory, or giving it back */
-  readonly idle_allocator_ns: number;
-  /** in a copy or synchronization that had nothing left to wait for */
-  readonly idle_blocking_ns: number;
-  /** waiting in a collective of the host */
-  readonly idle_communication_ns: number;
-  /** in the optimizer */
-  readonly idle_optimizer_ns: number;
-  /** in ops */
-  readonly idle_dispatch_ns: number;
-  /** in Python, outside of ops */
-  readonly idle_python_ns: number;
-  /** in calls of the runtime that launch */
-  readonly idle_launch_ns: number;
-  /** … the first of a kernel, or loading its code */
-  readonly idle_first_launch_ns: number;
-  /** in the profiler's own code */
-  readonly idle_profiler_ns: number;
-  /** in nothing that was recorded, or in annotations alone */
-  readonly idle_uninstrumented_ns: number;
-  /** the usual time from a launch to its work on an empty device */
-  readonly idle_latency_ns: number;
-  /** the usual time between two queued neighbours */
-  readonly idle_kernel_gap_ns: number;
-  /** longer than both: the device waited for something */
-  readonly idle_device_wait_ns: number;
-  /** between the nodes of one replay of a graph */
-  readonly idle_graph_ns: number;
-  /** launched before the recording began */
-  readonly idle_before_ns: number;
-  /** Nothing tells: no work follows, or its launch is not known, and the host recorded nothing. */
-  readonly idle_unattributed_ns: number;
-}
-
 /** Where the path goes over from a thread or stream to another one. */
 export interface PathArrow {
   readonly source: SliceRef;
@@ -2716,10 +2623,11 @@ export interface Ruler {
   readonly step_count: number;
   readonly mean_ns: number;
   readonly shares: readonly Share[];
-  /** mean of compute, or of work of the main thread, under which it communicated */
-  readonly overlap_ns: number;
-  readonly busy_ns: number;
-  readonly idle_ns: number;
+  /** Mean of compute, or of work of the main thread, under which it communicated; null: not known. */
+  readonly overlap_ns: number | null;
+  /** of the device; null: of the main thread, or without its kernels */
+  readonly busy_ns: number | null;
+  readonly idle_ns: number | null;
 }
 
 /** A folder of traces; `name` is unique over all logdirs. */
@@ -3105,7 +3013,12 @@ export interface StepMemoryRow {
   readonly device_ns: number;
 }
 
-/** One step as the charts draw it. Values are exact integers that sum to `dur_ns`. */
+/**
+ * One step as the charts draw it. Values are exact integers that sum to `dur_ns`.
+ *
+ * A part is a field of Breakdown, Partition or HostPartition. null: the recording cannot tell it,
+ * see `missing`.
+ */
 export interface StepRow {
   readonly index: number;
   readonly number: number;
@@ -3114,11 +3027,10 @@ export interface StepRow {
   readonly chosen: boolean;
   readonly outlier: boolean;
   readonly excluded: string | null;
-  /** Of these three a part that the mean step does not show is not known, and no 0 (`missing`). */
-  readonly breakdown: Breakdown;
+  readonly breakdown: Readonly<Record<string, number | null>>;
   /** of the chosen device */
-  readonly partition: Partition | null;
-  readonly host: HostPartition | null;
+  readonly partition: Readonly<Record<string, number | null>> | null;
+  readonly host: Readonly<Record<string, number | null>> | null;
 }
 
 /** The slice that a move leads to; null at the end. */

@@ -5,18 +5,33 @@ A part that nothing in the file could be is not 0: it is not shown, and ``missin
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
-from ...analysis.facts import IDLE_CAUSES, Facts, Partition
+from msgspec import Struct
+
+from ...analysis.facts import (
+    IDLE_CAUSES,
+    Breakdown,
+    DeviceStep,
+    Facts,
+    HostPartition,
+    Partition,
+)
 from ...analysis.recording import NO_PART_OF_OURS
 from ...analysis.steps import Selection
 from ...base.units import listing
 from ...trace.model import is_of_other_recorder
 from ..legend import BREAKDOWN, DEVICE_PARTS, HOST, PARTITION, RESTS, LegendEntry, named_for
 
-_OF_KERNELS = ("compute_ns", "exposed_communication_ns", "kernel_ns")
+_OF_KERNELS = ("compute_ns", "exposed_communication_ns", "kernel_ns", "overlap_ns")
 _OF_COPIES = ("exposed_copy_ns", "memcpy_ns")
 _OF_THE_HOST = ("dataloader_ns", "cpu_exec_ns")
+_OF_A_DEVICE = tuple(part.key for part in DEVICE_PARTS)
+# Tables of the trace without a row in which a part can only be told from them.
+_FROM_PYTHON = ("python_ns", "idle_python_ns")
+_FROM_CALLS = ("runtime_ns", "idle_launch_ns", "idle_first_launch_ns", "idle_allocator_ns")
+_FROM_OPS = ("idle_dataloader_ns", "idle_compile_ns", "idle_optimizer_ns", "idle_dispatch_ns")
 _NO_OPS = "no op and no annotation was recorded: record with `activities=[ProfilerActivity.CPU, …]`"
 
 
@@ -31,21 +46,9 @@ def parts_of_step(selection: Selection) -> ToldParts:
     """The parts of the ruler: of the chosen device, or of the main thread."""
     facts = selection.facts
     if selection.partition is None:
-        recorded = {
-            "runtime_ns": facts.counts.get("runtime", 0),
-            "python_ns": facts.counts.get("python", 0) + facts.counts.get("module", 0),
-        }
-        seen = {
-            part.key for part in HOST for step in facts.steps if getattr(step.host, part.key, 0)
-        }
-        return _told(facts, tuple(one for one in HOST if recorded.get(one.key, 1)), seen)
-    seen = {
-        key
-        for step in facts.steps
-        if (one := selection.device_step(step))
-        for key in Partition.__struct_fields__
-        if getattr(one.partition, key)
-    }
+        seen = _seen([step.host for step in facts.steps])
+        return _told(facts, tuple(one for one in HOST if _is_recorded(facts, one.key)), seen)
+    seen = _seen([_partition(selection.device_step(step)) for step in facts.steps])
     # Of the causes of idle time those that occur in any step.
     some = tuple(part for part in PARTITION if part.key not in IDLE_CAUSES or part.key in seen)
     return _told(facts, some, seen)
@@ -53,9 +56,7 @@ def parts_of_step(selection: Selection) -> ToldParts:
 
 def classic_parts(facts: Facts) -> ToldParts:
     """The classic categories. Without device activity those of a device are said to be missing."""
-    seen = {
-        part.key for part in BREAKDOWN for step in facts.steps if getattr(step.breakdown, part.key)
-    }
+    seen = _seen([step.breakdown for step in facts.steps])
     without = facts.device_type == "CPU"
     some = tuple(
         part for part in BREAKDOWN if part.key in seen or not (without and part in DEVICE_PARTS)
@@ -72,6 +73,86 @@ def _told(facts: Facts, parts: tuple[LegendEntry, ...], seen: set[str]) -> ToldP
     return ToldParts(named_for(shown, facts.torch_era), lacking)
 
 
+class StepParts(NamedTuple):
+    """A step in the parts of each division: key → ns; None is not known, and no 0."""
+
+    breakdown: dict[str, int | None]
+    partition: dict[str, int | None] | None
+    host: dict[str, int | None] | None
+
+
+def parts_of_steps(selection: Selection) -> tuple[StepParts, ...]:
+    """Every step of the recording in its parts, as the chosen device and the host saw it."""
+    facts = selection.facts
+    devices = [_partition(selection.device_step(step)) for step in facts.steps]
+    breakdowns = [step.breakdown for step in facts.steps]
+    hosts = [step.host for step in facts.steps]
+    of_category = _unknown(facts, Breakdown, _seen(breakdowns))
+    of_device = _unknown(facts, Partition, _seen(devices))
+    of_host = _unknown(facts, HostPartition, _seen(hosts))
+    return tuple(
+        StepParts(
+            _values(category, of_category),
+            _values(device, of_device) if device is not None else None,
+            _values(host, of_host) if host is not None else None,
+        )
+        for category, device, host in zip(breakdowns, devices, hosts, strict=True)
+    )
+
+
+def is_overlap_known(selection: Selection) -> bool:
+    """Whether no time of communication under work is a figure, and no lack of one."""
+    division = HostPartition if selection.partition is None else Partition
+    return "overlap_ns" not in _unknown(selection.facts, division, set())
+
+
+def _partition(step: DeviceStep | None) -> Partition | None:
+    return step.partition if step is not None else None
+
+
+def _seen(divisions: Collection[Struct | None]) -> set[str]:
+    """The parts that took time in any step."""
+    return {
+        key
+        for one in divisions
+        if one is not None
+        for key in one.__struct_fields__
+        if getattr(one, key)
+    }
+
+
+def _unknown(facts: Facts, division: type[Struct], seen: set[str]) -> set[str]:
+    """The parts of a division that no event of the file could be."""
+    without = division is Breakdown and facts.device_type == "CPU"
+    return {
+        key
+        for key in division.__struct_fields__
+        if key not in seen
+        and (
+            not _is_recorded(facts, key)
+            or (without and key in _OF_A_DEVICE)
+            or bool(_why(facts, key))
+        )
+    }
+
+
+def _values(parts: Struct, unknown: set[str]) -> dict[str, int | None]:
+    return {key: None if key in unknown else getattr(parts, key) for key in parts.__struct_fields__}
+
+
+def _is_recorded(facts: Facts, key: str) -> bool:
+    """Whether the file has events that such a part is told from."""
+    if key in _FROM_PYTHON:
+        return _count(facts, "python", "module") > 0
+    if key in _FROM_CALLS:
+        return _count(facts, "runtime") > 0
+    return key not in _FROM_OPS or _count(facts, "op", "annotation") > 0
+
+
+def _count(facts: Facts, *tables: str) -> int:
+    return sum(facts.counts.get(table, 0) for table in tables)
+
+
 def _why(facts: Facts, key: str) -> str:
     """Why a part without any time is not known to be 0; "" where it is."""
     if key in RESTS or key in IDLE_CAUSES or not facts.steps:
@@ -81,7 +162,7 @@ def _why(facts: Facts, key: str) -> str:
     for keys, kind in ((_OF_KERNELS, "kernels"), (_OF_COPIES, "copies")):
         if key in keys and kind in facts.unavailable:
             return facts.unavailable[kind].rstrip(".")
-    if key in _OF_THE_HOST and not facts.counts.get("op", 0) + facts.counts.get("annotation", 0):
+    if key in _OF_THE_HOST and not _count(facts, "op", "annotation"):
         return _NO_OPS
     return ""
 

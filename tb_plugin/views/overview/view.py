@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ...analysis.facts import IDLE_CAUSES, Breakdown, DeviceFacts, Facts, HostPartition, Partition
+from ...analysis.facts import IDLE_CAUSES, DeviceFacts, Facts, HostPartition, Partition
 from ...analysis.overview.findings import (
     Explanation,
     Finding,
@@ -35,7 +35,14 @@ from ..shared import Column, Table, as_structs, table_from
 from ..view import View
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, figures_table, gaps_of, gaps_table
 from .measured import Measured, measured_of, measured_tables
-from .parts import ToldParts, classic_parts, missing_parts, parts_of_step
+from .parts import (
+    ToldParts,
+    classic_parts,
+    is_overlap_known,
+    missing_parts,
+    parts_of_step,
+    parts_of_steps,
+)
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +70,11 @@ class Share(Struct, frozen=True):
 
 
 class StepRow(Struct, frozen=True):
-    """One step as the charts draw it. Values are exact integers that sum to ``dur_ns``."""
+    """One step as the charts draw it. Values are exact integers that sum to ``dur_ns``.
+
+    A part is a field of Breakdown, Partition or HostPartition. None: the recording cannot tell it,
+    see ``missing``.
+    """
 
     index: int
     number: int
@@ -72,10 +83,9 @@ class StepRow(Struct, frozen=True):
     chosen: bool
     outlier: bool
     excluded: str | None
-    # Of these three a part that the mean step does not show is not known, and no 0 (``missing``).
-    breakdown: Breakdown
-    partition: Partition | None  # of the chosen device
-    host: HostPartition | None
+    breakdown: dict[str, int | None]
+    partition: dict[str, int | None] | None  # of the chosen device
+    host: dict[str, int | None] | None
 
 
 class Ruler(Struct, frozen=True):
@@ -86,9 +96,10 @@ class Ruler(Struct, frozen=True):
     step_count: int
     mean_ns: float
     shares: tuple[Share, ...]
-    overlap_ns: float  # mean of compute, or of work of the main thread, under which it communicated
-    busy_ns: float
-    idle_ns: float
+    # Mean of compute, or of work of the main thread, under which it communicated; None: not known.
+    overlap_ns: float | None
+    busy_ns: float | None  # of the device; None: of the main thread, or without its kernels
+    idle_ns: float | None
 
 
 class Gauge(Struct, frozen=True):
@@ -198,8 +209,9 @@ def _missing(facts: Facts, *divisions: ToldParts) -> dict[str, str]:
 def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
     device = selection.device_facts
     total: Partition | HostPartition = selection.partition or selection.host or HostPartition()
-    idle = total.idle_ns if isinstance(total, Partition) else 0
     facts = selection.facts
+    is_told = "kernels" not in facts.unavailable
+    idle = total.idle_ns if isinstance(total, Partition) and is_told else None
     whole = facts.step_source == "whole_trace"
     mean = "The recording" if whole else "Mean step" if selection.count > 1 else "The step"
     return Ruler(
@@ -208,9 +220,9 @@ def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
         step_count=selection.count,
         mean_ns=selection.mean(selection.total_ns),
         shares=_shares(selection, total, parts.shown),
-        overlap_ns=selection.mean(total.overlap_ns),
-        busy_ns=selection.mean(selection.total_ns - idle),
-        idle_ns=selection.mean(idle),
+        overlap_ns=selection.mean(total.overlap_ns) if is_overlap_known(selection) else None,
+        busy_ns=selection.mean(selection.total_ns - idle) if idle is not None else None,
+        idle_ns=selection.mean(idle) if idle is not None else None,
     )
 
 
@@ -270,11 +282,9 @@ def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
             chosen=step.index in chosen,
             outlier=marks[step.index],
             excluded=step.excluded,
-            breakdown=step.breakdown,
-            partition=one.partition if (one := selection.device_step(step)) else None,
-            host=step.host,
+            **parts._asdict(),
         )
-        for step in selection.facts.steps
+        for step, parts in zip(selection.facts.steps, parts_of_steps(selection), strict=True)
     )
 
 
@@ -398,7 +408,7 @@ def _breakdown_table(answer: Overview) -> Table:
         Column("excluded", "Left out", kind="words"),
     )
     rows = tuple(
-        (row.name, row.dur_ns, *(getattr(row.breakdown, p.key) for p in parts), row.excluded)
+        (row.name, row.dur_ns, *(row.breakdown[p.key] for p in parts), row.excluded)
         for row in answer.steps
     )
     return Table("Step time breakdown", columns, rows)
@@ -441,7 +451,7 @@ def _steps_table(answer: Overview) -> Table:
             row.name,
             row.dur_ns,
             *(_part(row, share.key) for share in shares),
-            row.partition.overlap_ns if row.partition else None,
+            _part(row, "overlap_ns") if row.partition else None,
             row.chosen,
             row.outlier,
             row.excluded,
@@ -453,9 +463,7 @@ def _steps_table(answer: Overview) -> Table:
 
 
 def _part(row: StepRow, key: str) -> int | None:
-    parts = row.partition or row.host
-    value: int | None = getattr(parts, key, None)
-    return value
+    return (row.partition or row.host or {}).get(key)
 
 
 def _configuration_table(answer: Overview) -> Table:

@@ -101,7 +101,13 @@ def test_a_run_on_the_host() -> None:
     assert [one.key for one in answer.ruler.shares] == [
         part.key for part in HOST if part.key not in absent
     ]
-    assert answer.ruler.idle_ns == 0
+    assert (answer.ruler.busy_ns, answer.ruler.idle_ns) == (None, None)
+    for row in answer.steps:
+        unknown = {"kernel_ns", "memcpy_ns", "memset_ns", "runtime_ns"}
+        assert {key for key, ns in row.breakdown.items() if ns is None} == unknown
+        assert row.host is not None
+        assert {key for key, ns in row.host.items() if ns is None} == absent
+        assert sum(filter(None, row.breakdown.values())) == row.dur_ns
     assert "supported_activities()" in answer.missing["devices"]
     assert all(row.partition is None and row.host is not None for row in answer.steps)
 
@@ -219,6 +225,11 @@ def test_parts_that_another_recorder_cannot_tell_are_not_available_and_not_zero(
         "available, because another program than torch.profiler wrote this file, and none of its "
         "events is known to be of such a kind."
     )
+    (row,) = answer.steps
+    assert {key: ns for key, ns in row.breakdown.items() if ns is not None} == {"other_ns": 90_000}
+    assert row.host is not None
+    assert {key for key, ns in row.host.items() if ns is not None} == {"uninstrumented_ns"}
+    assert answer.ruler.overlap_ns is None
     assert {row.label: row.value for row in answer.configuration}["Device type"] == "not known"
     shown = {table.title: table for table in tables(answer)}
     assert [column.key for column in shown["Step time breakdown"].columns] == [
@@ -245,3 +256,12 @@ def test_a_recording_of_devices_alone_has_no_zeros_for_the_host() -> None:
         "DataLoader and CPU exec are not available, because no op and no annotation was recorded: "
         "record with `activities=[ProfilerActivity.CPU, …]`."
     )
+    (row,) = answer.steps
+    assert {key for key, ns in row.breakdown.items() if ns is None} == {
+        "dataloader_ns", "cpu_exec_ns",
+    }  # fmt: skip
+    assert row.partition is not None
+    assert {key for key, ns in row.partition.items() if ns is None} == {
+        "idle_python_ns", "idle_dataloader_ns", "idle_compile_ns", "idle_optimizer_ns",
+        "idle_dispatch_ns",
+    }  # fmt: skip

@@ -50,8 +50,8 @@ export interface RulerModel {
 export type RulerMode = "mean" | "median" | "worst";
 
 /** The partition of a row that the ruler's parts are fields of. */
-function fieldsOf(row: StepRow): Readonly<Record<string, number>> {
-  return { ...(row.partition ?? row.host ?? {}) };
+function fieldsOf(row: StepRow): Readonly<Record<string, number | null>> {
+  return row.partition ?? row.host ?? {};
 }
 
 export const partOf = (row: StepRow, key: string): number => fieldsOf(row)[key] ?? 0;
@@ -177,7 +177,7 @@ export function rulerModel(overview: Overview, mode: RulerMode): RulerModel {
   }));
   return {
     ...shown(measured),
-    overlap_ns: step === null ? overlap_ns : partOf(step, "overlap_ns"),
+    overlap_ns: step === null ? (overlap_ns ?? 0) : partOf(step, "overlap_ns"),
     proof: proofOf(step === null ? chosenByLength(overview) : [step], shares, overview.steps),
   };
 }

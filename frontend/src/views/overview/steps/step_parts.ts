@@ -53,10 +53,7 @@ export function breakdownParts(overview: Overview): StepParts {
   return {
     title: "Step-time breakdown",
     kinds,
-    valuesOf: (step) => {
-      const fields: Readonly<Record<string, number>> = { ...step.breakdown };
-      return kinds.map(({ key }) => fields[key] ?? 0);
-    },
+    valuesOf: (step) => kinds.map(({ key }) => step.breakdown[key] ?? 0),
   };
 }
 
