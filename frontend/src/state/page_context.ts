@@ -42,3 +42,9 @@ export function usePage(): Page {
   }
   return page;
 }
+
+/** Whether a link to a view of the shown recording leads to anything. */
+export function useLeadsTo(stem: string): boolean {
+  const { titles, shown } = usePage();
+  return titles.has(stem) && canFill(shown, stem as ViewStem);
+}

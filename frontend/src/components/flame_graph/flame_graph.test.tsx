@@ -1,5 +1,5 @@
 import { fireEvent, render, screen } from "@testing-library/react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { beforeEach, expect, it, vi } from "vitest";
 import type { Flame, FlameNode } from "../../api/types.gen";
 import { FlameGraph } from "./flame_graph";
@@ -97,6 +97,25 @@ it("is walked, zoomed and left by keys", () => {
   expect(said.focus).toEqual([7, null]);
   press("Escape");
   expect(said.chosen.at(-1)).toBeNull();
+});
+
+it("has its sentence and its tools in one line, unless the view has tools of its own", () => {
+  const graphWith = (tools?: ReactNode) => (
+    <FlameGraph
+      flame={FLAME}
+      counted="call"
+      focus={null}
+      onFocus={() => {}}
+      isHit={null}
+      {...(tools === undefined ? {} : { tools })}
+    />
+  );
+  const isBesideTools = () => document.querySelector(".tool-row > .flame-words") !== null;
+  const { rerender } = render(graphWith());
+  expect(isBesideTools()).toBe(true);
+  rerender(graphWith(<button type="button">Both sides</button>));
+  expect(isBesideTools()).toBe(false);
+  expect(words()).toMatch(/^100 in all/);
 });
 
 it("leaves to the page what is the page's", () => {

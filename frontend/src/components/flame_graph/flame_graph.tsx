@@ -218,11 +218,23 @@ export function FlameGraph(props: FlameGraphProps) {
   };
   const told = tree.boxes[hover] ?? tree.boxes[chosen];
   const path = pathTo(tree, zoomed);
+  const sentence = (
+    <p className="hint clip flame-words" id={id} aria-live="polite">
+      {told === undefined
+        ? `${words(flame.total)} in all · click chooses, double click or Enter zooms, arrows walk`
+        : spokenBox(told, flame, flame.nodes[zoomed], counted)}
+    </p>
+  );
+  // Tools of the view take the line that the sentence else stands in.
+  const isOneLine = tools === undefined;
   return (
     <div className="fill">
       <div className="tool-row">
         {tools}
-        <nav className="crumbs flame-path grow clip" aria-label="Box in focus">
+        <nav
+          className={isOneLine ? "crumbs flame-path clip" : "crumbs flame-path grow clip"}
+          aria-label="Box in focus"
+        >
           {focus === null ? null : (
             <button type="button" className="link" onClick={() => onFocus(null)}>
               Show all
@@ -234,6 +246,7 @@ export function FlameGraph(props: FlameGraphProps) {
             </button>
           ))}
         </nav>
+        {isOneLine ? sentence : null}
         {flame.merged > 0 ? (
           <span className="hint nowrap">
             {plural(flame.merged, "box", "boxes")} too small to see
@@ -250,11 +263,7 @@ export function FlameGraph(props: FlameGraphProps) {
         </button>
         <CopyTable label="the boxes" table={() => flameTable(flame, counted)} />
       </div>
-      <p className="hint clip flame-words" id={id} aria-live="polite">
-        {told === undefined
-          ? `${words(flame.total)} in all · click chooses, double click or Enter zooms, arrows walk`
-          : spokenBox(told, flame, flame.nodes[zoomed], counted)}
-      </p>
+      {isOneLine ? null : sentence}
       <div
         ref={scroll}
         className="flame-scroll"

@@ -1,7 +1,9 @@
-/** Names as text, all of it on hover: of code, what matters bright; of machines, the end. */
+/** Names as text, all of it on hover: of code, what matters bright; of files, both ends; of machines, the end. */
 import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
 
 const TITLE_MAX = 1500;
+/** As long as the longest path of Linux. */
+const PATH_MAX = 4096;
 
 /** Names that begin alike differ at their end, so where there is little room the middle of a long one goes. */
 const LONG = 24;
@@ -33,6 +35,18 @@ export function CodeName({ name }: { name: string }) {
       )}
       {after === "" ? null : <span className="dim">{after}</span>}
     </bdi>
+  );
+}
+
+/** The path of a file: where there is little room, its folders give way first, then the middle of its name. */
+export function PathName({ path, title = path }: { path: string; title?: string }) {
+  const shown = harmless(path, PATH_MAX);
+  const name = shown.lastIndexOf("/") + 1;
+  return (
+    <code className="code-name" title={harmless(title, PATH_MAX)}>
+      {name === 0 ? null : <span className="dim">{shown.slice(0, name)}</span>}
+      <Base text={shown.slice(name)} />
+    </code>
   );
 }
 

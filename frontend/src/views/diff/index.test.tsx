@@ -184,6 +184,8 @@ it("opens a row by key: its figures, and the ways to it in both recordings", asy
   server.answer("view/diff/table", { ...TABLE, rows: [mm, gone] });
   openPage("#view=diff&run=resnet50&steps=7");
   (await screen.findByRole("row", { name: /aten::mm/ })).focus();
+  // Its bars begin in the middle, and so does its head.
+  expect(screen.getByRole("columnheader", { name: "Bar" }).className).toBe("centered clip");
   await userEvent.keyboard("{Enter}");
   const figures = screen.getByRole("row", { name: /^Host self/ });
   expect(figures.textContent?.replaceAll("\u00a0", " ")).toBe(

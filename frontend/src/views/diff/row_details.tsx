@@ -22,7 +22,7 @@ function Side({ tag, name, group, place }: SideProps) {
       {name === "" ? (
         <span className="dim">It did not run there.</span>
       ) : (
-        <>
+        <div>
           <CodeName name={name} />
           <ViewLink stem={group} params={{ ...place, search: name }} className="link nowrap">
             {tag} in {titles.get(group) ?? group}
@@ -32,7 +32,7 @@ function Side({ tag, name, group, place }: SideProps) {
               {tag} in Trace
             </ViewLink>
           )}
-        </>
+        </div>
       )}
     </li>
   );

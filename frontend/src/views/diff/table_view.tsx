@@ -147,6 +147,8 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
     plain("bar", "Bar", (row) => <ChangeBar row={row} most={most} />, {
       width: 90,
       grow: 1.5,
+      isNumeric: false,
+      isCentered: true,
       isMain: true,
     }),
     numberColumn("change", "Change", (row) => <ChangeCell row={row} metric={metric} />, {

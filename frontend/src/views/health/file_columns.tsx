@@ -2,6 +2,7 @@
 import type { FileInfo, State } from "../../api/types.gen";
 import { ago, bytes, count, DASH, fixed, moment, NBSP } from "../../base/text/format";
 import { type Column, numberColumn } from "../../components/data_table/table";
+import { PathName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
 
 const SIGNS: Readonly<Record<State, readonly [string, string]>> = {
@@ -48,11 +49,7 @@ export const columns: readonly Column<FileInfo>[] = [
     width: 180,
     grow: 5,
     sort: ({ path }) => path,
-    cell: ({ logdir, path }) => (
-      <code className="clip" title={`${logdir}/${path}`}>
-        {path}
-      </code>
-    ),
+    cell: ({ logdir, path }) => <PathName path={path} title={`${logdir}/${path}`} />,
   },
   {
     key: "run",

@@ -107,6 +107,16 @@ describe("files", () => {
     expect(plain(files.getByRole("row", { name: /et.json/ }))).toMatch(/–18.0 KiB––.*not a trace/);
   });
 
+  it("keep both ends of their names where there is little room", async () => {
+    openPage("#view=health");
+    const row = (await panel(/^Files seen/)).getByRole("row", { name: /1623143089861/ });
+    expect(plain(row.querySelector("code > .dim"))).toBe("resnet50_num_workers_0/");
+    expect([...row.querySelectorAll("code .long > span")].map(plain)).toEqual([
+      "worker0.1623143089861.pt.tra",
+      "ce.json.gz",
+    ]);
+  });
+
   it("can be reduced to those not in use, searched and sorted", async () => {
     const { user } = openPage("#view=health&health.files=unused");
     await waitFor(async () => expect(await listed()).toHaveLength(2));

@@ -17,7 +17,7 @@ import { Modal } from "../../components/overlays/modal";
 import { Panel } from "../../components/states/panel";
 import { Paragraph, Prose } from "../../components/text/prose";
 import { Snippet, toLines } from "../../components/text/snippet";
-import { usePage } from "../../state/page_context";
+import { useLeadsTo, usePage } from "../../state/page_context";
 
 interface FindingsProps {
   readonly findings: readonly Finding[];
@@ -41,9 +41,10 @@ function GainBar({ gain }: { gain: Gain }) {
   );
 }
 
-/** A door that is there: a view of this page, or a document. Others stay words. */
+/** A door that is there: a view that this recording fills, or a document. */
 function Door({ door }: { door: Reference }) {
-  const { titles, info } = usePage();
+  const { info } = usePage();
+  const leadsTo = useLeadsTo(door.view);
   if (door.url !== "") {
     if (!/^https?:\/\//.test(door.url)) {
       return null;
@@ -59,7 +60,7 @@ function Door({ door }: { door: Reference }) {
       </a>
     );
   }
-  return titles.has(door.view) ? (
+  return leadsTo ? (
     <ViewLink stem={door.view} params={door.params}>
       {door.text}
     </ViewLink>

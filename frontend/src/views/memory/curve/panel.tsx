@@ -11,7 +11,7 @@ import { Panel } from "../../../components/states/panel";
 import { ProblemNote } from "../../../components/states/problem_note";
 import { Prose } from "../../../components/text/prose";
 import type { Cell } from "../../../state/cell";
-import { usePage } from "../../../state/page_context";
+import { useLeadsTo } from "../../../state/page_context";
 import { useAsked, usePart } from "../../../state/parts";
 import { scopeOf, type useChoice } from "../choice";
 import { Curve } from "./curve";
@@ -141,7 +141,7 @@ function Missing({ answer, device }: { answer: Memory; device: MemoryDeviceRow }
 /** The chosen range in words, and what can be done with it. */
 function RangeTools({ answer, choice, device }: Omit<CurvePanelProps, "isOld">) {
   const { range, isZoomed } = choice;
-  const hasTrace = usePage().titles.has("timeline");
+  const hasTrace = useLeadsTo("timeline");
   if (range === null) {
     return (
       <p className="hint mem-range">

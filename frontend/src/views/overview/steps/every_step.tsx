@@ -12,7 +12,7 @@ import { Heading } from "../../../components/data_table/heading";
 import { Panel } from "../../../components/states/panel";
 import { Paragraph, Prose } from "../../../components/text/prose";
 import { useAddress, useValues } from "../../../state/host/environment";
-import { usePage } from "../../../state/page_context";
+import { useLeadsTo } from "../../../state/page_context";
 import { Legend } from "../legend";
 import { isRemainder, type PartKind, shortLabel } from "../parts";
 import { stepChartOption } from "./step_chart";
@@ -39,7 +39,7 @@ function noteOf(step: StepRow): string {
 
 export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
   const slack = parts.kinds.findIndex(isRemainder);
-  const hasTrace = usePage().titles.has("timeline");
+  const hasTrace = useLeadsTo("timeline");
   return (
     <div className="scroll step-table">
       <table>
@@ -145,7 +145,7 @@ function toMode(text: string | undefined): Mode {
 /** The chosen steps on the timeline. */
 function InTrace() {
   const steps = useValues()["steps"] ?? "";
-  return usePage().titles.has("timeline") ? (
+  return useLeadsTo("timeline") ? (
     <ViewLink
       stem="timeline"
       params={{ steps }}
