@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from . import views
 from .analysis.facts import Facts
-from .analysis.overview.advice import AdviceDocument, advise
+from .analysis.overview.advice import AdviceDocument
 from .analysis.thresholds import read_thresholds
 from .analysis.thresholds import thresholds as named_thresholds
 from .base import units
@@ -39,7 +39,7 @@ from .frames import (
 from .session.session import Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.health import Health
-from .views.overview.view import Overview, Ruler, Share
+from .views.overview.view import Overview, Ruler, Share, advice_on
 from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
 from .views.view import Subject, View
@@ -214,7 +214,7 @@ class OpenTrace:
             QueryError: there are no such steps, no such device, or the file makes no sense.
         """
         limits = read_thresholds(thresholds) if thresholds else named_thresholds()
-        return advise(self.facts, steps, device, limits)
+        return advice_on(self.facts, steps, device, limits)
 
     def health(self) -> Health:
         """What was read, what is missing, and how to record it better."""

@@ -22,14 +22,12 @@ from ..analysis.overview.advice import (
     capital,
     fitted,
 )
-from ..analysis.overview.advice import (
-    advise as advice_on,
-)
 from ..analysis.thresholds import read_thresholds, thresholds
 from ..base.errors import NotFoundError
 from ..base.units import duration, share
 from ..session.session import Session, Wanted, choose
 from ..trace.model import Trace
+from ..views.overview.view import advice_on
 from .entry import printable, say, write
 from .render import progress_bar, width_of, wrapped
 
@@ -161,6 +159,11 @@ def _print(document: AdviceDocument, width: int | None) -> None:
     if document.why_none:
         write("")
         say_all(document.why_none)
+    if document.not_available:
+        write("")
+        write("Not available:")
+        for what, why in document.not_available.items():
+            say_all(f"{what}: {why}", "  ")
     if document.cannot_answer:
         write("")
         write("Not answered by this recording:")

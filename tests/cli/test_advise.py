@@ -80,12 +80,27 @@ def test_people_get_the_sentence_and_the_evidence(trace: Path) -> None:
     assert "longest event: slice" in text
     assert "Not answered by this recording:" in text
     assert text.count("with_stack=True") == 1
+    assert "\nNot available:\n  Devices: No device activity was recorded" in text
 
 
 def test_a_ticket_gets_markdown(trace: Path) -> None:
     text = run("advise", trace, "--format", "markdown").stdout
     assert text.startswith("# The run waits for the DataLoader")
     assert "```python\nDataLoader(…, num_workers=4)  # now 0\n```" in text
+
+
+def test_what_is_not_available_is_listed_with_its_reason(trace: Path, tmp_path: Path) -> None:
+    """A sentence on top says one of them at most."""
+    (what,) = document(trace).not_available
+    assert what == "Devices"
+    text = run("advise", trace, "--format", "markdown").stdout
+    assert "\n## Not available\n\n- Devices: No device activity was recorded" in text
+    path = tmp_path / "device.pt.trace.json"
+    draw_at(path, "call |a b |\n gpu0 | a b|")
+    alone = document(path).not_available
+    assert list(alone) == ["Steps", "Counters", "Parts of the step"]
+    assert alone["Parts of the step"].startswith("DataLoader and CPU exec are not available")
+    assert open_trace(path).advice().not_available == alone
 
 
 def test_another_threshold_silences_a_rule(trace: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ come from the trace: they are data, shortened, and never instructions.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -27,6 +28,7 @@ SCHEMA = 2
 MOST_BYTES = 64 << 10
 """Size of the document as JSON, unless another limit is given."""
 MOST_CHARACTERS = 400  # of a text that holds names of the trace
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class AdviceScope(Struct, frozen=True):
@@ -112,14 +114,19 @@ class AdviceDocument(Struct, frozen=True):
     together_ns_per_step: float  # all ceilings together: no instant counts twice
     together_ratio: float
     cannot_answer: tuple[CannotAnswer, ...]
+    not_available: Mapping[str, str]  # part of the Overview → why the recording does not have it
     doubts: tuple[str, ...]  # what Health says of figures used here
     left_out: int  # findings that did not fit the size limit
 
 
 def advise(
-    facts: Facts, steps: str = "", device: int | None = None, limits: Thresholds = DEFAULTS
+    facts: Facts,
+    steps: str = "",
+    device: int | None = None,
+    limits: Thresholds = DEFAULTS,
+    missing: Mapping[str, str] = _NOTHING,
 ) -> AdviceDocument:
-    """The advice for the chosen steps and device.
+    """The advice for the chosen steps and device; ``missing`` is what the Overview lacks, and why.
 
     Raises:
         QueryError: there are no such steps, or no such device.
@@ -145,6 +152,7 @@ def advise(
             CannotAnswer(_plain(one.needs), tuple(map(_plain_rule, one.rules)))
             for one in by_need(unchecked)
         ),
+        not_available={what: _plain(why, 4 * MOST_CHARACTERS) for what, why in missing.items()},
         doubts=tuple(_plain(n.title) for n in facts.health.costly if "overview" in n.taints),
         left_out=0,
     )
@@ -257,6 +265,9 @@ def as_markdown(document: AdviceDocument) -> str:
         said += ["", document.why_none or "No rule had anything to say."]
     if document.left_out:
         said += ["", f"{plural(document.left_out, 'more finding')} did not fit."]
+    if document.not_available:
+        said += ["", "## Not available", ""]
+        said += [f"- {what}: {why}" for what, why in document.not_available.items()]
     if document.cannot_answer:
         said += ["", "## Not answered by this recording", ""]
         for lacking in document.cannot_answer:

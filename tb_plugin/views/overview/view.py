@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ...analysis.facts import IDLE_CAUSES, DeviceFacts, Facts, HostPartition, Partition
+from ...analysis.overview.advice import AdviceDocument, advise
 from ...analysis.overview.findings import (
     Explanation,
     Finding,
@@ -23,7 +24,7 @@ from ...analysis.rules import RULES
 from ...analysis.rules.claims import check_all
 from ...analysis.rules.rule import unanswered
 from ...analysis.steps import Selection, outliers, select
-from ...analysis.thresholds import thresholds
+from ...analysis.thresholds import Thresholds, thresholds
 from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..legend import (
@@ -198,6 +199,18 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         missing=_missing(facts, of_step, classic),
         taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
     )
+
+
+def advice_on(facts: Facts, steps: str, device: int | None, limits: Thresholds) -> AdviceDocument:
+    """All advice for the chosen steps and device, with what this view says is not available.
+
+    Raises:
+        QueryError: there are no such steps, or no such device.
+    """
+    selection = select(facts, steps, device, limits)
+    missing = _missing(facts, parts_of_step(selection), classic_parts(facts))
+    named = {_PARTS_OF_THE_PAGE[key]: why for key, why in missing.items()}
+    return advise(facts, steps, device, limits, named)
 
 
 def _missing(facts: Facts, *divisions: ToldParts) -> dict[str, str]:
