@@ -121,12 +121,16 @@ def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note
 
 def no_counters(vendor: str) -> str:
     """Why power, clocks and traffic of a device are not known, and how to record them."""
-    what = "Power, clocks and traffic are not known: no counter of the device was sampled"
+    what = "Power, clocks and traffic are not known"
     if vendor not in ("NVIDIA", ""):
-        return f"{what}, and no recorder of PyTorch does so for devices of {vendor}."
+        return (
+            f"{what}: the counters that can be read are those of NVIDIA's devices, and this one is"
+            f" of {vendor}."
+        )
     return (
-        f"{what}. Record with {CLOCK_COUNTERS}; for multiprocessors, memory and links with"
-        " `PerformanceMetricsConfig` as well, which locks the clocks."
+        f"{what}: no counter of the device was sampled. Record with {CLOCK_COUNTERS}; for"
+        " multiprocessors, memory and links with `PerformanceMetricsConfig` as well, which locks"
+        " the clocks."
     )
 
 

@@ -15,7 +15,7 @@ LEGACY = "A"
 
 
 ASCEND = "Ascend"
-"""The era of ``torch_npu``, a recorder with the options of torch.profiler."""
+"""The era of ``torch_npu``, whose own profiler has the options of torch.profiler by their names."""
 
 
 class Option(NamedTuple):
@@ -59,8 +59,10 @@ def with_option(option: Option, torch_era: str) -> str:
             f"`torch.autograd.profiler` exports none, so record with `torch.profiler.profile` of"
             f" torch {option.version} or later and `{option.text}`"
         )
-    if torch_era == ASCEND and option is ALLOCATIONS:
-        return "`torch_npu` writes them into files of its own, which are not read"
+    if torch_era == ASCEND:
+        if option is ALLOCATIONS:
+            return "`torch_npu` writes them into files of its own, which are not read"
+        return f"record with `torch_npu.profiler.profile` and `{option.text}`"
     if is_before(torch_era, option.era):
         return f"record with torch {option.version} or later and `{option.text}`"
     return f"record with `{option.text}`"
@@ -69,6 +71,8 @@ def with_option(option: Option, torch_era: str) -> str:
 def with_steps(torch_era: str) -> str:
     """How to mark steps."""
     how = "call `prof.step()` after each step and give `profile()` a `schedule`"
+    if torch_era == ASCEND:
+        return f"{how}, `torch_npu.profiler.schedule`"
     if torch_era == LEGACY:
         return f"record with `torch.profiler.profile` of torch 1.8.1 or later, {how}"
     return how

@@ -11,7 +11,7 @@ import pytest
 from kinetoscope.analysis.accelerator import accelerator
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.advice import advise
-from kinetoscope.analysis.recording import no_device_activity
+from kinetoscope.analysis.recording import no_counters, no_device_activity
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
@@ -25,6 +25,7 @@ from kinetoscope.trace.recipes import (
     activity,
     with_device,
     with_option,
+    with_steps,
 )
 from kinetoscope.views import view_named
 from tests.drawing import V100, trace_of
@@ -52,8 +53,23 @@ def test_a_recent_torch_is_asked_for_the_option_alone(option: Option) -> None:
 
 
 def test_torch_npu_writes_no_allocations_into_its_trace() -> None:
-    assert with_option(SHAPES, "Ascend") == "record with `record_shapes=True`"
     assert "profile_memory" not in with_option(ALLOCATIONS, "Ascend")
+
+
+def test_ascends_profiler_is_named_with_the_options_that_it_has() -> None:
+    """Its options have the names that torch.profiler gave them."""
+    assert with_option(FRAMES, "Ascend") == (
+        "record with `torch_npu.profiler.profile` and `with_stack=True`"
+    )
+    assert with_option(SHAPES, "Ascend").endswith("and `record_shapes=True`")
+    assert "`torch_npu.profiler.schedule`" in with_steps("Ascend")
+
+
+def test_nothing_is_said_of_counters_that_are_not_known() -> None:
+    """Ascend's recorder samples the clock of its cores: not known here is not never recorded."""
+    why = no_counters("Ascend")
+    assert "those of NVIDIA's devices" in why
+    assert "recorder" not in why
 
 
 def test_an_older_torch_is_not_asked_for_what_it_does_not_write() -> None:

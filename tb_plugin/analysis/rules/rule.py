@@ -207,7 +207,7 @@ def _samples(chosen: Selection, what: str, option: str) -> str:
     """Samples that Cuspy takes, of NVIDIA's devices alone."""
     device = chosen.device_facts
     if device is not None and device.vendor not in _NVIDIA:
-        return f"samples of {what}, which no recorder of PyTorch writes for this device"
+        return f"samples of {what}, of which only those of NVIDIA's devices are known"
     return f"samples of {what}: record with {option}"
 
 

@@ -347,7 +347,8 @@ REMEDIES = (
         (UNRECORDED, NO_STACKS, HAS_OPS, HAS_FRAMES),
     ),
     Remedy(
-        "Record with torch 1.11 or later and `with_stack=True` to see the Python that ran there.",
+        "Record with `torch.profiler.profile` of torch 1.11 or later and `with_stack=True` to see "
+        "the Python that ran there.",
         (UNRECORDED, NO_STACKS, HAS_OPS),
     ),
     Remedy(
