@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..analysis.facts import Facts
 from ..analysis.wording import CAUSE_NAMES
 from ..trace.model import is_of_other_recorder
+from ..trace.recipes import FRAMES, with_option
 
 
 class LegendEntry(NamedTuple):
@@ -75,7 +76,7 @@ PARTITION: tuple[LegendEntry, ...] = (
                 "other",
                 _until(
                     "is in no op and no Python frame that was recorded. Annotations may be open, "
-                    "or functions that another recorder wrote: `with_stack=True` shows the Python"
+                    "or functions that another recorder wrote"
                 ),
             ),
             (
@@ -148,7 +149,7 @@ HOST: tuple[LegendEntry, ...] = (
         "No known operator",
         "other",
         "The main thread is in no op and no Python frame that was recorded. Annotations may be "
-        "open, or functions that another recorder wrote. `with_stack=True` shows the Python.",
+        "open, or functions that another recorder wrote.",
         ghost=True,
     ),
 )
@@ -198,15 +199,27 @@ RESTS = ("uninstrumented_ns", "other_ns")
 """What is left of a step when all other parts are told: there in any recording."""
 
 
-def named_for(parts: Sequence[LegendEntry], torch_era: str) -> tuple[LegendEntry, ...]:
-    """The parts as they are called in the files of a recorder: what is left says what is known."""
-    if not is_of_other_recorder(torch_era):
-        return tuple(parts)
+def named_for(parts: Sequence[LegendEntry], *recordings: Facts) -> tuple[LegendEntry, ...]:
+    """The parts as they are called in some recordings: what is left says what is known of it.
+
+    How to record the Python that ran in it is said as their recorder could have done so.
+    """
+    if not any(is_of_other_recorder(one.torch_era) for one in recordings):
+        without = [one for one in recordings if not one.counts.get("python", 0)]
+        if not without:
+            return tuple(parts)
+        how = f" To see the Python that ran there: {with_option(FRAMES, without[0].torch_era)}."
+        return tuple(
+            part._replace(help=part.help + how) if part.key in _WITHOUT_PYTHON else part
+            for part in parts
+        )
     label, text = UNKNOWN_KIND.label, UNKNOWN_KIND.help
     return tuple(
         part._replace(label=label, help=text) if part.key in RESTS else part for part in parts
     )
 
+
+_WITHOUT_PYTHON = ("uninstrumented_ns", "idle_uninstrumented_ns")
 
 DEVICE_PARTS = tuple(
     part for part in BREAKDOWN if part.key in {"kernel_ns", "memcpy_ns", "memset_ns", "runtime_ns"}

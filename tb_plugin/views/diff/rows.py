@@ -31,7 +31,6 @@ from ...analysis.recording import not_recorded
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
-from ...trace.model import is_of_other_recorder
 from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
 from ..legend import BREAKDOWN, HOST, PARTITION, LegendEntry, named_for
 from ..shared import as_structs
@@ -182,8 +181,7 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
 
     def _part(self, between: Bridge, part: BridgePart) -> answers.DiffPart:
         # Where either is the file of another recorder, its rest is not known to be the other's.
-        eras = (self.base.facts.torch_era, self.other.facts.torch_era)
-        legend = named_for(_LEGENDS[between.division], max(eras, key=is_of_other_recorder))
+        legend = named_for(_LEGENDS[between.division], self.base.facts, self.other.facts)
         entry = next(
             (one for one in (*legend, _CLOCK) if one.key == part.key),
             LegendEntry(part.key, part.key.removesuffix("_ns").replace("_", " "), "other", ""),

@@ -70,7 +70,7 @@ def _told(facts: Facts, parts: tuple[LegendEntry, ...], seen: set[str]) -> ToldP
         part.label: why for part in parts if part.key not in seen and (why := _why(facts, part.key))
     }
     shown = [part for part in parts if part.label not in lacking]
-    return ToldParts(named_for(shown, facts.torch_era), lacking)
+    return ToldParts(named_for(shown, facts), lacking)
 
 
 class StepParts(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.findings import Explanation
@@ -245,6 +246,26 @@ def test_what_another_recorder_tells_is_shown() -> None:
     assert {one.label: one.mean_ns for one in answer.summary}["CPU exec"] == 25_000
     assert "CPU exec" not in answer.missing["parts"]
     assert "DataLoader" in answer.missing["parts"]
+
+
+@pytest.mark.parametrize(
+    ("era", "frames", "how"),
+    [
+        ("F", 0, " To see the Python that ran there: record with `with_stack=True`."),
+        ("C", 0, " To see the Python that ran there: record with torch 1.11 or later and"),
+        ("A", 0, " To see the Python that ran there: `torch.autograd.profiler` exports none"),
+        ("Ascend", 0, " To see the Python that ran there: record with `torch_npu.profiler"),
+        ("F", 5, ""),
+    ],
+)
+def test_what_is_left_says_how_its_recorder_could_have_seen_more(
+    facts: Facts, era: str, frames: int, how: str
+) -> None:
+    found = structs.replace(facts, torch_era=era, counts={**facts.counts, "python": frames})
+    help_of = {one.key: one.help for one in of(found).ruler.shares}
+    before, _, after = help_of["idle_uninstrumented_ns"].partition("another recorder wrote.")
+    assert before
+    assert after.startswith(how) if how else not after
 
 
 def test_a_recording_of_devices_alone_has_no_zeros_for_the_host() -> None:
