@@ -35,12 +35,13 @@ from .rule import (
     TIME,
     TORCH_2_0,
     TORCH_2_4,
+    TORCH_2_12,
     WHOLE,
     is_older,
 )
 
 _FUSED = ("Adam", "AdamW", "SGD")
-_FUSED_ON_HOST = (*_FUSED, "Adagrad")  # its fused form is for the CPU alone
+_FUSED_ON_HOST = (*_FUSED, "Adagrad")
 _FUSING = ("GPU", "XPU", "HPU", "MPS")  # devices with fused forms of their own in torch
 _FOREACH = ("ASGD", "Adadelta", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop")
 _OPTIMIZER_DOCS = "https://docs.pytorch.org/docs/stable/optim.html"
@@ -54,6 +55,8 @@ def _update(selection: Selection, seen: Seen, how: str) -> PatternAdvice | None:
     name, ops = seen[0].pattern.name, seen[0].figure("ops")
     host = selection.device is None
     fused = _FUSED_ON_HOST if host else _FUSED if device_noun(selection) in _FUSING else ()
+    if device_noun(selection) == "GPU" and not is_older(selection, TORCH_2_12):
+        fused = _FUSED_ON_HOST  # the fused form of Adagrad came to GPUs with 2.12
     option = ""
     # The fused form of SGD came to GPUs with 2.3, all of those for the CPU with 2.4.
     since = "2.4" if host else "2.3" if name == "SGD" else "2.0"

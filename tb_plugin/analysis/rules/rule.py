@@ -88,7 +88,7 @@ def is_older(selection: Selection, first: str) -> bool:
 
 
 # Eras that begin with a version of torch.
-TORCH_1_11, TORCH_2_0, TORCH_2_4 = "D", "E", "F1"
+TORCH_1_11, TORCH_2_0, TORCH_2_4, TORCH_2_12 = "D", "E", "F1", "G-py"
 
 
 def given(remedy: Remedy, *facts: Fact) -> Remedy:

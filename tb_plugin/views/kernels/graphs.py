@@ -90,8 +90,9 @@ _NO_IDS = (
 _NO_NODE_IDS = "The recorder wrote no node ids: the k-th work of a name in a replay is one node."
 _NO_EDGES = (
     "No dependencies between nodes were recorded: what ended last before a gap stands for them,"
-    " marked inferred. torch 2.15 records them with `CuspyConfig(enable_graph_dependencies=True)`."
+    " marked inferred."
 )
+_EDGES_OF_NVIDIA = " torch 2.15 records them with `CuspyConfig(enable_graph_dependencies=True)`."
 _NO_BATCH = "No range around its launches names a batch size."
 _NO_REPLAYS = "It was not replayed in the chosen steps."
 
@@ -170,7 +171,9 @@ def page_of(of: OpenedGraph) -> answers.GraphPage:
     if not graphs.graphs.node_ids[of.graph]:
         missing["node_ids"] = _NO_NODE_IDS
     if not graphs.has_edges:
-        missing["dependencies"] = _NO_EDGES
+        # Cuspy, which does, records NVIDIA's devices alone.
+        vendor = of.subject.facts.devices[int(graphs.graphs.device[of.graph])].vendor
+        missing["dependencies"] = _NO_EDGES + (_EDGES_OF_NVIDIA if vendor in ("NVIDIA", "") else "")
     if not figures.batch:
         missing["batch"] = _NO_BATCH
     if not len(rows):

@@ -35,7 +35,7 @@ PRECONDITIONS: dict[str, Callable[[Names], bool]] = {
     "num_workers=4": lambda n: some(n, r"_SingleProcessDataLoaderIter"),
     "num_workers=8": lambda n: some(n, r"_MultiProcessingDataLoaderIter"),
     "pin_memory=True": lambda n: some(n, r"(?i)pageable"),
-    "fused=True": lambda n: some(n, r"^Optimizer\.step#(Adam|AdamW|SGD)\.step"),
+    "fused=True": lambda n: some(n, r"^Optimizer\.step#(Adam|AdamW|SGD|Adagrad)\.step"),
     "set_to_none=True": lambda n: some(n, r"^aten::(zero_|_foreach_zero_)$"),
     "no_sync()": lambda n: some(n, r"^DistributedDataParallel\.forward$"),
     "register_comm_hook": lambda n: some(n, r"nccl"),

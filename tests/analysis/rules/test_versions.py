@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from kinetoscope.analysis.rules.claims import check_all
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from tests.analysis.rules.checks import NCCL
-from tests.analysis.rules.drawn import FIRES
+from tests.analysis.rules.drawn import FIRES, many, optimizer, run
 from tests.drawing import V100, draw
+from tests.trace.drawn import Event, kernel, launch
 
 ERAS = ("B", "C", "D", "E", "F", "G")
 # What came with a version of torch → the eras that are older, as far as they tell.
@@ -103,6 +105,23 @@ def test_processes_are_started_as_the_version_does_it(era: str, command: str) ->
         names={"P": "DataParallel.forward"},
     )
     assert found.snippet.startswith(f"{command} --nproc_per_node=2 ")
+
+
+@pytest.mark.parametrize(
+    ("era", "option"),
+    [("F", "foreach=True"), ("G-py", "fused=True"), ("G", "fused=True"), ("H", "fused=True")],
+)
+def test_adagrad_is_fused_on_gpus_from_2_12_on(era: str, option: str) -> None:
+    """Before, its fused form was for the CPU alone."""
+
+    def product(at: float) -> Iterator[Event]:
+        yield launch(at + 450, 1, int(at) + 1)
+        yield kernel("gemm", at + 452, 200, correlation=int(at) + 1)
+
+    trace = run(optimizer("Adagrad", many("aten::addcmul_", 40, 8)), product)
+    facts = structs.replace(summarize(trace), torch_era=era)
+    found = next(one for one in check_all(RULES, select(facts))[0] if one.id == "OP1")
+    assert found.snippet.endswith(f"Adagrad(model.parameters(), …, {option})")
 
 
 def test_a_recording_without_ops_does_not_say_whether_autograd_ran() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kinetoscope.analysis.operators.kernels import GROUPINGS
 from kinetoscope.base.errors import QueryError
@@ -97,6 +98,17 @@ def test_kernels_by_graph() -> None:
 def test_a_recording_without_graphs_says_so() -> None:
     answer = build(alone([launch(0, 1, 1), kernel("k", 2, 3, correlation=1)]), KernelQuery())
     assert "No kernel was replayed" in answer.missing["graphs"]
+
+
+@pytest.mark.parametrize(("vendor", "is_said"), [("NVIDIA", True), ("AMD", False)])
+def test_how_to_record_dependencies_is_said_of_the_devices_that_have_them(
+    vendor: str, is_said: bool
+) -> None:
+    subject = alone(RUN)
+    devices = tuple(structs.replace(one, vendor=vendor) for one in subject.facts.devices)
+    facts = structs.replace(subject.facts, devices=devices)
+    page = graph_page(structs.replace(subject, facts=facts), GraphQuery("1"))
+    assert ("CuspyConfig" in page.missing["dependencies"]) == is_said
 
 
 def test_the_page_of_a_graph() -> None:
