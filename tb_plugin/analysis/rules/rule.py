@@ -358,13 +358,18 @@ def unanswered(
     if any(finding.id in answering for finding in findings):
         return None
     if said.cause in (CUT, "uninstrumented_ns"):
-        return _cut() if said.cause == CUT else _uninstrumented(selection)
-    return _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
+        why = _cut() if said.cause == CUT else _uninstrumented(selection)
+    else:
+        why = _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
+    if why is not None and why.links == _TRACE and selection.facts.step_source == "whole_trace":
+        return replace(why, links=_WHOLE_TRACE)
+    return why
 
 
 _KERNELS = (Reference("The longest kernels", "kernels"),)
 _OPERATORS = (Reference("The longest operators", "operators"),)
 _TRACE = (Reference("These steps in the trace", "timeline"),)
+_WHOLE_TRACE = (Reference("The recording in the trace", "timeline"),)
 _COMPUTES = Explanation(
     "The host computes: no rule that could be checked finds a cause in its operators.", _OPERATORS
 )

@@ -280,6 +280,20 @@ def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
     assert why.links
 
 
+@pytest.mark.parametrize(
+    ("drawn", "link"),
+    [
+        ("op |aaa|", "The recording in the trace"),
+        ("step |111|\nop   |aaa|", "These steps in the trace"),
+    ],
+)
+def test_a_recording_without_steps_is_led_to_as_a_whole(drawn: str, link: str) -> None:
+    chosen = select(summarize(draw(drawn)), "all")
+    why = unanswered(RULES, chosen, Sentence("", "", cause=headlines.CAPTURE), ())
+    assert why is not None
+    assert [one.text for one in why.links] == [link]
+
+
 def test_launches_without_kernels_are_no_run_on_the_host() -> None:
     said = of("op |aaaaaaaa|\n call | l l l l|")
     assert said.headline == (

@@ -1,6 +1,6 @@
 /** The columns of the list of files. */
 import type { FileInfo, State } from "../../api/types.gen";
-import { ago, bytes, count, DASH, fixed, moment, NBSP } from "../../base/text/format";
+import { ago, bytes, count, DASH, moment, NBSP, notZero } from "../../base/text/format";
 import { type Column, numberColumn } from "../../components/data_table/table";
 import { PathName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
@@ -38,7 +38,7 @@ function readIn({ read_seconds, from_cache }: FileInfo): string {
     return DASH;
   }
   const decimals = read_seconds < 100 ? 1 : 0;
-  return from_cache ? "cache" : `${fixed(read_seconds, decimals)}${NBSP}s`;
+  return from_cache ? "cache" : `${notZero(read_seconds, decimals)}${NBSP}s`;
 }
 
 export const columns: readonly Column<FileInfo>[] = [

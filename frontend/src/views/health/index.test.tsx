@@ -130,12 +130,15 @@ describe("files", () => {
   });
 
   it("are there without any run", async () => {
-    const files = [fileOf("notes.json", "refused", { reason: "a list of words" })];
+    const files = [
+      fileOf("notes.json", "refused", { reason: "a list of words", read_seconds: 0.02 }),
+    ];
     server.answer("catalog", catalogOf([], { files, files_total: 1 }));
     openPage("#view=health");
     const heading = await screen.findByRole("heading", { level: 1 });
     expect(plain(heading)).toBe("1 file seen, none in use.");
     expect(await listed()).toEqual(["notes.json"]);
+    expect(plain(screen.getByRole("row", { name: /notes/ }))).toContain("< 0.1 s");
   });
 
   it("are drawn only as far as they can be seen", async () => {

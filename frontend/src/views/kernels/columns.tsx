@@ -164,7 +164,7 @@ export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): reado
       "name",
       query.group_by === "class" ? "Class" : "Kernel",
       (row) => <CodeName name={row.name} />,
-      { sort: true, width: 170, grow: 4 },
+      { sort: true, width: 170, grow: 10 },
     ),
     ...facts(query),
     numberColumn("calls", "Calls", (row) => count(row.calls)),

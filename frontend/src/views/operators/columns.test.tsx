@@ -1,5 +1,6 @@
+import { render } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
-import type { Operators } from "../../api/types.gen";
+import type { OperatorRow, Operators } from "../../api/types.gen";
 import { columnsOf, scalesOf } from "./columns";
 import { USUALLY_HIDDEN } from "./table_view";
 
@@ -17,5 +18,18 @@ describe("the columns of the operator table", () => {
     expect(shownIn({ has_flops: true })).toContain("flops");
     expect(shownIn({ has_flops: true, device_ns: 5, flops_coverage: 0 })).toContain("flops");
     expect(shownIn({ has_flops: false, device_ns: 5 })).not.toContain("flops");
+  });
+
+  it("say in few words that an op could use tensor cores, and of its kernels how many do", () => {
+    const columns = columnsOf(answerOf({ device_ns: 5 }), scalesOf([]), { group_by: "name" });
+    const cores = columns.find(({ key }) => key.startsWith("tensor_core"));
+    const said = (tensor_core_eligible: boolean, tensor_core_self_ratio: number | null) => {
+      const row = { tensor_core_eligible, tensor_core_self_ratio } as OperatorRow;
+      return render(cores?.cell(row)).container.textContent?.replaceAll("\u00a0", " ");
+    };
+    expect(said(true, 0)).toBe("eligible · 0 %");
+    expect(said(true, null)).toBe("eligible");
+    expect(said(false, 0.5)).toBe("50 %");
+    expect(said(false, null)).toBe("–");
   });
 });

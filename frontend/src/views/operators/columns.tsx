@@ -40,7 +40,14 @@ function TensorCores({ row }: { row: OperatorRow }) {
   if (!row.tensor_core_eligible && (ratio === null || ratio === 0)) {
     return none;
   }
-  const used = ratio === null ? "no device time" : share(ratio, 0);
+  if (ratio === null) {
+    return (
+      <span className="chip" title="Its own calls ran nothing on the device">
+        eligible
+      </span>
+    );
+  }
+  const used = share(ratio, 0);
   return <span className="chip">{row.tensor_core_eligible ? `eligible · ${used}` : used}</span>;
 }
 
@@ -98,7 +105,7 @@ export function columnsOf(
       key: "name",
       head: "Operator",
       sort: true,
-      ...(isByName ? { width: 180, grow: 3.6 } : { width: 220, grow: 5 }),
+      ...(isByName ? { width: 180, grow: 6 } : { width: 220, grow: 5 }),
       cell: (row) => <Name row={row} />,
     },
     numberColumn("calls", "Calls", (row) => count(row.calls)),

@@ -43,6 +43,9 @@ const COLUMN = {
 
 const LISTED_MAX = 100;
 
+/** The part of all self time; of calls that lie inside calls, whose sum is more than that, their time alone. */
+const partWords = (ns: number, ratio: number) => (ratio > 1 ? time(ns) : share(ratio));
+
 /** The operators that the bar has no room for, the largest first; each filters the table. */
 function RestList({ chart, steps }: RestProps) {
   const address = useAddress();
@@ -123,8 +126,8 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
             background: `color-mix(in srgb, var(${hue}) ${STEPS[hue]?.[place] ?? 10}%, var(--surface))`,
             color: inkOn(hue, place),
           }}
-          title={`${harmless(part.name) || NO_NAME}: ${time(part.ns)}, ${share(part.ratio)}`}
-          aria-label={`${harmless(part.name) || NO_NAME}: ${share(part.ratio)}`}
+          title={`${harmless(part.name) || NO_NAME}: ${[...new Set([time(part.ns), partWords(part.ns, part.ratio)])].join(", ")}`}
+          aria-label={`${harmless(part.name) || NO_NAME}: ${partWords(part.ns, part.ratio)}`}
           onClick={() =>
             // A graph is no operator: what ran in it is for the Kernel view.
             part.name.includes("GraphLaunch")
@@ -135,7 +138,7 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
           {part.ratio >= WORDS_MIN ? (
             <span>
               <bdi>{nameParts(part.name.replace(/^aten::/, "")).base || NO_NAME}</bdi>{" "}
-              <span>{share(part.ratio)}</span>
+              <span>{partWords(part.ns, part.ratio)}</span>
             </span>
           ) : null}
         </button>
