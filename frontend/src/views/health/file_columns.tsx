@@ -90,6 +90,7 @@ export const columns: readonly Column<FileInfo>[] = [
     help: "Whether it is in use, and why not. A row opens on the words that find no room.",
     width: 160,
     grow: 5,
+    isMain: true,
     sort: ({ verdict, reason }) => `${verdict} ${reason}`,
     cell: (file) => <Verdict file={file} />,
   },
