@@ -357,6 +357,7 @@ def unanswered(
     answering = {rule.id for rule in rules if said.cause in {*rule.answers, rule.id}}
     if any(finding.id in answering for finding in findings):
         return None
+    why: Explanation | None
     if said.cause in (CUT, "uninstrumented_ns"):
         why = _cut() if said.cause == CUT else _uninstrumented(selection)
     else:
