@@ -212,9 +212,10 @@ class OpenTrace:
 
         Raises:
             QueryError: there are no such steps, no such device, or the file makes no sense.
+            UnavailableError: the trace cannot fill the Overview; says why.
         """
         limits = read_thresholds(thresholds) if thresholds else named_thresholds()
-        return advice_on(self.facts, steps, device, limits)
+        return advice_on(self._subject("overview").facts, steps, device, limits)
 
     def health(self) -> Health:
         """What was read, what is missing, and how to record it better."""

@@ -27,6 +27,7 @@ from ..base.errors import NotFoundError
 from ..base.units import duration, share
 from ..session.session import Session, Wanted, choose
 from ..trace.model import Trace
+from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
 from .entry import printable, say, write
 from .render import progress_bar, width_of, wrapped
@@ -95,7 +96,7 @@ def advise(path: str, run: str | None, worker: str | None, span: str | None, **r
             event = slice_event(session, asked.slice)
             write(msgspec.json.format(msgspec.json.encode(event), indent=2).decode())
             return
-        document = advice_on(session.facts(), asked.steps, asked.device, limits)
+        document = advice_on(session.subject(OVERVIEW).facts, asked.steps, asked.device, limits)
     if asked.format == "json":
         small = fitted(document, asked.max_bytes)
         write(msgspec.json.encode(small).decode())

@@ -61,7 +61,10 @@ def process_behind(worker: str, node: str | None, process: int | None) -> tuple[
     return node or named, process or None
 
 
-_OF_HANDLERS = regex(r"(?:.*[/\\])?(?P<worker>.+?)(?:\.\d+)?\.pt\.trace\.json(?:\.gz)?", re.DOTALL)
+# The time is of ms or ns since 1970: shorter numbers are of names that nobody made of a host.
+_OF_HANDLERS = regex(
+    r"(?:.*[/\\])?(?P<worker>.+?)(?:\.\d{13,})?\.pt\.trace\.json(?:\.gz)?", re.DOTALL
+)
 
 
 def worker_of_file(path: str) -> str:

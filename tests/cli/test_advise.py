@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from kinetoscope.analysis.overview.advice import AdviceDocument
+from kinetoscope.base.errors import UnavailableError
 from kinetoscope.notebook import open_trace
 from tests.cli.runs import run
 from tests.drawing import LOADER, draw_at
+from tests.trace.pickles.drawn_snapshot import event, snapshot
 
 WAITING = """
     step   |1111111111111111111122222222222222222222|
@@ -101,6 +104,17 @@ def test_what_is_not_available_is_listed_with_its_reason(trace: Path, tmp_path: 
     assert list(alone) == ["Steps", "Counters", "Parts of the step"]
     assert alone["Parts of the step"].startswith("DataLoader and CPU exec are not available")
     assert open_trace(path).advice().not_available == alone
+
+
+def test_a_file_of_memory_alone_gets_no_advice_on_steps(tmp_path: Path) -> None:
+    file = tmp_path / "now.pickle"
+    taken = [event("alloc", at, 512, at, "train.py:7 forward") for at in range(1024, 4096, 512)]
+    file.write_bytes(pickle.dumps(snapshot(*taken)))
+    result = run("advise", file)
+    assert result.exit_code == 6
+    assert "of no ops or kernels" in result.stderr
+    with pytest.raises(UnavailableError):
+        open_trace(file).advice()
 
 
 def test_another_threshold_silences_a_rule(trace: Path, tmp_path: Path) -> None:

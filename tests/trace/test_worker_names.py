@@ -27,12 +27,18 @@ def test_the_process_behind_a_worker(
     assert process_behind(worker, node, process) == expected
 
 
+def test_a_number_that_is_no_time_makes_no_host_of_what_is_before_it() -> None:
+    worker = worker_of_file("/log/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz")
+    assert process_behind(worker, None, None) == ("", None)
+
+
 @pytest.mark.parametrize(
     ("path", "worker"),
     [
         ("/log/run/gpu-17_4711.1694128201545.pt.trace.json.gz", "gpu-17_4711"),
         ("gpu-17_4711.pt.trace.json", "gpu-17_4711"),
-        (r"C:\log\host.domain_7.17.pt.trace.json", "host.domain_7"),
+        (r"C:\log\host.domain_7.1694128201545.pt.trace.json", "host.domain_7"),
+        ("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", "rank-34.Jul_15_10_52_41.1074"),
         ("/log/run_7/trace.json", ""),
         ("s3://bucket/log_7/a_8.pt.trace.json", "a_8"),
     ],

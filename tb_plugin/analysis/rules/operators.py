@@ -53,6 +53,8 @@ _OPTIMIZES = ("optimizer_ns", "idle_optimizer_ns")
 def _update(selection: Selection, seen: Seen, how: str) -> PatternAdvice | None:
     """An optimizer that calls more ops than it has to; None where nothing helps."""
     name, ops = seen[0].pattern.name, seen[0].figure("ops")
+    if name.startswith("Fused"):
+        return None  # of a library, whose kernels work on all parameters and are no ops of torch
     host = selection.device is None
     fused = _FUSED_ON_HOST if host else _FUSED if device_noun(selection) in _FUSING else ()
     if device_noun(selection) == "GPU" and not is_older(selection, TORCH_2_12):

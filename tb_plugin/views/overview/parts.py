@@ -22,11 +22,14 @@ from ...analysis.recording import NO_PART_OF_OURS
 from ...analysis.steps import Selection
 from ...base.units import listing
 from ...trace.model import is_of_other_recorder
+from ...trace.recipes import LEGACY
 from ..legend import BREAKDOWN, DEVICE_PARTS, HOST, PARTITION, RESTS, LegendEntry, named_for
 
 _OF_KERNELS = ("compute_ns", "exposed_communication_ns", "kernel_ns", "overlap_ns")
 _OF_COPIES = ("exposed_copy_ns", "memcpy_ns")
 _OF_THE_HOST = ("dataloader_ns", "cpu_exec_ns")
+_SINCE_1_8 = ("dataloader_ns", "optimizer_ns", "idle_dataloader_ns", "idle_optimizer_ns")
+_NO_RANGES = "torch 1.7 and earlier write no range of it, and the file does not tell its version"
 _OF_A_DEVICE = tuple(part.key for part in DEVICE_PARTS)
 # Tables of the trace without a row in which a part can only be told from them.
 _FROM_PYTHON = ("python_ns", "idle_python_ns")
@@ -155,13 +158,15 @@ def _count(facts: Facts, *tables: str) -> int:
 
 def _why(facts: Facts, key: str) -> str:
     """Why a part without any time is not known to be 0; "" where it is."""
-    if key in RESTS or key in IDLE_CAUSES or not facts.steps:
+    if key in RESTS or (key in IDLE_CAUSES and key not in _SINCE_1_8) or not facts.steps:
         return ""
     if is_of_other_recorder(facts.torch_era):
         return NO_PART_OF_OURS
     for keys, kind in ((_OF_KERNELS, "kernels"), (_OF_COPIES, "copies")):
         if key in keys and kind in facts.unavailable:
             return facts.unavailable[kind].rstrip(".")
+    if key in _SINCE_1_8 and facts.torch_era == LEGACY:
+        return _NO_RANGES
     if key in _OF_THE_HOST and not _count(facts, "op", "annotation"):
         return _NO_OPS
     return ""

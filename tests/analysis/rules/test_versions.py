@@ -124,6 +124,14 @@ def test_adagrad_is_fused_on_gpus_from_2_12_on(era: str, option: str) -> None:
     assert found.snippet.endswith(f"Adagrad(model.parameters(), …, {option})")
 
 
+def test_a_fused_optimizer_of_a_library_is_not_advised_to_be_fused() -> None:
+    """Around one launch for all parameters it calls ops of torch for each of them."""
+    for name, ids in (("Adam", ["OP1"]), ("FusedAdam", [])):
+        facts = summarize(run(optimizer(name, many("aten::empty", 40, 8)), lambda _: iter(())))
+        found = check_all(RULES, select(facts))[0]
+        assert [one.id for one in found if one.id in ("OP1", "OP2")] == ids
+
+
 def test_a_recording_without_ops_does_not_say_whether_autograd_ran() -> None:
     """Where only devices were recorded, nothing tells a training from an inference."""
     picture = """

@@ -248,6 +248,21 @@ def test_what_another_recorder_tells_is_shown() -> None:
     assert "DataLoader" in answer.missing["parts"]
 
 
+def test_ranges_that_torch_1_7_did_not_write_are_no_zeros_in_a_legacy_file() -> None:
+    facts = summarize(draw("op |aaaa|"))
+    answer = of(structs.replace(facts, torch_era="A"))
+    assert answer.missing["parts"] == (
+        "DataLoader and Optimizer are not available, because torch 1.7 and earlier write no range"
+        " of it, and the file does not tell its version."
+    )
+    (row,) = answer.steps
+    assert row.host is not None
+    assert (row.host["dataloader_ns"], row.host["optimizer_ns"]) == (None, None)
+    assert "parts" not in of(facts).missing
+    seen = structs.replace(summarize(draw("op |aDaa|", names={"D": LOADER})), torch_era="A")
+    assert of(seen).missing["parts"].startswith("Optimizer is not available")
+
+
 @pytest.mark.parametrize(
     ("era", "frames", "how"),
     [
