@@ -52,6 +52,32 @@ const press = (key: string, more = {}) =>
 const focusRow = (at: number) =>
   act(() => document.querySelector<HTMLElement>(`[data-row="${at}"]`)?.focus());
 
+it("shows what gets the focus in a cell, which the first column may lie above", () => {
+  const shown: unknown[] = [];
+  HTMLElement.prototype.scrollIntoView = function (this: HTMLElement) {
+    shown.push(this.textContent);
+  };
+  const button = (key: string): Column<Op> => ({
+    key,
+    head: key,
+    cell: ({ name }) => <button type="button">{`${key} of ${name}`}</button>,
+  });
+  render(
+    <DataTable
+      {...common}
+      columns={[button("name"), button("role")]}
+      rows={OPS}
+      sorting={null}
+      onSort={() => {}}
+    />,
+  );
+  act(() => screen.getByRole("button", { name: "role of conv" }).focus());
+  act(() => screen.getByRole("button", { name: "name of conv" }).focus());
+  focusRow(0);
+  expect(shown).toEqual(["role of conv"]);
+  Reflect.deleteProperty(HTMLElement.prototype, "scrollIntoView");
+});
+
 it("has the main figures behind the name where not all columns fit", () => {
   const keys = (room: number) =>
     placed(

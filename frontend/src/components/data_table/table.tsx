@@ -423,6 +423,12 @@ export function DataTable<R>(given: DataTableProps<R>) {
           aria-rowcount={count + 1}
           aria-busy={isOld}
           style={{ height: virtual.getTotalSize() }}
+          onFocus={({ target }) => {
+            // The browser takes for visible what lies below the first column.
+            if (target.closest(".dt-cells > td:not(:first-child)") !== null) {
+              target.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+            }
+          }}
         >
           <thead>
             <tr style={grid}>

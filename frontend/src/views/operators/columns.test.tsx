@@ -20,6 +20,16 @@ describe("the columns of the operator table", () => {
     expect(shownIn({ has_flops: false, device_ns: 5 })).not.toContain("flops");
   });
 
+  it("tell what took no time from what is too short for the unit", () => {
+    const rows = [9_000_000, 3, 0].map(
+      (total_ns) => ({ total_ns, self_ns: total_ns }) as OperatorRow,
+    );
+    const columns = columnsOf(answerOf({}), scalesOf(rows), { group_by: "name" });
+    const total = columns.find(({ key }) => key === "total_ns");
+    const said = rows.map((row) => String(total?.cell(row)).replaceAll("\u00a0", " "));
+    expect(said).toEqual(["9.000", "< 0.001", "0"]);
+  });
+
   it("say in few words that an op could use tensor cores, and of its kernels how many do", () => {
     const columns = columnsOf(answerOf({ device_ns: 5 }), scalesOf([]), { group_by: "name" });
     const cores = columns.find(({ key }) => key.startsWith("tensor_core"));
