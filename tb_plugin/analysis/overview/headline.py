@@ -73,7 +73,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
 
 
 def _nothing(selection: Selection) -> str:
-    if selection.facts.duration_ns:
+    if selection.facts.duration_ns and selection.count:
         if selection.count == 1:
             return "The chosen step lasts 0 ns."
         return f"The {plural(selection.count, 'chosen step')} last 0 ns."

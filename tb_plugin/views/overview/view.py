@@ -254,6 +254,7 @@ def _shares(
             link=_door(selection, total, part.key),
         )
         for part in parts
+        if selection.facts.steps  # of a recording without time no part is known to be 0
     )
 
 

@@ -133,7 +133,15 @@ def test_nothing_at_all() -> None:
     assert answer.sentence.headline == "Nothing was recorded that takes time."
     assert answer.steps == ()
     assert answer.ruler.mean_ns == 0
+    assert answer.ruler.shares == ()
+    assert [row.key for row in answer.summary] == ["step"]
     assert answer.missing["steps"]
+
+
+def test_a_profile_of_nothing_says_so() -> None:
+    """Ranges of the recorder last, and are no part of the run."""
+    facts = structs.replace(summarize(draw("")), duration_ns=5_000)
+    assert "did the code run inside" in of(facts).sentence.detail
 
 
 def test_parts_have_labels_of_their_own_and_fields_in_the_facts(facts: Facts) -> None:

@@ -202,6 +202,19 @@ it("sums the execution summary to the step", async () => {
   ]);
 });
 
+it("draws no parts where nothing lasts", async () => {
+  const { ruler, summary } = OVERVIEW;
+  const nothing = { total_ns: 0, mean_ns: 0, step_count: 0, shares: [] };
+  const unknown = { overlap_ns: null, busy_ns: null, idle_ns: null };
+  await open({
+    steps: [],
+    gaps: [],
+    ruler: { ...ruler, ...nothing, ...unknown },
+    summary: summary.slice(0, 1).map((row) => ({ ...row, mean_ns: 0, ratio: 0 })),
+  });
+  expect(screen.queryByText("Compute")).toBeNull();
+});
+
 it("keeps other missing parts visible, each as its sentence", async () => {
   await open({ missing: { memory: "Memory was not recorded; add `profile_memory=True`." } });
   expect(panel("Configuration").getByText(/Memory was not recorded/)).toBeDefined();

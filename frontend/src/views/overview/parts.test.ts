@@ -87,6 +87,8 @@ it("survives a recording without any time", () => {
   const empty = { ...OVERVIEW, steps: [], ruler: { ...OVERVIEW.ruler, shares } };
   const model = rulerModel(empty, "mean");
   expect(model.parts.every((part) => part.ratio === 0)).toBe(true);
+  const nothing = { ...empty, ruler: { ...empty.ruler, shares: [] } };
+  expect(rulerModel(nothing, "mean")).toMatchObject({ parts: [], total_ns: 0 });
 });
 
 it("says of the host what the sentence says: only what was not recorded gives way", () => {

@@ -127,7 +127,8 @@ function Ticks({ model, width }: { model: RulerModel; width: number }) {
         const words = tick === 0 ? `${axisNumber(tick)}${NBSP}${unit.name}` : axisNumber(tick);
         // Around its place, but never over the edge of the ruler.
         const wide = Math.ceil(textWidth(words, TICK_FONT)) + 1;
-        const left = Math.min((tick / whole) * width - wide / 2, width - wide);
+        const place = whole > 0 ? (tick / whole) * width : 0;
+        const left = Math.min(place - wide / 2, width - wide);
         return (
           <span key={tick} style={{ left: Math.max(0, left) }}>
             {words}
