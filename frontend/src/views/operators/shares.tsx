@@ -45,6 +45,8 @@ const LISTED_MAX = 100;
 
 /** The part of all self time; of calls that lie inside calls, whose sum is more than that, their time alone. */
 const partWords = (ns: number, ratio: number) => (ratio > 1 ? time(ns) : share(ratio));
+const timeAndPart = (ns: number, ratio: number) =>
+  [time(ns), ...(ratio > 1 ? [] : [share(ratio)])].join(" · ");
 
 /** The operators that the bar has no room for, the largest first; each filters the table. */
 function RestList({ chart, steps }: RestProps) {
@@ -62,14 +64,14 @@ function RestList({ chart, steps }: RestProps) {
       {(data) => (
         <>
           <p className="empty">
-            {plural(chart.rest_count, "operator")} more take {time(chart.rest_ns)} (
-            {share(chart.rest_ns / chart.total_ns)})
+            {plural(chart.rest_count, "operator")} more:{" "}
+            {timeAndPart(chart.rest_ns, chart.rest_ns / chart.total_ns)}
           </p>
           {data.rows.map((row) => (
             <MenuItem
               key={row.key}
               words={<CodeName name={row.name} />}
-              hint={`${time(row[column] ?? 0)} · ${share((row[column] ?? 0) / chart.total_ns)}`}
+              hint={timeAndPart(row[column] ?? 0, (row[column] ?? 0) / chart.total_ns)}
               run={() => address.replace({ "operators.search": row.name })}
             />
           ))}
@@ -126,7 +128,7 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
             background: `color-mix(in srgb, var(${hue}) ${STEPS[hue]?.[place] ?? 10}%, var(--surface))`,
             color: inkOn(hue, place),
           }}
-          title={`${harmless(part.name) || NO_NAME}: ${[...new Set([time(part.ns), partWords(part.ns, part.ratio)])].join(", ")}`}
+          title={`${harmless(part.name) || NO_NAME}: ${timeAndPart(part.ns, part.ratio)}`}
           aria-label={`${harmless(part.name) || NO_NAME}: ${partWords(part.ns, part.ratio)}`}
           onClick={() =>
             // A graph is no operator: what ran in it is for the Kernel view.
