@@ -28,7 +28,7 @@ import importlib.util
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,10 +60,22 @@ NOTE_DAYS = 30.0
 NOTE_BYTES = 64 << 10  # more than any note has
 
 
-def digest(path: str, identity: FileVersion, version: str, root: Path | None = None) -> str:
+def _nothing() -> None:
+    pass
+
+
+def digest(
+    path: str,
+    identity: FileVersion,
+    version: str,
+    root: Path | None = None,
+    before_first_hash: Callable[[], None] = _nothing,
+) -> str:
     """32 hex digits for the content of a file, as read by the code of this ``version``.
 
     Notes of hashed files are kept below ``root``, a folder of the cache; None: there are none.
+    ``before_first_hash`` is called where a note could be and is none: the file is probably new, and
+    its bytes take a while to hash.
 
     Raises:
         OSError: the file cannot be read.
@@ -76,7 +88,7 @@ def digest(path: str, identity: FileVersion, version: str, root: Path | None = N
                 file.seek((identity.bytes - SAMPLE_BYTES) * sample // (SAMPLES - 1))
                 key.update(file.read(SAMPLE_BYTES))
     else:
-        key.update(_content(path, root if identity.bytes >= NOTED else None))
+        key.update(_content(path, root if identity.bytes >= NOTED else None, before_first_hash))
     return key.hexdigest()
 
 
@@ -87,7 +99,9 @@ class HashedFile(msgspec.Struct, frozen=True):
     content: str  # hex
 
 
-def _content(path: str, root: Path | None) -> bytes:
+def _content(
+    path: str, root: Path | None, before_first_hash: Callable[[], None] = _nothing
+) -> bytes:
     """The hash of all bytes of a file, from its note where there is one that counts."""
     before = os.stat(path)
     name = blake2b(os.fsencode(os.path.abspath(path)), digest_size=16).hexdigest()
@@ -100,6 +114,8 @@ def _content(path: str, root: Path | None) -> bytes:
     told = _told_beside(path, before)
     if told is not None:
         return told
+    if place is not None:
+        before_first_hash()
     content = blake2b(digest_size=32)
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):

@@ -10,12 +10,14 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ...base.errors import KinetoscopeError
 from ...base.logs import logger
 from ..cache import content_key
 from ..cache.disk import Cache, StoredSummary
@@ -193,8 +195,15 @@ def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
     # What is read of a file that changes meanwhile is the answer to no other file.
     version = work.version + (os.urandom(8).hex() if request.as_is else "")
     identity, roots = request.identity, job.cache.roots
+
+    def begin_process() -> None:
+        # It imports what it needs while the file is hashed here. Why none can be had is told when
+        # one is needed: a result in the cache needs none.
+        with suppress(KinetoscopeError):
+            hire()
+
     try:
-        job.digest = content_key.digest(request.path, identity, version, roots[0])
+        job.digest = content_key.digest(request.path, identity, version, roots[0], begin_process)
     except FileNotFoundError:
         job.tell(Restless(request))
         return

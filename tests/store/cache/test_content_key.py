@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,29 @@ def test_a_file_is_hashed_again_when_it_changed(
     after, was_hashed = noted(path)
     assert (was_hashed, after == before) == (hashed, same_key)
     assert after == key(path)
+
+
+@on_linux
+def test_who_asks_is_told_of_a_new_file_before_its_bytes_are_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content_key, "NOTED", 100)
+    monkeypatch.setattr(content_key, "REST_SECONDS", -1.0)
+    (tmp_path / "root").mkdir()
+    told: list[str] = []
+
+    def ask(size: int, root: Path | None) -> list[str]:
+        told.clear()
+        path = tmp_path / f"{size} bytes"
+        path.write_bytes(b"x" * size)
+        asked = str(path), FileVersion.of(path.stat()), "v", root
+        content_key.digest(*asked, partial(told.append, "first"))
+        content_key.digest(*asked, partial(told.append, "second"))
+        return told
+
+    assert ask(100, tmp_path / "root") == ["first"]
+    assert ask(99, tmp_path / "root") == []  # hashed at once
+    assert ask(101, None) == []  # without notes nobody knows whether it is new
 
 
 @on_linux

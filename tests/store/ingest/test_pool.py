@@ -16,9 +16,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kinetoscope.base.errors import KinetoscopeError
+from kinetoscope.store.cache import content_key
 from kinetoscope.store.cache.disk import Cache
 from kinetoscope.store.discovery.walk import FileVersion, Key
 from kinetoscope.store.ingest import resources
+from kinetoscope.store.ingest.child import Child
 from kinetoscope.store.ingest.events import (
     Answered,
     Cancel,
@@ -30,7 +33,7 @@ from kinetoscope.store.ingest.events import (
     Restless,
     Submit,
 )
-from kinetoscope.store.ingest.jobs import Work
+from kinetoscope.store.ingest.jobs import Job, Work, read_file
 from kinetoscope.store.ingest.pool import IngestPool, PoolLimits
 from kinetoscope.store.ingest.protocol import READING_SHARE, Pace, Progressed, describe
 from tests.conftest import ROOT
@@ -47,9 +50,10 @@ class Pool:
 
     def __init__(self, cache: Cache, limits: PoolLimits, **names: str) -> None:
         decoder = msgspec.json.Decoder(FakeFacts)
-        work = Work(names.get("read", READ), names.get("summarize", SUMMARIZE), decoder.decode, "v")
+        read, summarize = names.get("read", READ), names.get("summarize", SUMMARIZE)
+        self.work: Work[FakeFacts] = Work(read, summarize, decoder.decode, "v")
         self.event: list[PoolEvent[FakeFacts]] = []
-        self.pool: IngestPool[FakeFacts] = IngestPool(work, cache, self.event.append, limits)
+        self.pool: IngestPool[FakeFacts] = IngestPool(self.work, cache, self.event.append, limits)
 
     def submit(self, *paths: Path, urgent: bool = False) -> None:
         for path in paths:
@@ -108,6 +112,47 @@ def test_the_second_time_no_process_is_needed(tmp_path: Path, open_pool: Open) -
     second.submit(path)
     assert isinstance(second.last(path), Kept)
     assert [n.from_cache for n in second.of(path) if isinstance(n, Answered)] == [True]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="notes are kept on Linux alone")
+def test_the_process_of_a_new_file_begins_before_its_bytes_are_hashed(
+    tmp_path: Path, cache: Cache, open_pool: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content_key, "NOTED", 1)
+    monkeypatch.setattr(content_key, "REST_SECONDS", -1.0)
+    path = write_trace(tmp_path / "a.json")
+    pool = open_pool()
+    events: list[PoolEvent[FakeFacts]] = []
+    done: list[str] = []
+
+    def opening(path: str, *mode: Any) -> Any:
+        done.append("bytes")
+        return open(path, *mode)
+
+    def none() -> Child:
+        done.append("process")
+        raise KinetoscopeError("No process could be started.")
+
+    def read() -> list[str]:
+        """What was done, in order, where no process can be started."""
+        done.clear()
+        events.clear()
+        request = Request(key(path), str(path), FileVersion.of(path.stat()), 0)
+        read_file(Job(request, cache, events.append), request, pool.work, none)
+        return done
+
+    monkeypatch.setattr(content_key, "open", opening, raising=False)
+    with pytest.raises(KinetoscopeError):
+        read()
+    assert done == ["process", "bytes", "process"]  # begun in vain, and then missed
+    pool.submit(path)
+    assert isinstance(pool.last(path), Kept)
+    assert read() == []  # a note, and a result: nothing is needed
+    assert [type(event) for event in events] == [Answered, Kept]
+    for note in (cache.roots[0] / content_key.NOTES).iterdir():
+        note.unlink()
+    assert read() == ["process", "bytes"]  # not missed: the result is there
+    assert [type(event) for event in events] == [Answered, Kept]
 
 
 def test_a_reader_that_cannot_be_loaded_is_a_reason_too(tmp_path: Path, open_pool: Open) -> None:
