@@ -461,7 +461,7 @@ def _window(seek: SeekIndex, point: int) -> bytes:
     return isal_zlib.decompress(seek.window[first : int(seek.window_end[point])].tobytes())
 
 
-SPAN_BYTES = 4 * 1024 * 1024
+SPAN_BYTES = 16 * 1024 * 1024  # inflated in some milliseconds; a point costs half of one
 WINDOW_BYTES = 32 * 1024
 TRIED_BYTES = 4 * 1024
 _LEVEL = 1
@@ -484,7 +484,7 @@ class SeekPoints(InflateObserver):
     def __init__(self) -> None:
         self._next = SPAN_BYTES  # No point lies before it.
         self._done = 0
-        self._tail = b""
+        self._last = b""  # The text of the member so far, or at least a window of its end.
         self._members = self._member = self._place = 0
         self._seen = b""  # The byte in which a block seems to begin, unless it begins with it.
         self._bit: int | None = None  # of that block; all text before it is inflated next
@@ -495,7 +495,7 @@ class SeekPoints(InflateObserver):
 
     def member(self, place: int) -> None:
         """Start a member: its window begins with it."""
-        self._tail = b""
+        self._last = b""
         self._bit = self._tried = None
         self._members += 1
         self._member = self._place = place
@@ -526,7 +526,7 @@ class SeekPoints(InflateObserver):
         """Inflate the beginning of the block."""
         begun = self._seen + data
         entered = _led_to(bit % 8, begun[:1]) + begun[1:]
-        inflate = _entering(self._tail)
+        inflate = _entering(self._before())
         try:
             self._tried = _Tried(bit, inflate.decompress(entered, TRIED_BYTES))
         except isal_zlib.IsalError:  # type: ignore[misc]  # the stub says it is a variable
@@ -537,14 +537,19 @@ class SeekPoints(InflateObserver):
         if self._tried and self._tried.text and piece.startswith(self._tried.text[: len(piece)]):
             self._keep(self._tried.bit)
         self._tried = None
-        self._tail = (self._tail + piece[-WINDOW_BYTES:])[-WINDOW_BYTES:]
+        # Most pieces are larger than a window, and few windows are asked for: none is cut out here.
+        self._last = piece if len(piece) >= WINDOW_BYTES else self._before() + piece
         self._done += len(piece)
+
+    def _before(self) -> bytes:
+        """The text to which later bytes of the member may refer."""
+        return self._last[-WINDOW_BYTES:]
 
     def _keep(self, bit: int) -> None:
         """A block begins at this bit of the file, behind the text that is done."""
         if not self._given_up:
             self._points.append((bit, self._done))
-            self._windows.append(isal_zlib.compress(self._tail, _LEVEL))
+            self._windows.append(isal_zlib.compress(self._before(), _LEVEL))
             self._next = self._done + SPAN_BYTES
 
     def give_up(self) -> None:
