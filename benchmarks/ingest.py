@@ -5,10 +5,11 @@
 
 For each kind and size: up to the moment the Overview is ready, and up to the columns being written;
 the median of the runs. In the same run, when asked for: the *floor* (inflating into nothing, and
-tokenizing text that is in memory already; beside it, also writing all columns once), the reader in
-Python alone, and the peers. With several sizes of one kind, the exponent of CPU time over text is
-fitted, after what a trace of one event costs was taken off: starting processes would hide growth.
-``--keep`` writes the figures to ``results.json``.
+tokenizing text that is in memory already; beside it, also writing all columns once, and the same
+with the defaults of malloc, which takes most new pages from the system where a reading process
+finds memory again), the reader in Python alone, and the peers. With several sizes of one kind, the
+exponent of CPU time over text is fitted, after what a trace of one event costs was taken off:
+starting processes would hide growth. ``--keep`` writes the figures to ``results.json``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from benchmarks import _corpus, _peers, _results
 from benchmarks._measure import calibration_seconds, run
 from benchmarks._once import ONE_EVENT
+from kinetoscope.store.ingest.child import environment
 
 SCAN_SIZE = "100MB"  # the text that is tokenized in memory; the cost per byte is the same
 FALLBACK = {"KINETOSCOPE_NATIVE": "0"}
@@ -72,12 +74,15 @@ def floor(made: _corpus.Made, folder: Path) -> dict[str, float]:
     """CPU seconds that inflating and tokenizing this trace take alone, and writing its columns."""
     small = _corpus.made(made.kind, SCAN_SIZE, folder)
     steps = (("inflate", made), ("scan", small), ("write", made))
-    inflate, scan, write = (_alone(what, of) * made.text_bytes for what, of in steps)
+    as_read = environment()
+    inflate, scan, write = (_alone(what, of, as_read) * made.text_bytes for what, of in steps)
+    by_default = sum(_alone(what, of) * made.text_bytes for what, of in steps[:2])
     return {
         "floor_inflate_cpu": inflate,
         "floor_scan_cpu": scan,
         "floor_write_cpu": write,
         "floor_cpu": inflate + scan,
+        "floor_default_cpu": by_default,
     }
 
 
@@ -89,11 +94,12 @@ def _round(made: _corpus.Made, options: Options) -> dict[str, float]:
         least, written = figures["floor_cpu"], figures["floor_write_cpu"]
         figures["over_floor"] = figures["overview_cpu"] / least
         figures["over_floor_written"] = figures["overview_cpu"] / (least + written)
+        figures["over_floor_default"] = figures["overview_cpu"] / figures["floor_default_cpu"]
     return figures
 
 
-def _alone(what: str, made: _corpus.Made) -> float:
-    told = run([sys.executable, "-m", "benchmarks._floor", what, str(made.path)]).answer()
+def _alone(what: str, made: _corpus.Made, env: Mapping[str, str] | None = None) -> float:
+    told = run([sys.executable, "-m", "benchmarks._floor", what, str(made.path)], env).answer()
     return told["cpu"] / told["text_bytes"]
 
 
@@ -170,8 +176,10 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
         click.echo(
             f"  floor: inflate {figures['floor_inflate_cpu']:.2f} + tokenize"
             f" {figures['floor_scan_cpu']:.2f} CPU s; the Overview costs"
-            f" {figures['over_floor']:.2f}× that, and {figures['over_floor_written']:.2f}× with"
-            f" {figures['floor_write_cpu']:.2f} s for writing the columns of its tables once"
+            f" {figures['over_floor']:.2f}× that, {figures['over_floor_written']:.2f}× with"
+            f" {figures['floor_write_cpu']:.2f} s for writing the columns of its tables once, and"
+            f" {figures['over_floor_default']:.2f}× the {figures['floor_default_cpu']:.2f} s that"
+            " the floor takes with malloc's defaults"
         )
     if options.fallback:
         python = opened(made.path, FALLBACK)
