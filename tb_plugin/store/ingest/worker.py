@@ -124,6 +124,9 @@ def main() -> None:
     jobs: SimpleQueue[Command] = SimpleQueue()
     with _own_stdout() as out:
         threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+        # Every job needs it, and most often the server still hashes the file of the first one.
+        import numpy as np  # noqa: F401
+
         while True:
             job = jobs.get()
             say = Reporter(out).say
