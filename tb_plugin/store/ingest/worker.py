@@ -124,7 +124,7 @@ def main() -> None:
     jobs: SimpleQueue[Command] = SimpleQueue()
     with _own_stdout() as out:
         threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
-        # Every job needs it, and most often the server still hashes the file of the first one.
+        # Every job needs it. While the server still hashes a new file, this process has to wait.
         import numpy as np  # noqa: F401
 
         while True:

@@ -3,14 +3,14 @@
 The stream may have several members, may be truncated, damaged, or followed by other bytes. Members
 as parallel compressors write them (BGZF, pigz -i, files put together) are inflated side by side.
 
-Random access inflates a few MB for one event instead of everything before it. Its index is made
-while the file is read: of one block of the deflate stream in some MB of text it has the place, and
-the 32 KiB of text before it to which later bytes may refer. isal does not report where blocks
-begin. So the native library looks where one seems to begin among the bytes that are inflated next;
-they are inflated up to there, which tells the place in the text, and the first text behind it is
-inflated once more, from there on: only where both are the same a block begins. Without the native
-library, and for files in several layers or with damaged gzip, the index is empty: then everything
-before the event is inflated.
+Random access inflates some MB for one event instead of everything before it. Its index is made
+while the file is read: of one block of the deflate stream in 16 MB of text or more it has the
+place, and the 32 KiB of text before it to which later bytes may refer. isal does not report where
+blocks begin. So the native library looks where one seems to begin among the bytes that are inflated
+next; they are inflated up to there, which tells the place in the text, and the first text behind it
+is inflated once more, from there on: only where both are the same a block begins. Without the
+native library, and for files in several layers or with damaged gzip, the index is empty: then
+everything before the event is inflated.
 """
 
 from __future__ import annotations

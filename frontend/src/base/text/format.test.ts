@@ -8,6 +8,7 @@ import {
   exactTime,
   fixed,
   inScale,
+  inScaleOrZero,
   plural,
   share,
   time,
@@ -61,6 +62,8 @@ describe("time in columns has one unit", () => {
     expect(inScale(98_589_000, timeScale(177_592_000))).toBe("98.6");
     expect(inScale(400, timeScale(6_078_000))).toBe("<\u00a00.001");
     expect(inScale(0, timeScale(6_078_000))).toBe("0.000");
+    expect(inScaleOrZero(0, timeScale(6_078_000))).toBe("0");
+    expect(inScaleOrZero(400, timeScale(6_078_000))).toBe("<\u00a00.001");
   });
 });
 

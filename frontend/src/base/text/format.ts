@@ -100,6 +100,11 @@ export function inScale(ns: number, scale: Scale): string {
   return notZero(ns / scale.unit.size, scale.decimals);
 }
 
+/** As `inScale`, where a time of none stands among others: `0`, which nothing was rounded to. */
+export function inScaleOrZero(ns: number, scale: Scale): string {
+  return ns === 0 ? "0" : inScale(ns, scale);
+}
+
 /** A time in a scale, with its unit: `98.6 ms`. */
 export function withUnit(ns: number, scale: Scale): string {
   return inScale(ns, scale) + NBSP + scale.unit.name;

@@ -4,7 +4,7 @@ import {
   count,
   DASH,
   flops,
-  inScale,
+  inScaleOrZero,
   type Scale,
   share,
   time,
@@ -32,9 +32,6 @@ export function scalesOf(rows: readonly OperatorRow[]): Scales {
     deviceMost: most(rows.map((row) => row.device_self_ns ?? 0)),
   };
 }
-
-/** A time without its unit; what took none at all is not what was rounded to it. */
-const figure = (ns: number, scale: Scale) => (ns === 0 ? "0" : inScale(ns, scale));
 
 const none = <span className="dim">{DASH}</span>;
 
@@ -94,13 +91,13 @@ export function columnsOf(
       scales.device,
       (row) => (
         <CellBar value={row.device_self_ns ?? 0} most={scales.deviceMost} category="compute">
-          {row.device_self_ns === null ? none : figure(row.device_self_ns, scales.device)}
+          {row.device_self_ns === null ? none : inScaleOrZero(row.device_self_ns, scales.device)}
         </CellBar>
       ),
       WITH_BAR,
     ),
     inUnit("device_total_ns", "Device total", scales.device, (row) =>
-      row.device_total_ns === null ? none : figure(row.device_total_ns, scales.device),
+      row.device_total_ns === null ? none : inScaleOrZero(row.device_total_ns, scales.device),
     ),
   ];
   return [
@@ -119,12 +116,14 @@ export function columnsOf(
       scales.host,
       (row) => (
         <CellBar value={row.self_ns} most={scales.hostMost} category="cpu">
-          {figure(row.self_ns, scales.host)}
+          {inScaleOrZero(row.self_ns, scales.host)}
         </CellBar>
       ),
       WITH_BAR,
     ),
-    inUnit("total_ns", "Host total", scales.host, (row) => figure(row.total_ns, scales.host)),
+    inUnit("total_ns", "Host total", scales.host, (row) =>
+      inScaleOrZero(row.total_ns, scales.host),
+    ),
     numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
     numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
     numberColumn("p50_ns", "Median", (row) => time(row.p50_ns)),

@@ -1,7 +1,14 @@
 import { useState } from "react";
 import type { Overview, StepRow } from "../../../api/types.gen";
 import { oneStep } from "../../../base/steps";
-import { inScale, plural, type Scale, time, timeScale } from "../../../base/text/format";
+import {
+  inScale,
+  inScaleOrZero,
+  plural,
+  type Scale,
+  time,
+  timeScale,
+} from "../../../base/text/format";
 import { roundToSum } from "../../../base/text/rounding";
 import { Swatch } from "../../../components/charts/category";
 import { Chart } from "../../../components/charts/chart";
@@ -73,7 +80,7 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
                 <td className="num strong">{inScale(step.dur_ns, scale)}</td>
                 {values.map((value, place) => (
                   <td key={parts.kinds[place]?.key} className="num">
-                    {value === 0 ? "0" : inScale(value, scale)}
+                    {inScaleOrZero(value, scale)}
                   </td>
                 ))}
                 {hasTrace ? (
