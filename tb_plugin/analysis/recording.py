@@ -24,7 +24,16 @@ from ..trace.build.categories import is_graph_node
 from ..trace.health.notes import STEPS_OF_ANY_RECORDER
 from ..trace.health_record import Note
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace, is_of_other_recorder
-from ..trace.recipes import ALLOCATIONS, with_device, with_option, with_steps
+from ..trace.recipes import (
+    ALLOCATIONS,
+    ASCEND,
+    LEGACY,
+    SHAPES,
+    is_before,
+    with_device,
+    with_option,
+    with_steps,
+)
 from ..trace.worker_names import process_behind, worker_of_file
 from .accelerator import accelerator, how_to_record
 from .facts import Accelerator, DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
@@ -142,6 +151,22 @@ def no_allocator_events(file_format: str, torch_era: str) -> str:
             " export to a name that ends with `.json.gz`."
         )
     return f"No allocator event was recorded: {with_option(ALLOCATIONS, torch_era)}."
+
+
+def no_message_sizes(facts: Facts) -> str:
+    """Why the sizes of collectives are not known, and how to record them."""
+    none = "The recording does not say how much its collectives moved"
+    era, told = facts.torch_era, facts.recording
+    if era == ASCEND:
+        how = f"{none}: the trace of `torch_npu` has no sizes."
+    elif era == LEGACY:
+        how = f"{none}: record with `torch.profiler.profile` of torch 2.3 or later."
+    else:
+        # Sizes came with torch 2.3, whose files cannot be told from those of torch 2.0.
+        ways = ["torch 2.3 or later"] if is_before(era, "F1") or era == "unknown" else []
+        ways += [] if told.shapes or told.record_shapes else [f"`{SHAPES.text}`"]
+        how = f"{none}: record with {', or with '.join(ways)}." if ways else f"{none}."
+    return not_recorded("size of a collective", how, era)
 
 
 def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None) -> str:

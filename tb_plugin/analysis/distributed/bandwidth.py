@@ -164,7 +164,7 @@ def _reason(kind: str, moved: int, factor: float | None, took: int) -> str:
     if factor is None:
         return "this operation has no bandwidth" if kind != "all_reduce" else "one rank alone"
     if not moved:
-        return "the recording does not say how much was moved; torch 2.3 and later does"
+        return "the recording does not say how much was moved"
     return "" if took > 0 else "its transfer took no measurable time"
 
 

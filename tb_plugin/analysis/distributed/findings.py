@@ -108,11 +108,11 @@ _UNCHECKED = {
         Unchecked(
             "CO4", "Links slower than others",
             "the same operation and size in two groups or more, all within a node or all across "
-            "nodes, with sizes (torch 2.3)",
+            "nodes, with sizes",
         ),
         Unchecked(
             "EP1", "Unequal parts of an all-to-all",
-            "all_to_all with the sizes of its parts, on all ranks of a group (torch 2.3)",
+            "all_to_all with the sizes of its parts, on all ranks of a group",
         ),
         Unchecked("PP1", "Bubble of the pipeline", "matched sends between its stages"),
     )

@@ -14,6 +14,7 @@ from ...analysis.distributed.findings import RunFindings, findings
 from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
+from ...analysis.recording import no_message_sizes
 from ...base.errors import KinetoscopeError, QueryError
 from ...base.units import NBSP, count, duration, plural
 from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
@@ -160,7 +161,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         replay=_replay(found),
         look_at=rows.look_at(),
         logs=bool(_log_files(subject.facts)),
-        reasons=_reasons(of),
+        reasons=_reasons(of, subject.facts),
         definitions=dict(DEFINITIONS),
     )
 
@@ -172,13 +173,8 @@ def operations(subject: Subject, query: answers.OperationsQuery) -> answers.Rank
         raise QueryError("rank: there is no such rank", hint="Take the row of a rank.")
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
     rows = RunRows(found, steps, {}).operations(query.rank)
-    reason = ""
-    if any(row.total_bytes is None for row in rows):
-        reason = (
-            "Sizes are not available where the recording has none: record with torch 2.3 or newer,"
-            " or with `record_shapes=True`."
-        )
-    return answers.RankOperations(rows, reason)
+    lacks = any(row.total_bytes is None and row.operation != "barrier" for row in rows)
+    return answers.RankOperations(rows, no_message_sizes(subject.facts) if lacks else "")
 
 
 def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSentence:
@@ -365,8 +361,10 @@ def _replay(found: Compared) -> str:
     )
 
 
-def _reasons(of: Comparison) -> dict[str, str]:
-    reasons = {}
+def _reasons(of: Comparison, facts: Facts) -> dict[str, str]:
+    reasons = {"bandwidth": "No transfer of known size was recorded on two ranks."}
+    if not (of.bandwidth.bytes > 0).any():
+        reasons["bandwidth"] = no_message_sizes(facts)
     if of.replay.own is None:
         reasons["own"] = of.replay.refused or "The recordings cannot be replayed."
     if not of.clocks.comparable:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
+from kinetoscope.analysis.recording import no_message_sizes
 from kinetoscope.session.recordings import CatalogRecordings
 from kinetoscope.session.session import choose
 from kinetoscope.trace.worker_names import node_of
@@ -176,6 +177,50 @@ def test_bandwidth_is_that_of_the_transfer_not_of_the_waiting(tmp_path: Path) ->
     assert row.bus_gbs == pytest.approx(point.bus_gbs)
     (every,) = operations(subject(run), OperationsQuery()).rows
     assert every.calls == 12
+
+
+def without_sizes(run: Path) -> Path:
+    """The recordings, none of which says how much was moved."""
+    for file in run.iterdir():
+        document = json.loads(file.read_text())
+        for event in document["traceEvents"]:
+            for key in ("In msg nelems", "Out msg nelems", "dtype"):
+                event["args"].pop(key, None)
+        file.write_text(json.dumps(document))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("era", "shapes", "how"),
+    [
+        ("A", False, ": record with `torch.profiler.profile` of torch 2.3 or later."),
+        ("D", False, ": record with torch 2.3 or later, or with `record_shapes=True`."),
+        ("D", True, ": record with torch 2.3 or later."),
+        ("G", False, ": record with `record_shapes=True`."),
+        ("G", True, "."),
+        ("Ascend", False, ": the trace of `torch_npu` has no sizes."),
+    ],
+)
+def test_sizes_are_asked_of_recorders_that_write_them(
+    tmp_path: Path, era: str, shapes: bool, how: str
+) -> None:
+    """What helps depends on who wrote the file; nothing is said where sizes are known."""
+    run = write_run(tmp_path / "run", 2)
+    opened = subject(run)
+    assert operations(opened, OperationsQuery()).reason == ""
+    assert "record" not in answer(run).reasons["bandwidth"].replace("recorded", "")
+    opened = subject(without_sizes(run))
+    recording = msgspec.structs.replace(opened.facts.recording, record_shapes=shapes)
+    facts = msgspec.structs.replace(opened.facts, torch_era=era, recording=recording)
+    said = no_message_sizes(facts)
+    assert said == f"The recording does not say how much its collectives moved{how}"
+    by_other = no_message_sizes(msgspec.structs.replace(facts, torch_era="Other"))
+    assert "record" not in by_other
+    opened = msgspec.structs.replace(opened, facts=facts)
+    assert operations(opened, OperationsQuery()).reason == said
+    built = VIEW.build(opened, DistributedQuery())
+    assert isinstance(built, Distributed)
+    assert (built.bandwidth, built.reasons["bandwidth"]) == ((), said)
 
 
 def test_nodes_stand_beside_one_another(tmp_path: Path) -> None:

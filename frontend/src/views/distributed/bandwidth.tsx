@@ -121,7 +121,7 @@ export function Bandwidth({ answer, isOld }: { answer: Distributed; isOld: boole
       {points.length === 0 ? (
         <Paragraph
           className="ink2 small"
-          text="Bandwidth is not available, because no collective of known size was recorded on two ranks. Record with torch 2.3 or newer, or with `record_shapes=True`."
+          text={`Bandwidth is not available. ${answer.reasons["bandwidth"] ?? ""}`}
         />
       ) : (
         <Chart

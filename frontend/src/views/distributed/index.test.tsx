@@ -173,8 +173,8 @@ beforeEach(() => {
     { stem, title: "Distributed", key: "d", question: "Who waits?" },
   ];
   server.answer("info", { ...INFO, views });
-  const shown = { stem, unavailable: null, badge: null };
-  server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
+  const shown = [stem, "timeline"].map((one) => ({ stem: one, unavailable: null, badge: null }));
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, ...shown] });
   server.answer("view/distributed", answerOf(3, 3));
   server.answer("view/distributed/ops", { rows: [], reason: "" });
   server.answer("view/distributed/what_if", REFUSED);
@@ -190,6 +190,26 @@ it("says first who makes the others wait, and leads to three ranks in Trace", as
   const link = screen.getByRole("link", { name: "Open in Trace" });
   expect(link.getAttribute("href")).toContain("worker=worker1");
   expect(link.getAttribute("href")).toContain("timeline.workers=worker0");
+});
+
+it("leads to Trace only where it shows the recording", async () => {
+  const views = [
+    { stem: "distributed", unavailable: null, badge: null },
+    { stem: "timeline", unavailable: "Nothing lasts.", badge: null },
+  ];
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, ...views] });
+  openPage("#view=distributed");
+  await screen.findByRole("heading", { level: 1 });
+  expect(screen.queryByText("Open these three ranks together")).toBeNull();
+});
+
+it("says of bandwidth that is missing what the server says", async () => {
+  const reasons = { bandwidth: "The recording does not say how much its collectives moved." };
+  server.answer("view/distributed", answerOf(3, 3, { reasons }));
+  openPage("#view=distributed");
+  const shown = await panel("Bandwidth against size");
+  expect(shown.getByText(/^Bandwidth is not available\. The recording does not say/)).toBeTruthy();
+  expect(shown.queryByText(/record_shapes/)).toBeNull();
 });
 
 it.each([

@@ -7,7 +7,7 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
-import { usePage } from "../../state/page_context";
+import { useLeadsTo } from "../../state/page_context";
 import { useView } from "../../state/queries";
 import { Bandwidth } from "./bandwidth";
 import { Blame } from "./blame";
@@ -73,13 +73,13 @@ function Rereading({ answer: { read, waiting } }: { answer: Distributed }) {
 
 /** The three ranks that say most together, on one time axis. */
 function LookAt({ answer }: { answer: Distributed }) {
-  const { titles } = usePage();
+  const hasTrace = useLeadsTo("timeline");
   const names = answer.look_at.flatMap(({ rank, kind }) => {
     const found = answer.ranks[rank];
     return found === undefined ? [] : [{ kind, found }];
   });
   const [first, ...others] = names;
-  if (first === undefined || !titles.has("timeline")) {
+  if (first === undefined || !hasTrace) {
     return null;
   }
   const escaped = (name: string) => name.replaceAll("%", "%25").replaceAll(",", "%2C");
