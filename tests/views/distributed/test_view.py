@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
 from kinetoscope.analysis.recording import no_message_sizes
+from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
 from kinetoscope.session.recordings import CatalogRecordings
 from kinetoscope.session.session import choose
 from kinetoscope.trace.worker_names import node_of
