@@ -195,6 +195,16 @@ UNKNOWN_KIND = LegendEntry(
 )
 """What is left of a step in the file of another recorder."""
 
+COPY = LegendEntry("exposed_copy_ns", "Copy", "memcpy", "A copy runs.")
+UNTOLD = LegendEntry(
+    "unknown_ns",
+    "Not known",
+    "other",
+    "No kernel was recorded: in this time kernels ran, or the device was idle.",
+    ghost=True,
+)
+"""A copy, and what is left of a step, as a device is seen whose kernels were not recorded."""
+
 RESTS = ("uninstrumented_ns", "other_ns")
 """What is left of a step when all other parts are told: there in any recording."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kinetoscope.analysis.facts import IDLE_CAUSES
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.views.kernels import view as kernels
 from kinetoscope.views.kernels.contract import KernelQuery, Kernels
 from kinetoscope.views.overview import view as overview
+from kinetoscope.views.overview.idle import IdleQuery, PathQuery, flame, path
 from kinetoscope.views.overview.view import Overview, OverviewQuery
 from tests.trace.drawn import annotation, drawn, kernel, launch, x
 
@@ -58,7 +60,30 @@ def test_without_kernels_no_figure_claims_that_none_ran() -> None:
     assert step.breakdown["kernel_ns"] is None
     ruler = summary.ruler
     assert (ruler.busy_ns, ruler.idle_ns, ruler.overlap_ns) == (None, None, None)
+    assert [(one.label, one.mean_ns) for one in ruler.shares] == [
+        ("Copy", 10_000), ("Memset", 0), ("Not known", 90_000),
+    ]  # fmt: skip
+    assert {step.partition[key] for key in ("idle_ns", *IDLE_CAUSES)} == {None}
+    assert step.partition["unknown_ns"] == 90_000
+    assert "Idle time and Kernel are not available" in summary.missing["parts"]
+    assert summary.gaps == ()
+    subject = TraceSession(recorded("copy")).seen_by(overview.VIEW)
+    assert flame(subject, IdleQuery()).missing.startswith("Idle time is not known. No kernel")
+    assert "which are not known" in path(subject, PathQuery()).note
     assert not {one.id for one in summary.findings} & {"UT1", "IN4", "CO1"}
+
+
+def test_what_the_device_did_between_copies_is_drawn_as_not_known() -> None:
+    """In a terminal too: the parts sum to the step, and none is called idle."""
+    summary, _ = views_of(recorded("copy"))
+    shown = {table.title: table for table in overview.tables(summary)}
+    ruler = shown[summary.ruler.title]
+    assert [row[0] for row in ruler.rows] == ["Copy", "Memset", "Not known", "Sum"]
+    (row,) = shown[f"Steps, {summary.ruler.title.partition(', ')[2]}"].rows
+    assert row[2:5] == (10_000, 0, 90_000)
+    whole, _ = views_of(recorded("kernel", "copy"))
+    assert any(one.key in IDLE_CAUSES for one in whole.ruler.shares)
+    assert "unknown_ns" not in (whole.steps[0].partition or {})
 
 
 def test_without_copies_the_kernel_view_says_so() -> None:

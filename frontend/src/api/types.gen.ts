@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "ab3ec966";
+export const CONTRACT = "a3ffce88";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3017,7 +3017,7 @@ export interface StepMemoryRow {
  * One step as the charts draw it. Values are exact integers that sum to `dur_ns`.
  *
  * A part is a field of Breakdown, Partition or HostPartition. null: the recording cannot tell it,
- * see `missing`.
+ * see `missing`; what is left of a device without its kernels is `unknown_ns`.
  */
 export interface StepRow {
   readonly index: number;

@@ -104,7 +104,9 @@ _DIFFERENT = 0.10
 
 
 def gaps_of(selection: Selection) -> tuple[IdleGap, ...]:
-    """The longest idle stretches of the chosen steps, the longest first."""
+    """The longest idle stretches of the chosen steps, the longest first; without kernels none."""
+    if "kernels" in selection.facts.unavailable:
+        return ()
     return tuple(_gap(selection, one) for one in selection.gaps)
 
 
@@ -213,6 +215,8 @@ def flame(subject: Subject, query: IdleQuery) -> Flame:
     selection = select(subject.facts, query.steps, query.device)
     if selection.device is None:
         return Flame("ns", 0, (), 0, "No device activity was recorded, so no device was idle.")
+    if why := subject.facts.unavailable.get("kernels"):
+        return Flame("ns", 0, (), 0, f"Idle time is not known. {why}")
     columns: IdleColumns = subject.other_artifact(IDLE)
     tree = columns.flame(selection.indexes, selection.device)
     name = device_name(subject.facts.devices[selection.device])
@@ -257,8 +261,13 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
         rows=tuple(rows[:_MOST_ROWS]),
         more=max(0, len(rows) - _MOST_ROWS),
         inferred=columns.inferred_count,
-        note=_note(listed, columns.inferred_count),
+        note=_without_kernels(subject.facts) or _note(listed, columns.inferred_count),
     )
+
+
+def _without_kernels(facts: Facts) -> str:
+    why = facts.unavailable.get("kernels")
+    return f"The path leads past the kernels, which are not known. {why}" if why else ""
 
 
 def _note(shares: tuple[PathShare, ...], inferred: int) -> str:

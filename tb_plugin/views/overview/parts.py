@@ -23,7 +23,17 @@ from ...analysis.steps import Selection
 from ...base.units import listing
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import LEGACY
-from ..legend import BREAKDOWN, DEVICE_PARTS, HOST, PARTITION, RESTS, LegendEntry, named_for
+from ..legend import (
+    BREAKDOWN,
+    COPY,
+    DEVICE_PARTS,
+    HOST,
+    PARTITION,
+    RESTS,
+    UNTOLD,
+    LegendEntry,
+    named_for,
+)
 
 _OF_KERNELS = ("compute_ns", "exposed_communication_ns", "kernel_ns", "overlap_ns")
 _OF_COPIES = ("exposed_copy_ns", "memcpy_ns")
@@ -52,9 +62,20 @@ def parts_of_step(selection: Selection) -> ToldParts:
         seen = _seen([step.host for step in facts.steps])
         return _told(facts, tuple(one for one in HOST if _is_recorded(facts, one.key)), seen)
     seen = _seen([_partition(selection.device_step(step)) for step in facts.steps])
+    if why := facts.unavailable.get("kernels"):
+        busy = [part for part in PARTITION if part.key not in IDLE_CAUSES]
+        named = [COPY if part.key == COPY.key else part for part in busy]
+        told = _told(facts, (*named, UNTOLD), seen)
+        return ToldParts(told.shown, {**told.lacking, "Idle time": why.rstrip(".")})
     # Of the causes of idle time those that occur in any step.
     some = tuple(part for part in PARTITION if part.key not in IDLE_CAUSES or part.key in seen)
     return _told(facts, some, seen)
+
+
+def part_ns(division: Struct, key: str) -> int:
+    """A part of a division, or what is left of it where a device's kernels are not known."""
+    ns: int = getattr(division, "idle_ns" if key == UNTOLD.key else key)
+    return ns
 
 
 def classic_parts(facts: Facts) -> ToldParts:
@@ -93,10 +114,11 @@ def parts_of_steps(selection: Selection) -> tuple[StepParts, ...]:
     of_category = _unknown(facts, Breakdown, _seen(breakdowns))
     of_device = _unknown(facts, Partition, _seen(devices))
     of_host = _unknown(facts, HostPartition, _seen(hosts))
+    rest = (UNTOLD.key,) if "kernels" in facts.unavailable else ()
     return tuple(
         StepParts(
             _values(category, of_category),
-            _values(device, of_device) if device is not None else None,
+            _values(device, of_device, *rest) if device is not None else None,
             _values(host, of_host) if host is not None else None,
         )
         for category, device, host in zip(breakdowns, devices, hosts, strict=True)
@@ -127,6 +149,8 @@ def _seen(divisions: Collection[Struct | None]) -> set[str]:
 def _unknown(facts: Facts, division: type[Struct], seen: set[str]) -> set[str]:
     """The parts of a division that no event of the file could be."""
     without = division is Breakdown and facts.device_type == "CPU"
+    if division is Partition and "kernels" in facts.unavailable:
+        seen = seen - {"idle_ns", *IDLE_CAUSES}
     return {
         key
         for key in division.__struct_fields__
@@ -134,13 +158,15 @@ def _unknown(facts: Facts, division: type[Struct], seen: set[str]) -> set[str]:
         and (
             not _is_recorded(facts, key)
             or (without and key in _OF_A_DEVICE)
+            or (key.startswith("idle_") and "kernels" in facts.unavailable)
             or bool(_why(facts, key))
         )
     }
 
 
-def _values(parts: Struct, unknown: set[str]) -> dict[str, int | None]:
-    return {key: None if key in unknown else getattr(parts, key) for key in parts.__struct_fields__}
+def _values(parts: Struct, unknown: set[str], *more: str) -> dict[str, int | None]:
+    keys = (*parts.__struct_fields__, *more)
+    return {key: None if key in unknown else part_ns(parts, key) for key in keys}
 
 
 def _is_recorded(facts: Facts, key: str) -> bool:

@@ -41,6 +41,7 @@ from .parts import (
     classic_parts,
     is_overlap_known,
     missing_parts,
+    part_ns,
     parts_of_step,
     parts_of_steps,
 )
@@ -74,7 +75,7 @@ class StepRow(Struct, frozen=True):
     """One step as the charts draw it. Values are exact integers that sum to ``dur_ns``.
 
     A part is a field of Breakdown, Partition or HostPartition. None: the recording cannot tell it,
-    see ``missing``.
+    see ``missing``; what is left of a device without its kernels is ``unknown_ns``.
     """
 
     index: int
@@ -248,8 +249,8 @@ def _shares(
             label=part.label,
             category=part.category,
             ghost=part.ghost,
-            mean_ns=selection.mean(getattr(total, part.key)),
-            ratio=selection.ratio(getattr(total, part.key)),
+            mean_ns=selection.mean(part_ns(total, part.key)),
+            ratio=selection.ratio(part_ns(total, part.key)),
             help=part.help,
             link=_door(selection, total, part.key),
         )

@@ -47,12 +47,15 @@ export function Idle({ overview, query, isOld }: IdleProps) {
   const address = useAddress();
   const values = useValues();
   const hasDevice = overview.device_row !== null;
-  const tabs = hasDevice ? TABS : TABS.filter(([key]) => key === "path");
+  const isIdleKnown = hasDevice && overview.ruler.idle_ns !== null;
+  const tabs = TABS.filter(
+    ([key]) => key === "path" || (key === "figures" ? hasDevice : isIdleKnown),
+  );
   const asked = values["overview.idle"];
   const shown = tabs.find(([key]) => key === asked)?.[0] ?? tabs[0]?.[0] ?? "path";
   return (
     <Panel
-      title={hasDevice ? "What the device waited for" : "What makes the step as long as it is"}
+      title={isIdleKnown ? "What the device waited for" : "What makes the step as long as it is"}
       hint={WORDS[shown]}
       isOld={isOld}
       className="idle-panel"

@@ -215,6 +215,24 @@ it("draws no parts where nothing lasts", async () => {
   expect(screen.queryByText("Compute")).toBeNull();
 });
 
+it("draws no idle time where the kernels of the device are not known", async () => {
+  const { ruler } = OVERVIEW;
+  const part = { ghost: false, help: "", link: null };
+  const shares = [
+    { ...part, key: "exposed_copy_ns", label: "Copy", category: "memcpy", mean_ns: 4, ratio: 0.4 },
+    { ...part, key: "unknown_ns", label: "Not known", category: "other", ghost: true, mean_ns: 6, ratio: 0.6 },
+  ];
+  await open({
+    gaps: [],
+    ruler: { ...ruler, shares, busy_ns: null, idle_ns: null, overlap_ns: null },
+  });
+  expect(panel(/^Mean step/).queryByText(/GPU (busy|idle)/)).toBeNull();
+  expect(screen.queryByRole("region", { name: "What the device waited for" })).toBeNull();
+  const idle = panel("What makes the step as long as it is");
+  expect(idle.getByRole("radio", { name: "Critical path" })).toBeDefined();
+  expect(idle.queryByRole("radio", { name: "Longest gaps" })).toBeNull();
+});
+
 it("keeps other missing parts visible, each as its sentence", async () => {
   await open({ missing: { memory: "Memory was not recorded; add `profile_memory=True`." } });
   expect(panel("Configuration").getByText(/Memory was not recorded/)).toBeDefined();

@@ -67,7 +67,7 @@ function shownTime(ns: number, rounded: number, scale: Scale): string {
 
 /** Parts that are remainders by definition: rounding may take from them what does not add up. */
 export const isRemainder = ({ key }: { readonly key: string }): boolean =>
-  /unattributed|uninstrumented|^other/.test(key);
+  /unattributed|uninstrumented|^other|^unknown/.test(key);
 
 /**
  * Rounds busy and idle to the whole, then the parts of each to what is shown of it.

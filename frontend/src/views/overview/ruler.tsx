@@ -212,7 +212,7 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
         </>
       }
     >
-      {device === undefined ? null : (
+      {device === undefined || overview.ruler.idle_ns === null ? null : (
         <Brackets model={model} device={device.type === "" ? "Device" : device.type} />
       )}
       <figure ref={bar} className="ruler" aria-label={`${time(total_ns)}: ${summary}`}>
