@@ -6,13 +6,17 @@ stacked bars.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..analysis.facts import Facts
+from msgspec.structs import replace
+
+from ..analysis.facts import DeviceFacts, Facts
 from ..analysis.wording import CAUSE_NAMES
+from ..base.regex import regex
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
+from .shared import Table
 
 
 class LegendEntry(NamedTuple):
@@ -271,7 +275,39 @@ GAUGES: dict[str, tuple[str, str]] = {
         ),
     ),
 }
-MATRIX_CORE_LABEL = "Matrix-core time"  # AMD's word
+TENSOR_CORES, MATRIX_CORES = "Tensor cores", "Matrix cores"
+_CORES = regex(r"\b([Tt])ensor(?=[- ]core)")
+
+
+def cores_name(devices: Iterable[DeviceFacts]) -> str:
+    """What the vendor of the used devices calls their units for matrix products."""
+    return MATRIX_CORES if {one.vendor for one in devices if one.used} == {"AMD"} else TENSOR_CORES
+
+
+def core_words(text: str, name: str) -> str:
+    """A text about tensor cores in the word of a vendor.
+
+    >>> core_words("Tensor-core time: on tensor cores", MATRIX_CORES)
+    'Matrix-core time: on matrix cores'
+    """
+    if name != MATRIX_CORES:
+        return text
+    return _CORES.sub(lambda found: f"{'M' if found[1] == 'T' else 'm'}atrix", text)
+
+
+def tables_in_core_words(tables: Iterable[Table], name: str) -> tuple[Table, ...]:
+    """Tables with the word of a vendor in their titles and headings."""
+    return tuple(
+        replace(
+            table,
+            title=core_words(table.title, name),
+            columns=tuple(
+                replace(one, label=core_words(one.label, name), help=core_words(one.help, name))
+                for one in table.columns
+            ),
+        )
+        for table in tables
+    )
 
 
 _ON_A_DEVICE = {

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "a3ffce88";
+export const CONTRACT = "7c3ea5b4";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1518,6 +1518,8 @@ export interface Kernels {
   readonly classes: readonly SharePart[];
   /** "yes", "no", "unknown", "none" → ns; sums to kernel_ns */
   readonly tensor_core: Readonly<Record<string, number>>;
+  /** what the vendor calls them: "Tensor cores", "Matrix cores" */
+  readonly cores_name: string;
   readonly table: KernelTable;
   readonly copies: readonly CopyRow[];
   /** the graph that was asked for */
@@ -2255,6 +2257,8 @@ export interface Operators {
   readonly flops_coverage: number | null;
   /** what is not known of them, and why */
   readonly flops_missing: string;
+  /** "Tensor cores", or as the vendor of the devices calls them */
+  readonly cores_name: string;
   /** grouping → why it is not available, "" = it is */
   readonly groupings: Readonly<Record<string, string>>;
   readonly missing: Readonly<Record<string, string>>;

@@ -263,6 +263,7 @@ class Kernels(Struct, frozen=True):
     kernels: tuple[SharePart, ...]  # the largest by name
     classes: tuple[SharePart, ...]  # all, "unclassified" last
     tensor_core: dict[str, int]  # "yes", "no", "unknown", "none" → ns; sums to kernel_ns
+    cores_name: str  # what the vendor calls them: "Tensor cores", "Matrix cores"
     table: KernelTable
     copies: tuple[CopyRow, ...]
     graph: GraphPage | None  # the graph that was asked for

@@ -25,6 +25,7 @@ from ...analysis.overview.utilization import MatrixUse
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import Link
+from ..legend import core_words, cores_name, tables_in_core_words
 from ..shared import (
     Cell,
     Column,
@@ -67,10 +68,10 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "p50_ns": "Half of them take no longer.",
         "p95_ns": "95 % of them take no longer.",
         "max_ns": "The longest.",
-        "tensor_core": "Whether its name shows tensor cores (NVIDIA) or matrix cores (AMD); unknown"
-        " where the name does not say. Kernels that move data are no candidates.",
+        "tensor_core": "Whether its name shows tensor cores; unknown where the name does not say."
+        " Kernels that move data are no candidates.",
         "tensor_core_share": "Of the durations of all compute kernels of the chosen steps, the part"
-        " of those that run on tensor or matrix cores by their name. Collectives, copies and sets"
+        " of those that run on tensor cores by their name. Collectives, copies and sets"
         " are no candidates. “Tensor-core time” of the Overview takes only kernels that an op"
         " launched, and their time within the steps of one device: where graphs or compiled code"
         " launch kernels without a known op, the two differ.",
@@ -117,6 +118,7 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     classes = _classes(operators, chosen)
     headline, detail = _words(by_name, classes, subject.facts)
     graph = _graph(subject, query)
+    cores = cores_name(subject.facts.devices)
     missing = {
         key: text
         for key, text in (*operators.missing.items(), *subject.facts.unavailable.items())
@@ -133,13 +135,14 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
         kernels=_shares(by_name),
         classes=classes,
         tensor_core=_tensor_core(operators, chosen),
+        cores_name=cores,
         table=window(subject, query),
         copies=copy_rows(copies),
         graph=None if graph is None else page_of(graph),
         nodes=None if graph is None else nodes_of(graph, _nodes_asked(query)),
         devices=operators.devices,
         missing=missing,
-        definitions=dict(DEFINITIONS),
+        definitions={key: core_words(text, cores) for key, text in DEFINITIONS.items()},
     )
 
 
@@ -275,7 +278,7 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
             bandwidth_bytes_per_s=lambda row: row.bandwidth,
         )
         found.append(copies)
-    return tuple(found)
+    return tables_in_core_words(found, answer.cores_name)
 
 
 def _rows(answer: answers.Kernels) -> Table:

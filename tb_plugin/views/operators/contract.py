@@ -155,6 +155,7 @@ class Operators(Struct, frozen=True):
     has_flops: bool  # of any call of the chosen steps FLOPs are known
     flops_coverage: float | None  # share of device compute time with a model
     flops_missing: str  # what is not known of them, and why
+    cores_name: str  # "Tensor cores", or as the vendor of the devices calls them
     groupings: dict[str, str]  # grouping → why it is not available, "" = it is
     missing: dict[str, str]
     definitions: dict[str, str]  # of each column

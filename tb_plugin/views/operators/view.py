@@ -25,6 +25,7 @@ from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
+from ..legend import core_words, cores_name, tables_in_core_words
 from ..shared import Column, Flame, Table, flame_of, share_parts, steps_of, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -54,9 +55,9 @@ DEFINITIONS: dict[str, str] = {
     "p95_ns": "95 % of the calls take no longer.",
     "max_ns": "The longest call, with its children.",
     "step_ratio": "Total host time by the length of the chosen steps.",
-    "tensor_core_eligible": "Whether an op of this name may run on tensor or matrix cores.",
+    "tensor_core_eligible": "Whether an op of this name may run on tensor cores.",
     "tensor_core_self_ratio": "Share of the device self time in kernels that, by their name, use"
-    " tensor or matrix cores.",
+    " tensor cores.",
     "tensor_core_total_ratio": "The same of the device total time.",
     "flops": "Floating point operations by a model of the op and its input shapes; a multiply-add"
     " is two.",
@@ -138,7 +139,7 @@ def tables(answer: Operators) -> tuple[Table, ...]:
         )
         lost = answer.unattributed
         found.append(table_from("Unattributed", names, lost, device_ns=lambda one: one.ns))
-    return tuple(found)
+    return tables_in_core_words(found, answer.cores_name)
 
 
 def _wholes(answer: Operators) -> str:
@@ -204,6 +205,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None
     headline, detail = words(by_name, facts, has_device=has_device)
+    cores = cores_name(facts.devices)
     return answers.Operators(
         headline=headline,
         detail=detail,
@@ -216,12 +218,13 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
         flops_coverage=coverage,
         flops_missing=operators.missing.get("flops", "")
         or ("" if coverage else operators.missing.get("shapes", "")),
+        cores_name=cores,
         groupings={
             grouping: operators.missing.get(_NEEDS.get(grouping, ""), "")
             for grouping in ("name", "shape", "stack", "module", "thread", "annotation")
         },
         missing=dict(operators.missing),
-        definitions=DEFINITIONS,
+        definitions={key: core_words(text, cores) for key, text in DEFINITIONS.items()},
     )
 
 

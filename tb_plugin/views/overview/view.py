@@ -29,8 +29,9 @@ from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..legend import (
     GAUGES,
-    MATRIX_CORE_LABEL,
     LegendEntry,
+    core_words,
+    cores_name,
 )
 from ..shared import Column, Table, as_structs, table_from
 from ..view import View
@@ -337,14 +338,14 @@ def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:
 
 
 def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge, ...]:
-    amd = device.vendor == "AMD"
+    cores = cores_name([device])
     return tuple(
         Gauge(
             key=one.key,
-            label=MATRIX_CORE_LABEL if amd and one.key == "tensor_core" else GAUGES[one.key][0],
+            label=core_words(GAUGES[one.key][0], cores),
             ratio=one.ratio,
             reason=one.reason,
-            help=GAUGES[one.key][1],
+            help=core_words(GAUGES[one.key][1], cores),
         )
         for one in measures(selection, row)
     )
@@ -430,11 +431,13 @@ def _breakdown_table(answer: Overview) -> Table:
 
 
 def _devices_table(answer: Overview) -> Table:
+    used = next((card for card in answer.devices if card.used), None)
+    named = {one.key: (one.label, one.help) for one in used.gauges} if used else GAUGES
     columns = (
         Column("device", "Device"),
         Column("name", "Name", kind="words"),
         Column("memory_bytes", "Memory (bytes)"),
-        *(Column(f"{key}_ratio", label, text) for key, (label, text) in GAUGES.items()),
+        *(Column(f"{key}_ratio", *words) for key, words in named.items()),
     )
     rows = tuple(
         (

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.base.errors import QueryError
 from kinetoscope.trace.read import read
 from kinetoscope.views.kernels.contract import KernelQuery, KernelRowQuery, Kernels
 from kinetoscope.views.kernels.rows import details, direction, fused_ops
 from kinetoscope.views.kernels.view import VIEW, build, tables, window
+from kinetoscope.views.operators import view as operators
+from kinetoscope.views.operators.contract import OperatorQuery
+from kinetoscope.views.overview import view as overview
+from kinetoscope.views.overview.view import OverviewQuery
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
@@ -191,3 +197,27 @@ def test_what_has_no_known_class_is_told_beside_the_largest_one(
     durations: dict[str, float], said: str
 ) -> None:
     assert said_of(**durations) == said
+
+
+@pytest.mark.parametrize(
+    ("vendor", "name", "other"),
+    [("NVIDIA", "Tensor cores", "matrix"), ("AMD", "Matrix cores", "tensor")],
+)
+def test_every_view_calls_the_cores_as_their_vendor_does(
+    subject: Subject, vendor: str, name: str, other: str
+) -> None:
+    """In answers, so on the page, and in tables, so on the command line and in exports."""
+    devices = tuple(replace(one, vendor=vendor) for one in subject.facts.devices)
+    subject = replace(subject, facts=replace(subject.facts, devices=devices))
+    kernels = build(subject, KernelQuery())
+    ops = operators.build(subject, OperatorQuery())
+    summary = overview.build(subject.facts, OverviewQuery())
+    assert {kernels.cores_name, ops.cores_name} == {name}
+    shown = [*tables(kernels), *operators.tables(ops), *overview.tables(summary)]
+    headings = [one for table in shown for one in (table.title, *table.columns)]
+    said = [kernels.definitions, ops.definitions, summary.devices, headings]
+    texts = re.sub(r"matrix products|matrix work", "", msgspec.json.encode(said).decode())
+    # A key goes by one name whatever the vendor: only what is read changes.
+    texts = re.sub(r"\btensor_core\w*", "", texts)
+    assert not re.search(rf"\b{other}\b", texts, re.IGNORECASE)
+    assert re.search(rf"\b{name}\b", texts)

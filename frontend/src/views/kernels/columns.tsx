@@ -153,7 +153,11 @@ function graphColumns(rows: readonly KernelRow[]): readonly KernelColumn[] {
   ];
 }
 
-export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): readonly KernelColumn[] {
+export function columnsOf(
+  rows: readonly KernelRow[],
+  query: KernelQuery,
+  coresName: string,
+): readonly KernelColumn[] {
   if (query.group_by === "graph") {
     return graphColumns(rows);
   }
@@ -176,7 +180,7 @@ export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): reado
     numberColumn("max_ns", "Max", (row) => time(row.max_ns)),
     ...IF_KNOWN.filter(isKnown),
     ...(query.group_by === "properties" ? RESOURCES : []),
-    text("tensor_core", "Tensor cores", (row) =>
+    text("tensor_core", coresName, (row) =>
       row.tensor_core === "yes" ? (
         <span className="chip">yes</span>
       ) : (

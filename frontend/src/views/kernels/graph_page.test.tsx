@@ -85,6 +85,7 @@ const ANSWER: Kernels = {
   kernels: [],
   classes: [],
   tensor_core: { yes: 0, no: 20_000, unknown: 0, none: 0 },
+  cores_name: "Tensor cores",
   table: TABLE,
   copies: [],
   graph: null,
@@ -198,6 +199,15 @@ it.each([
   openPage("#view=kernels&run=resnet50");
   const term = await screen.findByText("Tensor-core share");
   expect(plain(term.closest("p")?.querySelector("b")?.textContent)).toBe(words);
+});
+
+it("calls them matrix cores where the vendor does", async () => {
+  server.answer("view/kernels", { ...ANSWER, cores_name: "Matrix cores" });
+  openPage("#view=kernels&run=resnet50");
+  expect(await screen.findByRole("region", { name: "Matrix cores and copies" })).toBeDefined();
+  expect(screen.getByText("Matrix-core share")).toBeDefined();
+  expect(await screen.findByRole("columnheader", { name: /^Matrix cores/ })).toBeDefined();
+  expect(screen.queryByText(/tensor/i)).toBeNull();
 });
 
 it("groups kernels by graph, and forgets the order of other groups", async () => {

@@ -71,18 +71,18 @@ function shareOfCores(used: number, unknown: number, candidates: number): string
   return unknown === 0 ? least : `${least} to ${share((used + unknown) / candidates)}`;
 }
 
-/** Tensor cores, and copies with their rates. */
+/** Tensor or matrix cores, and copies with their rates. */
 export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
-  const { tensor_core, kernel_ns, copies, definitions } = answer;
+  const { tensor_core, cores_name, kernel_ns, copies, definitions } = answer;
   const used = tensor_core["yes"] ?? 0;
   const unknown = tensor_core["unknown"] ?? 0;
   const candidates = kernel_ns - (tensor_core["none"] ?? 0);
   const part = (ns: number) => (candidates > 0 ? ns / candidates : 0);
   return (
-    <Panel title="Tensor cores and copies" isOld={isOld}>
+    <Panel title={`${cores_name} and copies`} isOld={isOld}>
       <div className="cores">
         <p>
-          <Tip text={definitions["tensor_core_share"] ?? ""}>Tensor-core share</Tip>
+          <Tip text={definitions["tensor_core_share"] ?? ""}>{`${cores_name.replace(" cores", "-core")} share`}</Tip>
           <b className="num">{shareOfCores(used, unknown, candidates)}</b>
         </p>
         <div className="track" aria-hidden="true">

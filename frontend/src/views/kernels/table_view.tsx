@@ -94,7 +94,7 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
       stem="kernels"
       query={query}
       keyOf={(row) => row.key}
-      columns={(rows) => columnsOf(rows, query)}
+      columns={(rows) => columnsOf(rows, query, answer.cores_name)}
       definitions={answer.definitions}
       usuallyHidden={USUALLY_HIDDEN}
       toPlain={query.group_by === "graph" ? graphsToPlain : kernelsToPlain}

@@ -42,4 +42,10 @@ describe("the columns of the operator table", () => {
     expect(said(false, 0.5)).toBe("50 %");
     expect(said(false, null)).toBe("–");
   });
+
+  it("name cores as the vendor does", () => {
+    const answer = answerOf({ device_ns: 5, cores_name: "Matrix cores" });
+    const columns = columnsOf(answer, scalesOf([]), { group_by: "name" });
+    expect(columns.map(({ head }) => head)).toContain("Matrix cores");
+  });
 });

@@ -154,7 +154,7 @@ export function columnsOf(
       ? [
           numberColumn<OperatorRow>(
             "tensor_core_self_ratio",
-            "Tensor cores",
+            answer.cores_name,
             (row) => <TensorCores row={row} />,
             {
               help: `${definitions["tensor_core_eligible"] ?? ""} ${definitions["tensor_core_self_ratio"] ?? ""}`,
