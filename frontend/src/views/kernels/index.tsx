@@ -82,7 +82,9 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
     <Panel title={`${cores_name} and copies`} isOld={isOld}>
       <div className="cores">
         <p>
-          <Tip text={definitions["tensor_core_share"] ?? ""}>{`${cores_name.replace(" cores", "-core")} share`}</Tip>
+          <Tip
+            text={definitions["tensor_core_share"] ?? ""}
+          >{`${cores_name.replace(" cores", "-core")} share`}</Tip>
           <b className="num">{shareOfCores(used, unknown, candidates)}</b>
         </p>
         <div className="track" aria-hidden="true">

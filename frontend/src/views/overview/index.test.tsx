@@ -220,7 +220,15 @@ it("draws no idle time where the kernels of the device are not known", async () 
   const part = { ghost: false, help: "", link: null };
   const shares = [
     { ...part, key: "exposed_copy_ns", label: "Copy", category: "memcpy", mean_ns: 4, ratio: 0.4 },
-    { ...part, key: "unknown_ns", label: "Not known", category: "other", ghost: true, mean_ns: 6, ratio: 0.6 },
+    {
+      ...part,
+      key: "unknown_ns",
+      label: "Not known",
+      category: "other",
+      ghost: true,
+      mean_ns: 6,
+      ratio: 0.6,
+    },
   ];
   await open({
     gaps: [],
