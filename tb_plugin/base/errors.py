@@ -25,22 +25,34 @@ class KinetoscopeError(Exception):
 
 
 class TraceFormatError(KinetoscopeError):
-    """The file is no usable trace; ``kind`` names what it is instead, such as ``lfs_pointer``."""
+    """The file is no usable trace; ``kind`` names what it is instead, such as ``lfs_pointer``.
+
+    ``file`` is its path, where it is not known from elsewhere; the text of the error begins with
+    it, the ``message`` does not.
+    """
 
     status = 422
     exit_code = 3
 
-    def __init__(self, kind: str, message: str, *, hint: str = "") -> None:
+    def __init__(self, kind: str, message: str, *, hint: str = "", file: str = "") -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
+        self.file = file
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}" if self.file else self.message
+
+    def of_file(self, file: str) -> TraceFormatError:
+        """The same error, which names its file."""
+        return TraceFormatError(self.kind, self.message, hint=self.hint, file=file)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Crosses the process boundary of the ingest pool.
-        return (_rebuild_format_error, (self.kind, self.message, self.hint))
+        return (_rebuild_format_error, (self.kind, self.message, self.hint, self.file))
 
 
-def _rebuild_format_error(kind: str, message: str, hint: str) -> TraceFormatError:
-    return TraceFormatError(kind, message, hint=hint)
+def _rebuild_format_error(kind: str, message: str, hint: str, file: str) -> TraceFormatError:
+    return TraceFormatError(kind, message, hint=hint, file=file)
 
 
 class NotFoundError(KinetoscopeError):

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-import msgspec
 from msgspec import Struct
 
 from ..analysis.overview.advice import (
@@ -29,7 +28,7 @@ from ..session.session import Session, Wanted, choose
 from ..trace.model import Trace
 from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
-from .entry import printable, say, write
+from .entry import as_json, printable, say, write
 from .render import progress_bar, width_of, wrapped
 
 FORMATS = ("table", "markdown", "json")
@@ -94,12 +93,12 @@ def advise(path: str, run: str | None, worker: str | None, span: str | None, **r
         session = trace.session(on_progress)
         if asked.slice is not None:
             event = slice_event(session, asked.slice)
-            write(msgspec.json.format(msgspec.json.encode(event), indent=2).decode())
+            write(as_json(event))
             return
         document = advice_on(session.subject(OVERVIEW).facts, asked.steps, asked.device, limits)
     if asked.format == "json":
         small = fitted(document, asked.max_bytes)
-        write(msgspec.json.encode(small).decode())
+        write(as_json(small, indent=-1))
     elif asked.format == "markdown":
         write(printable_lines(as_markdown(document)))
     else:

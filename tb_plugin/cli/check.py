@@ -44,7 +44,7 @@ from ..base.units import NBSP, plural
 from ..session.session import choose
 from ..views.diff.rows import Pair
 from .diff import comparable, escaped, opened_pair
-from .entry import printable, say, write
+from .entry import as_json, printable, say, write
 from .render import width_of, wrapped
 
 WORSE, CANNOT_TELL = 7, 8
@@ -141,7 +141,7 @@ def check(  # noqa: PLR0913  # the options of the command
     outcome = worst(cases)
     if form == "json":
         report = CheckReport(outcome, pair.comparison.headline, cases)
-        write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        write(as_json(report))
     else:
         width = width_of(sys.stdout)
         write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases, width))

@@ -26,7 +26,7 @@ from ..views.diff.contract import (
 from ..views.diff.rows import Pair, Recorded
 from ..views.shared import Column, Table
 from ..views.view import TracePlace
-from .entry import printable, say, write
+from .entry import as_json, printable, say, write
 from .render import TableLayout, print_tables, progress_bar, width_of, wrapped
 
 ROWS = 15
@@ -106,7 +106,7 @@ def diff(  # the options of the command
     )
     if form == "json":
         report = DiffReport(answer, tables)
-        write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        write(as_json(report))
     elif form == "markdown":
         write(markdown(answer, tables))
     else:

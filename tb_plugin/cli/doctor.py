@@ -46,7 +46,7 @@ from ..trace.io.source import special_file
 from ..views.shared import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.plugin import OLD_DISTRIBUTION, plugin_name
-from .entry import write
+from .entry import as_json, write
 from .render import TableLayout, print_tables, progress_bar, width_of
 
 PACKAGES = (
@@ -388,7 +388,7 @@ def doctor(path: str, form: str, remove_abandoned: bool) -> int:
     """
     report = examine(path, clear=remove_abandoned)
     if form == "json":
-        write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        write(as_json(report))
     else:
         print_tables(_tables(report), sys.stdout, TableLayout(width_of(sys.stdout)))
     if not any(file.verdict in USABLE for file in report.files):

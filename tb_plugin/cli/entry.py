@@ -41,6 +41,7 @@ from ..base.units import NBSP
 _CONTROL = regex(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+_CONTROL_IN_JSON = regex(r"[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
 def printable(text: str) -> str:
@@ -52,6 +53,31 @@ def printable(text: str) -> str:
     True
     """
     return _CONTROL.sub(_written_out, text.replace(NBSP, " "))
+
+
+def as_json(answer: Any, indent: int = 2) -> str:  # noqa: ANN401  # whatever msgspec encodes
+    r"""An answer as JSON; ``indent`` -1 for one line.
+
+    What a terminal would obey stands there as escapes of JSON, which mean the same. Bytes of a path
+    that are not UTF-8 become ``\xff``, as in a table.
+    """
+    import msgspec
+
+    try:
+        encoded = msgspec.json.encode(answer)
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(_sendable(msgspec.to_builtins(answer)))
+    text = msgspec.json.format(encoded, indent=indent).decode()
+    return _CONTROL_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _sendable(value: Any) -> Any:  # noqa: ANN401
+    """Plain values with texts that UTF-8 can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if isinstance(value, Mapping):
+        return {_sendable(key): _sendable(item) for key, item in value.items()}
+    return [_sendable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def one_line(text: str) -> str:
@@ -130,7 +156,7 @@ class Cli(click.Group):
             status = _misused(error)
         except KinetoscopeError as error:
             status = error.exit_code
-            say(error.message, hint=error.hint)
+            say(str(error), hint=error.hint)
         except (OSError, MemoryError) as error:
             status = _failed(error)
         code = status if isinstance(status, int) else 0

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
-import msgspec
 import numpy as np
 
 from ..analysis.distributed.hang import PROBLEMS, HangReport, explain_hang, said_ranks
 from ..base.errors import NotFoundError, TraceFormatError
 from ..trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..views.shared import Column, Table
-from .entry import printable, say, write
+from .entry import as_json, printable, say, write
 from .render import TableLayout, print_tables, width_of, wrapped, write_csv
 
 HANGS = 7
@@ -49,7 +48,7 @@ def hang(paths: tuple[Path, ...], form: str, tells: bool) -> int:
     report = explain_hang(logs)
     found = tables(report, logs)
     if form == "json":
-        write(msgspec.json.format(msgspec.json.encode(_plain(report)), indent=2).decode())
+        write(as_json(_plain(report)))
     elif form == "csv":
         write_csv(found, sys.stdout)
     else:

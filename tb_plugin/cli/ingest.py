@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -35,7 +34,7 @@ from ..store.filesystems.listing import RemoteObject
 from ..store.ingest import resources
 from ..store.ingest.worker import NICENESS
 from ..views import all_views
-from .entry import FAILED, end_gently, printable, say, write
+from .entry import FAILED, as_json, end_gently, printable, say, write
 
 BESIDE = "beside"
 
@@ -265,7 +264,7 @@ _STATES: Mapping[IngestState, str] = {
 def _report(found: Sequence[IngestOutcome], root: Path, form: str) -> None:
     outcomes = sorted(found, key=lambda one: one.path)
     if form == "json":
-        write(msgspec.json.format(msgspec.json.encode(outcomes), indent=2).decode())
+        write(as_json(outcomes))
         return
     counts = Counter(one.state for one in outcomes)
     words: dict[IngestState, str] = {

@@ -191,8 +191,10 @@ def print_tables(tables: Sequence[Table], out: TextIO, layout: TableLayout) -> N
 def write_csv(tables: Sequence[Table], out: TextIO) -> None:
     """The tables in base units and full precision.
 
-    Several are told apart by a line ``# title`` before each and a blank line between them.
+    Several are told apart by a line ``# title`` before each and a blank line between them. A
+    terminal gets control characters written out, everything else the texts as they are.
     """
+    told = printable if out.isatty() else _plain_space
     writer = csv.writer(out, lineterminator="\n")
     for index, table in enumerate(tables):
         if index:
@@ -200,11 +202,13 @@ def write_csv(tables: Sequence[Table], out: TextIO) -> None:
         if len(tables) > 1:
             out.write(f"# {printable(table.title)}\n")
         writer.writerow([column.key for column in table.columns])
-        writer.writerows([_plain_space(cell) for cell in row] for row in table.rows)
+        writer.writerows(
+            [told(cell) if isinstance(cell, str) else cell for cell in row] for row in table.rows
+        )
 
 
-def _plain_space(cell: Cell) -> Cell:
-    return cell.replace(NBSP, " ") if isinstance(cell, str) else cell
+def _plain_space(text: str) -> str:
+    return text.replace(NBSP, " ")
 
 
 def how_many(table: Table) -> str:

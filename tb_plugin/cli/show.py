@@ -24,7 +24,7 @@ from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, Table, parse, with_limit
 from ..views.view import View
-from .entry import printable, say, write
+from .entry import as_json, printable, say, write
 from .render import (
     ALL_COLUMNS,
     TableLayout,
@@ -220,7 +220,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
         if how_many(table):
             say(f"{table.title}: {how_many(table)}", hint="without --limit all are written")
     if form == "json":
-        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        write(as_json(answer))
     else:
         write_csv(_with_columns(_selected(tables, values["table"]), values["columns"]), sys.stdout)
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec, load_callable
-from ..base.errors import NotFoundError, QueryError, UnavailableError
+from ..base.errors import NotFoundError, QueryError, TraceFormatError, UnavailableError
 from ..base.units import plural
 from ..handlers.remote_address import without_file_scheme
 from ..store.cache import artifacts, content_key
@@ -137,7 +137,8 @@ def choose(path: str, wanted: Wanted = ANY) -> ChosenTrace:
     if not os.path.isfile(path):
         from ..trace.io.source import special_file
 
-        raise special_file(os.stat(path).st_mode) or NotFoundError(f"there is no file {path}")
+        special = special_file(os.stat(path).st_mode)
+        raise special.of_file(path) if special else NotFoundError(f"there is no file {path}")
     _has_no_names(path, wanted)
     return ChosenTrace(path, None, 0)
 
@@ -179,6 +180,8 @@ def lost_link(path: str) -> str:
     """The message for a link without a target; "" for everything else."""
     if not os.path.islink(path) or os.path.exists(path):
         return ""
+    if os.path.lexists(os.path.join(os.path.dirname(path), os.readlink(path))):
+        return f"This is a link to {os.readlink(path)}, which leads nowhere."
     return f"This is a link to {os.readlink(path)}, which is not there."
 
 
@@ -367,7 +370,7 @@ class FileSession(Session):
     ``address``: of the remote file of which this one is a copy.
 
     The constructor and every answer may raise:
-        TraceFormatError: the file is no trace; ``kind`` says what it is instead.
+        TraceFormatError: the file, which is named, is no trace; ``kind`` says what it is instead.
         OSError: it cannot be read.
     """
 
@@ -445,10 +448,12 @@ class FileSession(Session):
         from ..analysis.summarize import summarize
         from ..trace.read import read
 
-        trace = self._known_trace = read(self.path, self._on_progress)
+        try:
+            trace = self._known_trace = read(self.path, self._on_progress)
+        except TraceFormatError as error:
+            raise error.of_file(self.shown) from error
         self._is_as_opened = self._has_version()
-        summary = summarize(trace)
-        facts = self._known_facts = msgspec.structs.replace(summary, path=self.shown)
+        facts = self._known_facts = with_path(summarize(trace), self.shown)
         self._keep(trace, facts)
         return trace, facts
 
@@ -458,15 +463,14 @@ class FileSession(Session):
             facts = msgspec.json.decode(stored.summary, type=Facts) if stored else None
         except msgspec.DecodeError:
             return None
-        return msgspec.structs.replace(facts, path=self.shown) if facts else None
+        return with_path(facts, self.shown) if facts else None
 
     def _keep(self, trace: Trace, facts: Facts) -> None:
         """Store the result, unless the file has changed meanwhile or there is no room."""
         if not self._is_as_opened:
             return
         size, events = self._version.bytes, trace.health.events
-        summary = with_path(facts, self.shown)
-        stored = encode_summary(shown(self.shown), size, events, 0.0, summary)
+        stored = encode_summary(shown(self.shown), size, events, 0.0, facts)
         self._publish(
             lambda root, token: publish_summary(stored, root, token, self._digest),
             lambda root, token: publish_columns(trace, root, token, self._digest),

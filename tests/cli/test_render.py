@@ -1,4 +1,4 @@
-"""The progress bar of the command line: on a terminal only, and file names are text."""
+"""What a terminal gets and a pipe does not: a progress bar, and control characters written out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from io import StringIO
 
 import pytest
 
-from kinetoscope.cli.render import progress_bar
+from kinetoscope.cli.render import progress_bar, write_csv
 from kinetoscope.trace.raw import Progress
+from kinetoscope.views.shared import Column, Table
 
 
 class Terminal(StringIO):
@@ -34,3 +35,9 @@ def test_the_bar_names_the_file_as_it_is(name: str, monkeypatch: pytest.MonkeyPa
         assert on_progress is not None
         on_progress(Progress("reading", 5, 10, 7))
     assert "\x1b]0;" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize(("out", "told"), [(Terminal(), "a\\x1b[2Jb"), (StringIO(), "a\x1b[2Jb")])
+def test_csv_moves_no_cursor_and_changes_nothing_in_a_file(out: StringIO, told: str) -> None:
+    write_csv([Table("t", (Column("name", "Name", "text"),), (("a\x1b[2Jb",),))], out)
+    assert out.getvalue() == f"name\n{told}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,46 @@ def test_texts_of_a_trace_move_no_cursor(tmp_path: Path) -> None:
         result = run(*arguments, tmp_path / "log")
         for text in (result.stdout, result.stderr):
             assert not set(text) & {"\x1b", "\x07", "\r", "\u202e", "\u2028"}
+
+
+def test_json_holds_no_control_characters_and_the_same_names(tmp_path: Path) -> None:
+    """A terminal obeys U+009B as it does an escape; both are written as escapes of JSON."""
+    name = f"op\x9b31m\x7f{ESCAPES}"
+    path = write_trace(tmp_path / "x.pt.trace.json", op=name)
+    text = run("show", "operators", path, "--format", "json").stdout
+    assert not set(text) & {"\x1b", "\x9b", "\x7f", "\x07", "\r", "\u202e", "\u2028"}
+    assert json.dumps(name) in json.dumps(json.loads(text))
+
+
+COMMANDS_WITH_JSON = (("show", "overview"), ("show", "health"), ("advise",), ("doctor",))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux alone")
+@pytest.mark.parametrize("below", ["", "run\udcff"])
+@pytest.mark.parametrize("command", COMMANDS_WITH_JSON, ids=" ".join)
+def test_a_name_that_is_no_text_is_written_out(
+    tmp_path: Path, command: tuple[str, ...], below: str
+) -> None:
+    path = write_trace(tmp_path / "log" / below / "x\udcff\udcfe.pt.trace.json")
+    for form in ("json", "table"):
+        for asked in (path, path.parent):
+            result = run(*command, asked, "--format", form)
+            assert result.exit_code == 0
+            result.stdout.encode()
+    both = run("diff", path, path, "--format", "json")
+    assert json.loads(both.stdout)["diff"]
+    assert run("ingest", path.parent, "--format", "json", "--workers", "1").exit_code == 0
+
+
+def test_an_error_names_the_file_it_is_about(tmp_path: Path) -> None:
+    whole = write_trace(tmp_path / "log" / "x.pt.trace.json")
+    empty = tmp_path / "empty.json"
+    empty.write_bytes(b"")
+    for arguments in (("show", "overview", empty), ("diff", whole, empty), ("check", empty, whole)):
+        said = run(*arguments).stderr
+        assert said.startswith(f"kinetoscope: {empty}: The file is empty (")
+    alone = run("doctor", empty).stdout
+    assert alone.count(str(empty)) == 1  # the row says which file it is
 
 
 @requires_traces

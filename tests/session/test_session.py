@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
-from kinetoscope.session.session import FileSession, TraceSession
+from kinetoscope.session.session import FileSession, TraceSession, lost_link
 from kinetoscope.store.cache import disk
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
@@ -146,8 +147,17 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
 def test_a_file_that_is_no_trace_says_so(reads: list[str], tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text("no JSON")
-    with pytest.raises(TraceFormatError):
+    with pytest.raises(TraceFormatError) as error:
         FileSession(str(file)).facts()
+    assert str(error.value) == f"{file}: {error.value.message}"
+    assert str(copy.copy(error.value)) == str(error.value)  # as when it crosses processes
+
+
+def test_links_that_lead_nowhere_are_told_apart(tmp_path: Path) -> None:
+    for name, target in (("lost", "absent"), ("one", "two"), ("two", "one")):
+        (tmp_path / name).symlink_to(target)
+    assert lost_link(str(tmp_path / "lost")).endswith("a link to absent, which is not there.")
+    assert lost_link(str(tmp_path / "one")).endswith("a link to two, which leads nowhere.")
 
 
 def test_a_view_says_why_a_trace_cannot_fill_it() -> None:
