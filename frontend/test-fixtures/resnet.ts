@@ -274,6 +274,7 @@ export const OVERVIEW: Overview = {
     agreement: "in 6 of 6 steps",
     cause: "idle_dataloader_ns",
   },
+  noun: "step",
   device_type: "GPU",
   device_row: 0,
   ruler: {

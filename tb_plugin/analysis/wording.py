@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Literal
 
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
@@ -83,9 +85,30 @@ def of_step(selection: Selection, agree: int) -> str:
     return "of every step" if agree >= EVERY_RATIO * selection.count else "of the mean step"
 
 
-def step_noun(facts: Facts) -> str:
+def step_noun(facts: Facts) -> Literal["step", "recording"]:
     """``step``, or ``recording`` for a recording without steps."""
     return "recording" if facts.step_source == "whole_trace" else "step"
+
+
+_STEP_WORDS = {
+    "the step": "the recording",
+    "per step": "in the recording",
+    "work of a step": "work of the recording",
+    "of steps": "of the recording",
+}
+_STEP_PHRASE = regex(rf"\b(?:{'|'.join(_STEP_WORDS)})\b", re.IGNORECASE)
+
+
+def as_recorded(text: str, facts: Facts) -> str:
+    """A text about the step, of the recording as a whole where it has no steps."""
+    if facts.step_source != "whole_trace":
+        return text
+
+    def said(found: re.Match[str]) -> str:
+        words = _STEP_WORDS[found[0].lower()]
+        return words if found[0][0].islower() else words[0].upper() + words[1:]
+
+    return _STEP_PHRASE.sub(said, text)
 
 
 def whole_of(selection: Selection) -> str:

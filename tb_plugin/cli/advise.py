@@ -155,7 +155,8 @@ def _print(document: AdviceDocument, width: int | None) -> None:
             say_all(f"longest {which}, {seen.name}, {length} at {duration(seen.start_ns)}", "   ")
     if len([one for one in document.findings if one.gain]) > 1:
         write("")
-        say_all(f"All ceilings together: {share(document.together_ratio)} of the step.")
+        noun = "recording" if document.scope.step_source == "whole_trace" else "step"
+        say_all(f"All ceilings together: {share(document.together_ratio)} of the {noun}.")
     if document.why_none:
         write("")
         say_all(document.why_none)

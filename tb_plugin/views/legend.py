@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ..analysis.facts import DeviceFacts, Facts
-from ..analysis.wording import CAUSE_NAMES
+from ..analysis.wording import CAUSE_NAMES, step_noun
 from ..base.regex import regex
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
@@ -186,7 +186,7 @@ BREAKDOWN: tuple[LegendEntry, ...] = (
         "cpu",
         "Ops or annotated code run on the host, and nothing above runs.",
     ),
-    LegendEntry("other_ns", "Other", "other", "None of the above: the rest of the step."),
+    LegendEntry("other_ns", "Other", "other", "None of the above: the rest."),
 )
 
 UNKNOWN_KIND = LegendEntry(
@@ -240,15 +240,17 @@ DEVICE_PARTS = tuple(
 )
 """The classic categories that only a recorded device has."""
 
+_OF_STEPS = (
+    ", from the start of the first chosen step to the end of the last work of the last one. Gaps "
+    "between neighbours count, the time behind the last step does not"
+)
 GAUGES: dict[str, tuple[str, str]] = {
     "utilization": (
         "Utilization",
         (
-            "Part of the time in which at least one kernel runs, from the start of the first "
-            "chosen step to the end of the last work of the last one. Gaps between neighbours "
-            "count, the time behind the last step does not. The rest is not all idle: copies and "
-            "memsets run in some of it. Coarse: one thread of one kernel keeps it at 100 %. Higher "
-            "is better."
+            f"Part of the time in which at least one kernel runs{_OF_STEPS}. The rest is not "
+            "all idle: copies and memsets run in some of it. Coarse: one thread of one "
+            "kernel keeps it at 100 %. Higher is better."
         ),
     ),
     "sm_efficiency": (
@@ -275,6 +277,14 @@ GAUGES: dict[str, tuple[str, str]] = {
         ),
     ),
 }
+
+
+def gauge_help(key: str, facts: Facts) -> str:
+    """What a figure of a device is; of a recording without steps nothing is said of steps."""
+    text = GAUGES[key][1]
+    return text.replace(_OF_STEPS, "") if step_noun(facts) == "recording" else text
+
+
 TENSOR_CORES, MATRIX_CORES = "Tensor cores", "Matrix cores"
 _CORES = regex(r"\b([Tt])ensor(?=[- ]core)")
 

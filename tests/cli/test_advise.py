@@ -101,8 +101,8 @@ def test_what_is_not_available_is_listed_with_its_reason(trace: Path, tmp_path: 
     path = tmp_path / "device.pt.trace.json"
     draw_at(path, "call |a b |\n gpu0 | a b|")
     alone = document(path).not_available
-    assert list(alone) == ["Steps", "Counters", "Parts of the step"]
-    assert alone["Parts of the step"].startswith("DataLoader and CPU exec are not available")
+    assert list(alone) == ["Steps", "Counters", "Parts of the recording"]
+    assert alone["Parts of the recording"].startswith("DataLoader and CPU exec are not available")
     assert open_trace(path).advice().not_available == alone
 
 

@@ -12,6 +12,7 @@ from kinetoscope.analysis.accelerator import accelerator
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.advice import advise
 from kinetoscope.analysis.recording import no_counters, no_device_activity
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
@@ -88,7 +89,7 @@ def test_the_legacy_profiler_is_never_asked_for_options_that_it_does_not_export(
     facts = summarize(legacy)
     said = [*facts.unavailable.values()]
     said += [note.remedy for note in facts.health.notes if note.remedy]
-    said += [one.record for one in advise(facts).cannot_answer]
+    said += [one.record for one in advise(select(facts)).cannot_answer]
     for stem in ("operators", "modules", "timeline"):
         view = view_named(stem)
         said.append(view.unavailable(facts) or "")
@@ -153,7 +154,7 @@ def test_a_torch_for_the_cpu_alone_is_not_asked_for_a_device() -> None:
     assert facts.unavailable["devices"] == (
         "No device activity was recorded: this torch, 2.13.0+cpu, is built for the CPU alone."
     )
-    assert "ProfilerActivity.CUDA" not in str(advise(facts).cannot_answer)
+    assert "ProfilerActivity.CUDA" not in str(advise(select(facts)).cannot_answer)
 
 
 def test_lost_kernels_are_no_matter_of_activities() -> None:

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "7c3ea5b4";
+export const CONTRACT = "d3feb764";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2269,6 +2269,8 @@ export interface Operators {
 /** The answer. */
 export interface Overview {
   readonly sentence: Sentence;
+  /** what is divided: a recording without steps as a whole */
+  readonly noun: "recording" | "step";
   /** "CPU" when no device activity was recorded */
   readonly device_type: string;
   /** the device the ruler and the partitions show */

@@ -14,12 +14,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from ...base.units import NBSP, duration, plural, share
-from ..facts import Facts
 from ..rules import RULES
 from ..rules.claims import check_all, claimed_ns
 from ..rules.rule import unanswered
-from ..steps import Selection, select
-from ..thresholds import DEFAULTS, Thresholds
+from ..steps import Selection
 from ..wording import device_name
 from .findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
 from .headline import headline
@@ -119,19 +117,9 @@ class AdviceDocument(Struct, frozen=True):
     left_out: int  # findings that did not fit the size limit
 
 
-def advise(
-    facts: Facts,
-    steps: str = "",
-    device: int | None = None,
-    limits: Thresholds = DEFAULTS,
-    missing: Mapping[str, str] = _NOTHING,
-) -> AdviceDocument:
-    """The advice for the chosen steps and device; ``missing`` is what the Overview lacks, and why.
-
-    Raises:
-        QueryError: there are no such steps, or no such device.
-    """
-    selection = select(facts, steps, device, limits)
+def advise(selection: Selection, missing: Mapping[str, str] = _NOTHING) -> AdviceDocument:
+    """The advice for the chosen steps and device; ``missing`` is what it lacks, and why."""
+    facts = selection.facts
     findings, unchecked = check_all(RULES, selection)
     said = headline(selection, findings)
     why = unanswered(RULES, selection, said, findings)

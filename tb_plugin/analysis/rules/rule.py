@@ -17,7 +17,7 @@ from ...trace.model import is_of_other_recorder
 from ...trace.recipes import ALLOCATIONS, FRAMES, Option, is_before, with_option
 from ...trace.recipes import SHAPES as INPUT_SHAPES
 from ..accelerator import how_to_record
-from ..facts import DeviceFacts
+from ..facts import DeviceFacts, Facts
 from ..overview.findings import (
     Explanation,
     Finding,
@@ -31,6 +31,7 @@ from ..overview.headline import CAPTURE, CUT, NOTHING
 from ..recording import CLOCK_COUNTERS, OTHER_RECORDER
 from ..steps import Selection, sigma_of
 from ..thresholds import DEFAULTS
+from ..wording import as_recorded
 
 CAUSE_RATIO = 0.50  # of a device's idle time: what makes so much of it is its cause
 NAMED_RATIO = 0.10  # of a device's idle time: names that hold less are not said
@@ -332,11 +333,23 @@ def check_each(
     for rule in rules:
         need = missing(rule, selection)
         if need is not None:
-            unchecked.append(Unchecked(rule.id, rule.title, need.said(selection)))
+            title = as_recorded(rule.title, selection.facts)
+            unchecked.append(Unchecked(rule.id, title, need.said(selection)))
         elif (finding := rule.check(selection)) is not None:
-            findings.append(finding)
+            findings.append(_as_recorded(finding, selection.facts))
     findings.sort(key=_rank)
     return findings, tuple(unchecked)
+
+
+def _as_recorded(finding: Finding, facts: Facts) -> Finding:
+    """A finding in the words for a recording without steps, where it has none."""
+    gain = finding.gain
+    names = ("title", "text", "headline", "action", "verify")
+    return replace(
+        finding,
+        gain=gain and replace(gain, method=as_recorded(gain.method, facts)),
+        **{name: as_recorded(getattr(finding, name), facts) for name in names},
+    )
 
 
 def missing(rule: Rule, selection: Selection) -> Need | None:

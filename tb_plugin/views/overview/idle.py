@@ -6,12 +6,13 @@ from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ...analysis.facts import Facts, Gap
 from ...analysis.idle.model import IDLE, PATH_KINDS, IdleColumns, PathNames, PathParts
 from ...analysis.overview.findings import Reference, at_time
 from ...analysis.steps import GapSeen, Selection, select
-from ...analysis.wording import CAUSE_NAMES, device_name, short_frame
+from ...analysis.wording import CAUSE_NAMES, as_recorded, device_name, short_frame
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, share
 from ..legend import PARTITION, path_kind
@@ -203,7 +204,7 @@ def figures_of(selection: Selection) -> tuple[IdleFigure, ...]:
                 f"{copy.small_count:,} below 64 KiB.",
             )
         )
-    return tuple(found)
+    return tuple(replace(one, help=as_recorded(one.help, selection.facts)) for one in found)
 
 
 def flame(subject: Subject, query: IdleQuery) -> Flame:
@@ -352,9 +353,10 @@ def _on_the_path(ts: int, dur_ns: int, number: int) -> Reference:
     return Reference(link.text, link.view, {**link.params, **select, "path": "1"})
 
 
-def gaps_table(gaps: tuple[IdleGap, ...]) -> Table:
-    """The longest gaps in a terminal."""
-    return table_from("Longest idle stretches", GAP_COLUMNS, gaps)
+def gaps_table(gaps: tuple[IdleGap, ...], noun: str) -> Table:
+    """The longest gaps in a terminal; of a recording without steps they lie in none."""
+    columns = [one for one in GAP_COLUMNS if noun == "step" or one.key != "step"]
+    return table_from("Longest idle stretches", tuple(columns), gaps)
 
 
 def figures_table(figures: tuple[IdleFigure, ...]) -> Table:

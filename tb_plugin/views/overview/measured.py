@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...analysis.counters.measured import (
     LEAST_COVERED_RATIO,
@@ -18,6 +19,7 @@ from ...analysis.counters.measured import (
 from ...analysis.counters.samples import SAMPLING_KINDS
 from ...analysis.facts import CounterFacts
 from ...analysis.steps import Selection
+from ...analysis.wording import as_recorded, step_noun
 from ...base.units import duration, plural, share, three_digits
 from ..legend import PARTITION
 from ..shared import Cell, Column, Table
@@ -120,9 +122,12 @@ def measured_of(selection: Selection) -> Measured | None:
             known.setdefault(figure.column.key, figure)
     figures = list(known.values())
     steps = [(step, measured(_only(selection, step.index))) for step in selection.steps]
-    whole = _row("step", "Step", selection, sums, figures)
+    whole = _row("step", step_noun(selection.facts).capitalize(), selection, sums, figures)
     return Measured(
-        columns=tuple(one.column for one in figures),
+        columns=tuple(
+            replace(one.column, help=as_recorded(one.column.help, selection.facts))
+            for one in figures
+        ),
         parts=(whole, *(_part(key, selection, figures) for key in PARTS)),
         steps=tuple(
             _row(str(step.index), step.name, _only(selection, step.index), of, figures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -25,13 +25,14 @@ from ...analysis.rules.claims import check_all
 from ...analysis.rules.rule import unanswered
 from ...analysis.steps import Selection, outliers, select
 from ...analysis.thresholds import Thresholds, thresholds
-from ...analysis.wording import device_name
+from ...analysis.wording import device_name, step_noun
 from ...base.units import NBSP
 from ..legend import (
     GAUGES,
     LegendEntry,
     core_words,
     cores_name,
+    gauge_help,
 )
 from ..shared import Column, Table, as_structs, table_from
 from ..view import View
@@ -150,6 +151,7 @@ class Overview(Struct, frozen=True):
     """The answer."""
 
     sentence: Sentence
+    noun: Literal["step", "recording"]  # what is divided: a recording without steps as a whole
     device_type: str  # "CPU" when no device activity was recorded
     device_row: int | None  # the device the ruler and the partitions show
     ruler: Ruler
@@ -183,6 +185,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
     of_step, classic = parts_of_step(selection), classic_parts(facts)
     return Overview(
         sentence=sentence,
+        noun=step_noun(facts),
         device_type=facts.device_type,
         device_row=selection.device,
         ruler=_ruler(selection, of_step),
@@ -210,9 +213,11 @@ def advice_on(facts: Facts, steps: str, device: int | None, limits: Thresholds) 
         QueryError: there are no such steps, or no such device.
     """
     selection = select(facts, steps, device, limits)
-    missing = _missing(facts, parts_of_step(selection), classic_parts(facts))
-    named = {_PARTS_OF_THE_PAGE[key]: why for key, why in missing.items()}
-    return advise(facts, steps, device, limits, named)
+    missing, noun = (
+        _missing(facts, parts_of_step(selection), classic_parts(facts)),
+        step_noun(facts),
+    )
+    return advise(selection, {_part_of_page(key, noun): why for key, why in missing.items()})
 
 
 def _missing(facts: Facts, *divisions: ToldParts) -> dict[str, str]:
@@ -310,15 +315,22 @@ def _step_source(facts: Facts) -> str:
     return facts.unavailable.get("steps", "")
 
 
+_WHOLE_HELP = {
+    "step": "Mean of the chosen steps. Each begins at its mark, or where the work of the step "
+    "before ends if that is later, and lasts until the last work that it launched has ended.",
+    "recording": "From the first event that lasts to the end of the last one.",
+}
+
+
 def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
+    noun = step_noun(selection.facts)
     whole = SummaryRow(
         key="step",
-        label="Recording" if selection.facts.step_source == "whole_trace" else "Step",
+        label=noun.capitalize(),
         category="",
         mean_ns=selection.mean(selection.total_ns),
         ratio=1.0 if selection.total_ns else 0.0,
-        help="Mean of the chosen steps. Each begins at its mark, or where the work of the step "
-        "before ends if that is later, and lasts until the last work that it launched has ended.",
+        help=_WHOLE_HELP[noun],
     )
     shares = _shares(selection, selection.breakdown, parts.shown)
     return (whole, *as_structs(SummaryRow, shares))
@@ -345,7 +357,7 @@ def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge,
             label=core_words(GAUGES[one.key][0], cores),
             ratio=one.ratio,
             reason=one.reason,
-            help=core_words(GAUGES[one.key][1], cores),
+            help=core_words(gauge_help(one.key, selection.facts), cores),
         )
         for one in measures(selection, row)
     )
@@ -357,7 +369,7 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         _findings_table(answer),
         _ruler_table(answer),
         _breakdown_table(answer),
-        *((gaps_table(answer.gaps),) if answer.gaps else ()),
+        *((gaps_table(answer.gaps, answer.noun),) if answer.gaps else ()),
         *((figures_table(answer.figures),) if answer.figures else ()),
         _devices_table(answer),
         *(measured_tables(answer.measured) if answer.measured else ()),
@@ -371,17 +383,13 @@ def tables(answer: Overview) -> tuple[Table, ...]:
     return (*found, _unchecked_table(answer)) if answer.unchecked else found
 
 
-_PARTS_OF_THE_PAGE = {
-    "steps": "Steps",
-    "devices": "Devices",
-    "counters": "Counters",
-    "parts": "Parts of the step",
-}
+def _part_of_page(key: str, noun: str) -> str:
+    return f"Parts of the {noun}" if key == "parts" else key.capitalize()
 
 
 def _missing_table(answer: Overview) -> Table:
     columns = (Column("what", "What", kind="words"), Column("why", "Why", kind="text"))
-    rows = tuple((_PARTS_OF_THE_PAGE[key], why) for key, why in answer.missing.items())
+    rows = tuple((_part_of_page(key, answer.noun), why) for key, why in answer.missing.items())
     return Table("Not available", columns, rows)
 
 
@@ -390,8 +398,8 @@ def _findings_table(answer: Overview) -> Table:
         Column("id", "Rule"),
         Column("severity", "Severity"),
         Column("title", "Finding", kind="words"),
-        Column("gain_ratio", "Up to", "Ceiling of what may be gained, of the step."),
-        Column("gain_ns", "Per step (ns)"),
+        Column("gain_ratio", "Up to", f"Ceiling of what may be gained, of the {answer.noun}."),
+        Column("gain_ns", "Per step (ns)" if answer.noun == "step" else "In the recording (ns)"),
         Column("text", "Evidence and action", kind="text"),
         Column("scope", "Seen in", kind="words", is_minor=True),
         Column("confidence", "Confidence", is_minor=True),
@@ -417,8 +425,9 @@ def _ruler_table(answer: Overview) -> Table:
 
 def _breakdown_table(answer: Overview) -> Table:
     parts = answer.summary[1:]
+    noun = answer.noun.capitalize()
     columns = (
-        Column("step", "Step"),
+        Column("step", noun),
         Column("dur_ns", "Length (ns)"),
         *(Column(part.key, f"{part.label} (ns)", part.help) for part in parts),
         Column("excluded", "Left out", kind="words"),
@@ -427,7 +436,7 @@ def _breakdown_table(answer: Overview) -> Table:
         (row.name, row.dur_ns, *(row.breakdown[p.key] for p in parts), row.excluded)
         for row in answer.steps
     )
-    return Table("Step time breakdown", columns, rows)
+    return Table(f"{noun} time breakdown", columns, rows)
 
 
 def _devices_table(answer: Overview) -> Table:
@@ -456,7 +465,7 @@ def _steps_table(answer: Overview) -> Table:
     """Every step in the parts of the mean step, as in the chart of the steps."""
     shares = answer.ruler.shares
     columns = (
-        Column("step", "Step"),
+        Column("step", answer.noun.capitalize()),
         Column("dur_ns", "Length (ns)"),
         *(Column(share.key, f"{share.label} (ns)", share.help) for share in shares),
         Column("overlap_ns", "Overlapped communication (ns)", "Compute under it is in Compute."),
@@ -477,7 +486,7 @@ def _steps_table(answer: Overview) -> Table:
         for row in answer.steps
     )
     seen = answer.ruler.title.partition(", ")[2]
-    return Table(f"Steps, {seen}", columns, rows)
+    return Table(f"{'Steps' if answer.noun == 'step' else 'Recording'}, {seen}", columns, rows)
 
 
 def _part(row: StepRow, key: str) -> int | None:

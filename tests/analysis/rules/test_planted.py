@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.analysis.overview.advice import AdviceDocument, advise
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
 from tests.conftest import ROOT
@@ -37,7 +38,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AdviceDocu
         timeout=300,
     )
     told = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
-    return {one["problem"]: advise(summarize(read(Path(one["trace"])))) for one in told}
+    return {one["problem"]: advise(select(summarize(read(Path(one["trace"]))))) for one in told}
 
 
 @pytest.mark.parametrize("problem", [one for one in RECORDED if one != "none"])

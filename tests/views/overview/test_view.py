@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
 
+from kinetoscope.analysis import steps as steps_module
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.analysis.thresholds import DEFAULTS
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.views.legend import BREAKDOWN, HOST, PARTITION
 from kinetoscope.views.overview.idle import PathQuery, path
-from kinetoscope.views.overview.view import VIEW, Overview, OverviewQuery, build, tables
+from kinetoscope.views.overview.view import VIEW, Overview, OverviewQuery, advice_on, build, tables
 from tests.analysis.invariants import check_overview
 from tests.drawing import LOADER, V100, draw
 from tests.trace.drawn import drawn, drawn_by_others, x
@@ -119,6 +122,51 @@ def test_a_run_without_steps_says_so() -> None:
     assert answer.step_source == answer.missing["steps"]
     assert answer.ruler.title.startswith("The recording")
     assert answer.summary[0].label == "Recording"
+
+
+def words_of(facts: Facts) -> str:
+    """All that Overview, its tables and the advice say, but how steps are recorded."""
+    answer = of(facts)
+    shown = [
+        (table.title, table.columns, table.rows)
+        for table in tables(answer)
+        if table.title not in ("Not available", "Not checked")
+    ]
+    advice = advice_on(facts, "", None, DEFAULTS)
+    rules = [rule.title for one in answer.unchecked for rule in one.rules]
+    help_ = [one.help for one in (*answer.summary, *answer.ruler.shares, *answer.figures)]
+    gauges = [one.help for card in answer.devices for one in card.gauges]
+    said = [answer.findings, rules, help_, gauges, shown, advice.findings]
+    return msgspec.json.encode(said).decode()
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_a_recording_without_steps_is_no_step(is_marked: bool) -> None:
+    """Not in a title, a heading, a tooltip, a finding or a rule."""
+    steps = "step   |111111111111111111111|" if is_marked else ""
+    drawing = f"""
+    {steps}
+    op     |aaaaaaaaaaaaaaaaaaaaa|
+    call   |k        m       n   |
+    gpu    | k        mm      n  |
+    """
+    facts = summarize(draw(drawing))
+    said = re.findall(r"\bthe step\b|\bper step\b|\bchosen step", words_of(facts), re.IGNORECASE)
+    titles = {table.title for table in tables(of(facts))}
+    assert bool(said) == is_marked
+    assert ("Step time breakdown" in titles) == is_marked
+    assert ("Recording time breakdown" in titles) != is_marked
+    assert of(facts).noun == ("step" if is_marked else "recording")
+
+
+def test_advice_chooses_its_steps_once(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    parse = steps_module.parse_steps
+    monkeypatch.setattr(
+        steps_module, "parse_steps", lambda text, of: (asked.append(text), parse(text, of))[1]
+    )
+    assert advice_on(facts, "2", None, DEFAULTS).scope.steps == (2,)
+    assert asked == ["2"]
 
 
 def test_steps_told_by_annotations_are_named() -> None:
@@ -241,10 +289,10 @@ def test_parts_that_another_recorder_cannot_tell_are_not_available_and_not_zero(
     assert answer.ruler.overlap_ns is None
     assert {row.label: row.value for row in answer.configuration}["Device type"] == "not known"
     shown = {table.title: table for table in tables(answer)}
-    assert [column.key for column in shown["Step time breakdown"].columns] == [
+    assert [column.key for column in shown["Recording time breakdown"].columns] == [
         "step", "dur_ns", "other_ns", "excluded",
     ]  # fmt: skip
-    assert ("Parts of the step", answer.missing["parts"]) in shown["Not available"].rows
+    assert ("Parts of the recording", answer.missing["parts"]) in shown["Not available"].rows
 
 
 def test_what_another_recorder_tells_is_shown() -> None:

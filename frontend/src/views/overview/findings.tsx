@@ -6,6 +6,7 @@ import type {
   Finding,
   Gain,
   Lacking,
+  Overview,
   Reference,
   SeenEvent,
 } from "../../api/types.gen";
@@ -20,6 +21,8 @@ import { Snippet, toLines } from "../../components/text/snippet";
 import { useLeadsTo, usePage } from "../../state/page_context";
 
 interface FindingsProps {
+  /** What is divided: a recording without steps as a whole. */
+  readonly noun: Overview["noun"];
   readonly findings: readonly Finding[];
   /** Why what the sentence on top says has no finding; null where it has one. */
   readonly unanswered: Explanation | null;
@@ -118,7 +121,8 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
 }
 
 /** The events behind a finding, each of which opens in the Trace view. */
-function Events({ events }: { events: readonly SeenEvent[] }) {
+function Events({ events, noun }: { events: readonly SeenEvent[]; noun: Overview["noun"] }) {
+  const hasSteps = noun === "step";
   if (events.length === 0) {
     return null;
   }
@@ -127,7 +131,7 @@ function Events({ events }: { events: readonly SeenEvent[] }) {
       <thead>
         <tr>
           <Heading help="Each leads to its place in Trace.">Longest events</Heading>
-          <Heading help="The step in which it lies.">Step</Heading>
+          {hasSteps ? <Heading help="The step in which it lies.">Step</Heading> : null}
           <Heading help="From its start to its end." className="num">
             Duration
           </Heading>
@@ -139,7 +143,7 @@ function Events({ events }: { events: readonly SeenEvent[] }) {
             <td>
               <Door door={event.link} />
             </td>
-            <td className="dim">{event.step}</td>
+            {hasSteps ? <td className="dim">{event.step}</td> : null}
             <td className="num">{time(event.dur_ns)}</td>
           </tr>
         ))}
@@ -158,14 +162,19 @@ function Shared({ gain }: { gain: Gain }) {
   );
 }
 
-function Details({ finding }: { finding: Finding }) {
+interface ItemProps {
+  readonly finding: Finding;
+  readonly noun: Overview["noun"];
+}
+
+function Details({ finding, noun }: ItemProps) {
   const { gain, verify, scope, confidence, id, evidence, events } = finding;
   return (
     <details>
       <summary>Evidence and how to check</summary>
       <div className="stack small">
         <EvidenceTable evidence={evidence} />
-        <Events events={events} />
+        <Events events={events} noun={noun} />
         {verify === "" ? null : (
           <p>
             <span className="label">How to check that it worked</span> <Prose text={verify} />
@@ -185,7 +194,7 @@ function Details({ finding }: { finding: Finding }) {
   );
 }
 
-function Item({ finding, place }: { finding: Finding; place: number }) {
+function Item({ finding, noun, place }: ItemProps & { place: number }) {
   return (
     <li className="finding">
       <span className="finding-place" aria-hidden="true">
@@ -203,7 +212,7 @@ function Item({ finding, place }: { finding: Finding; place: number }) {
           {finding.links.map((door) => (
             <Door key={door.text} door={door} />
           ))}
-          <Details finding={finding} />
+          <Details finding={finding} noun={noun} />
         </div>
       </div>
     </li>
@@ -259,14 +268,21 @@ function Unanswered({ explanation }: { explanation: Explanation }) {
   );
 }
 
-export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: FindingsProps) {
+export function Findings({
+  noun,
+  findings,
+  unanswered,
+  unchecked,
+  ruleCount,
+  isOld,
+}: FindingsProps) {
   const [open, setOpen] = useState(false);
   const rules = plural(ruleCount, "rule");
   const uncheckedCount = unchecked.reduce((sum, one) => sum + one.rules.length, 0);
   return (
     <Panel
       title="Findings"
-      hint={findings.length > 0 ? "ranked by gain ceiling, share of step time" : undefined}
+      hint={findings.length > 0 ? `ranked by gain ceiling, share of ${noun} time` : undefined}
       isOld={isOld}
       hasBody={false}
       controls={
@@ -289,7 +305,12 @@ export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: 
       ) : (
         <ol>
           {findings.map((finding, place) => (
-            <Item key={`${finding.id} ${finding.title}`} finding={finding} place={place + 1} />
+            <Item
+              noun={noun}
+              key={`${finding.id} ${finding.title}`}
+              finding={finding}
+              place={place + 1}
+            />
           ))}
         </ol>
       )}

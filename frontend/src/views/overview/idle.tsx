@@ -47,6 +47,7 @@ export function Idle({ overview, query, isOld }: IdleProps) {
   const address = useAddress();
   const values = useValues();
   const hasDevice = overview.device_row !== null;
+  const hasSteps = overview.noun === "step";
   const isIdleKnown = hasDevice && overview.ruler.idle_ns !== null;
   const tabs = TABS.filter(
     ([key]) => key === "path" || (key === "figures" ? hasDevice : isIdleKnown),
@@ -55,8 +56,12 @@ export function Idle({ overview, query, isOld }: IdleProps) {
   const shown = tabs.find(([key]) => key === asked)?.[0] ?? tabs[0]?.[0] ?? "path";
   return (
     <Panel
-      title={isIdleKnown ? "What the device waited for" : "What makes the step as long as it is"}
-      hint={WORDS[shown]}
+      title={
+        isIdleKnown
+          ? "What the device waited for"
+          : `What makes the ${overview.noun} as long as it is`
+      }
+      hint={WORDS[shown].replace("the steps", hasSteps ? "the steps" : "the recording")}
       isOld={isOld}
       className="idle-panel"
       hasBody={shown === "flame"}
@@ -81,7 +86,7 @@ export function Idle({ overview, query, isOld }: IdleProps) {
         </>
       }
     >
-      {shown === "gaps" ? <Gaps gaps={overview.gaps} isOld={isOld} /> : null}
+      {shown === "gaps" ? <Gaps gaps={overview.gaps} hasSteps={hasSteps} isOld={isOld} /> : null}
       {shown === "flame" ? <IdleFlame query={query} /> : null}
       {shown === "path" ? <CriticalPath steps={query.steps ?? ""} /> : null}
       {shown === "figures" ? <Figures figures={overview.figures} /> : null}
@@ -199,18 +204,25 @@ const gapsTable = plainTable<IdleGap>([
   "following",
 ]);
 
-function Gaps({ gaps, isOld }: { gaps: readonly IdleGap[]; isOld: boolean }) {
+interface GapsProps {
+  readonly gaps: readonly IdleGap[];
+  readonly hasSteps: boolean;
+  readonly isOld: boolean;
+}
+
+function Gaps({ gaps, hasSteps, isOld }: GapsProps) {
   const address = useAddress();
-  const sorted = useSorted(gaps, gapColumns, { key: "dur_ns", isDown: true });
+  const columns = hasSteps ? gapColumns : gapColumns.filter(({ key }) => key !== "step");
+  const sorted = useSorted(gaps, columns, { key: "dur_ns", isDown: true });
   return (
     <DataTable
       label="Longest gaps"
-      columns={gapColumns}
+      columns={columns}
       {...sorted}
       keyOf={(gap) => gap.ts}
       toPlain={gapsTable}
       isOld={isOld}
-      empty="The device was never idle in these steps."
+      empty={`The device was never idle in ${hasSteps ? "these steps" : "the recording"}.`}
       onChoose={(gap) => address.navigate(viewPatch(gap.link.view, gap.link.params))}
     />
   );

@@ -215,6 +215,21 @@ it("draws no parts where nothing lasts", async () => {
   expect(screen.queryByText("Compute")).toBeNull();
 });
 
+it("speaks of the recording where no step is marked", async () => {
+  const { findings } = OVERVIEW;
+  const link = { text: "Its place", view: "timeline", params: {} };
+  const event = { slice: 1, name: "x", ts: 0, dur_ns: 5, step: "whole trace", link };
+  await open({
+    noun: "recording",
+    findings: findings.map((one) => ({ ...one, events: [event] })),
+  });
+  const idle = panel("What the device waited for");
+  expect(idle.queryByRole("columnheader", { name: /^Step/ })).toBeNull();
+  const found = panel("Findings");
+  expect(found.getByText("ranked by gain ceiling, share of recording time")).toBeDefined();
+  expect(found.queryByRole("columnheader", { name: "Step" })).toBeNull();
+});
+
 it("draws no idle time where the kernels of the device are not known", async () => {
   const { ruler } = OVERVIEW;
   const part = { ghost: false, help: "", link: null };

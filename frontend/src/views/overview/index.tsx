@@ -182,6 +182,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
       <div className="grid overview-grid">
         <div className="span-6 stack">
           <Findings
+            noun={overview.noun}
             findings={findings}
             unanswered={unanswered}
             unchecked={unchecked}

@@ -140,7 +140,7 @@ function MeasuredTable({ heads, first, rows, isOld }: TableProps) {
 
 export function MeasuredFigures({ overview, isOld }: { overview: Overview; isOld: boolean }) {
   const address = useAddress();
-  const isBySteps = useValues()["overview.measured"] === "steps";
+  const isBySteps = useValues()["overview.measured"] === "steps" && overview.noun === "step";
   const { measured, devices, device_row } = overview;
   if (measured === null) {
     return null;
@@ -160,17 +160,19 @@ export function MeasuredFigures({ overview, isOld }: { overview: Overview; isOld
             label="what was measured"
             table={() => measuredTable(measured.columns, first, rows)}
           />
-          <Segmented
-            label="Of what"
-            value={isBySteps ? "steps" : "parts"}
-            options={[
-              ["parts", "Mean step"],
-              ["steps", "Every step"],
-            ]}
-            onChange={(next) =>
-              address.replace({ "overview.measured": next === "steps" ? next : undefined })
-            }
-          />
+          {overview.noun === "recording" ? null : (
+            <Segmented
+              label="Of what"
+              value={isBySteps ? "steps" : "parts"}
+              options={[
+                ["parts", "Mean step"],
+                ["steps", "Every step"],
+              ]}
+              onChange={(next) =>
+                address.replace({ "overview.measured": next === "steps" ? next : undefined })
+              }
+            />
+          )}
         </>
       }
     >

@@ -78,7 +78,7 @@ export function Summary({ rows, stepCount, missing, isOld }: SummaryProps) {
         <thead className="unseen">
           <tr>
             <th>Category</th>
-            <th>Time per step</th>
+            <th>Time</th>
             <th>Share</th>
           </tr>
         </thead>
