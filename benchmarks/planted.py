@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.advice import AdviceDocument, advise
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
 from tests.planted.training import FOUND, REPAIRED
@@ -58,12 +59,12 @@ def fastest(runs: list[Recorded]) -> AdviceDocument:
     """The advice on the fastest step of all runs."""
     steps = ((one.facts, step) for one in runs for step in one.facts.steps if not step.excluded)
     facts, step = min(steps, key=lambda one: one[1].dur_ns)
-    return advise(facts, str(step.number))
+    return advise(select(facts, str(step.number)))
 
 
 def loud(facts: Facts) -> list[str]:
     """The findings of high and medium severity."""
-    return [one.id for one in advise(facts).findings if one.severity in ("high", "medium")]
+    return [one.id for one in advise(select(facts)).findings if one.severity in ("high", "medium")]
 
 
 def row(problem: str, folder: Path) -> tuple[str, bool]:
@@ -73,7 +74,7 @@ def row(problem: str, folder: Path) -> tuple[str, bool]:
     for _ in range(RUNS):
         planted.append(recorded(problem, folder))
         repaired.append(recorded(problem + REPAIRED, folder))
-    firsts = [next(iter(advise(one.facts).findings), None) for one in planted]
+    firsts = [next(iter(advise(select(one.facts)).findings), None) for one in planted]
     found = all(one is not None and one.id == rule and one.frame.endswith(frame) for one in firsts)
     quick = fastest(planted)
     if problem in WAITS:

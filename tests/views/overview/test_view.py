@@ -134,7 +134,8 @@ def words_of(facts: Facts) -> str:
     ]
     advice = advice_on(facts, "", None, DEFAULTS)
     rules = [rule.title for one in answer.unchecked for rule in one.rules]
-    help_ = [one.help for one in (*answer.summary, *answer.ruler.shares, *answer.figures)]
+    help_ = [one.help for one in answer.summary]
+    help_ += [one.help for one in answer.ruler.shares] + [one.help for one in answer.figures]
     gauges = [one.help for card in answer.devices for one in card.gauges]
     said = [answer.findings, rules, help_, gauges, shown, advice.findings]
     return msgspec.json.encode(said).decode()
@@ -162,9 +163,12 @@ def test_a_recording_without_steps_is_no_step(is_marked: bool) -> None:
 def test_advice_chooses_its_steps_once(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     parse = steps_module.parse_steps
-    monkeypatch.setattr(
-        steps_module, "parse_steps", lambda text, of: (asked.append(text), parse(text, of))[1]
-    )
+
+    def parse_once(text: str, of: Facts) -> tuple[int, ...]:
+        asked.append(text)
+        return parse(text, of)
+
+    monkeypatch.setattr(steps_module, "parse_steps", parse_once)
     assert advice_on(facts, "2", None, DEFAULTS).scope.steps == (2,)
     assert asked == ["2"]
 
