@@ -217,7 +217,7 @@ it("draws no parts where nothing lasts", async () => {
 
 it("speaks of the recording where no step is marked", async () => {
   const { findings } = OVERVIEW;
-  const link = { text: "Its place", view: "timeline", params: {} };
+  const link = { text: "Its place", view: "timeline", params: {}, url: "" };
   const event = { event: 1, slice: 1, name: "x", ts: 0, dur_ns: 5, step: "whole trace", link };
   await open({
     noun: "recording",
