@@ -558,7 +558,7 @@ exported! {
     }
 
     /// Returns how many entries there are, at most two for each event and one for each piece and window;
-    /// panics where a piece is in no window, and where there is too little room.
+    /// panics where a piece is in no window, and where there is no room for one entry of each event.
     kinetoscope_exclusive(
         ts: read(i64; events),
         dur: read(i64; events),

@@ -2,8 +2,6 @@
 //!
 //! The reference is `tb_plugin/analysis/idle/holders.py`.
 
-use std::ops::Range;
-
 use super::intervals::Spans;
 
 /// Events of one thread, in order of their start.
@@ -20,66 +18,113 @@ pub struct Entries<'a> {
     pub own: &'a mut [i64],
 }
 
-/// Writes the entries that there is room for, with events as rows from `low` on; returns how many they
-/// are: no more than there are edges. `windows` hold all `pieces`. O(events + pieces + windows), and a sort
-/// of what few events hold in windows before their last.
-pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, mut to: Entries) -> usize {
-    // Of an event that held something, its last window and what it held there; its place among those, from 1 on.
+/// Writes the entries; returns how many they are: no more than there are edges. There is room for one of
+/// each event; where there is too little for all, what is written means nothing. `windows` hold all
+/// `pieces`. O(events + pieces + windows), and a sort of what few events hold in windows before their last.
+pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, to: Entries) -> usize {
     let count = events.ts.len();
-    let (mut place, mut last) = (vec![0u32; count], Vec::new());
-    let mut before: Vec<(usize, i32, i64)> = Vec::new();
+    let mut made = Made {
+        place: vec![0; count],
+        kept: 0,
+        late: Vec::new(),
+        before: Vec::new(),
+        to,
+    };
     sweep(events, pieces, windows, |event, window, length| {
-        let window = window as i32;
-        if place[event] == 0 {
-            last.push((window, length));
-            place[event] = last.len() as u32;
-            return;
-        }
-        let (of, held) = &mut last[place[event] as usize - 1];
+        made.add(event, window as i32, length);
+    });
+    made.in_order(low)
+}
+
+/// What events held: of each its last window and what it held there.
+struct Made<'a> {
+    /// Where the entry of an event is, from 1 on: in `to`, from `LATE` on in `late`.
+    place: Vec<u32>,
+    /// Entries in `to`, in order of their events.
+    kept: usize,
+    /// Those of events that held nothing before one that began later did.
+    late: Vec<(i32, i64)>,
+    /// What an event held in windows before its last.
+    before: Vec<(usize, i32, i64)>,
+    to: Entries<'a>,
+}
+
+/// There are fewer rows than that.
+const LATE: u32 = 1 << 31;
+
+impl Made<'_> {
+    #[inline(always)]
+    fn add(&mut self, event: usize, window: i32, length: i64) {
+        let to = &mut self.to;
+        let (of, held) = match self.place[event] {
+            0 if self.kept == 0 || to.event[self.kept - 1] < event as i32 => {
+                to.put(self.kept, event as i32, window, length);
+                self.kept += 1;
+                self.place[event] = self.kept as u32;
+                return;
+            }
+            0 => {
+                self.late.push((window, length));
+                self.place[event] = LATE + self.late.len() as u32;
+                return;
+            }
+            place if place > LATE => {
+                let (of, held) = &mut self.late[(place - LATE) as usize - 1];
+                (of, held)
+            }
+            place => {
+                let at = place as usize - 1;
+                (&mut to.window[at], &mut to.own[at])
+            }
+        };
         if *of == window {
             *held += length;
         } else {
-            before.push((event, *of, *held));
+            self.before.push((event, *of, *held));
             (*of, *held) = (window, length);
         }
-    });
-    before.sort_by_key(|&(event, _, _)| event); // stable: windows stay in their order
-    let (mut made, mut from) = (0, 0);
-    for &(event, window, held) in &before {
-        made = to.put_all(made, low, from..event, &place, &last);
-        from = event;
-        to.put(made, event as i32 + low, window, held);
-        made += 1;
     }
-    to.put_all(made, low, from..count, &place, &last)
+
+    /// Puts all entries in order of event and window, events as rows from `low` on; how many there are.
+    fn in_order(mut self, low: i32) -> usize {
+        let to = &mut self.to;
+        to.event[..self.kept].iter_mut().for_each(|row| *row += low);
+        let total = self.kept + self.late.len() + self.before.len();
+        if total > to.event.len() {
+            return total;
+        }
+        self.before.sort_by_key(|&(event, _, _)| event); // stable: windows stay in their order
+        // From behind, so that nothing is written over what is still to be moved.
+        let (mut at, mut kept) = (total, self.kept);
+        for (event, &place) in self.place.iter().enumerate().rev() {
+            if at == kept {
+                break; // the others are where they belong
+            }
+            if place == 0 {
+                continue;
+            }
+            at -= 1;
+            let (window, own) = if place > LATE {
+                self.late[(place - LATE) as usize - 1]
+            } else {
+                kept -= 1;
+                (to.window[kept], to.own[kept])
+            };
+            to.put(at, event as i32 + low, window, own);
+            while matches!(self.before.last(), Some(&(of, _, _)) if of == event) {
+                let (_, window, own) = self.before.pop().unwrap_or_default();
+                at -= 1;
+                to.put(at, event as i32 + low, window, own);
+            }
+        }
+        total
+    }
 }
 
 impl Entries<'_> {
+    #[inline(always)]
     fn put(&mut self, at: usize, row: i32, window: i32, own: i64) {
-        if at < self.event.len() {
-            self.event[at] = row;
-            self.window[at] = window;
-            self.own[at] = own;
-        }
-    }
-
-    /// Writes what some events held in their last window, if anything; how many there are then.
-    fn put_all(
-        &mut self,
-        mut made: usize,
-        low: i32,
-        events: Range<usize>,
-        place: &[u32],
-        last: &[(i32, i64)],
-    ) -> usize {
-        for event in events {
-            if place[event] > 0 {
-                let (window, held) = last[place[event] as usize - 1];
-                self.put(made, event as i32 + low, window, held);
-                made += 1;
-            }
-        }
-        made
+        (self.event[at], self.window[at], self.own[at]) = (row, window, own);
     }
 }
 

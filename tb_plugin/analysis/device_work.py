@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from ..base.arrays import I8, I32, I64, Mask, take, where
+from ..base.arrays import I8, I32, I64, Mask, equal, take, where
 from ..base.intervals import Intervals, merge, union_where
 from ..trace.model import DeviceClass, Trace
 
@@ -87,7 +87,7 @@ class DeviceWork(Struct, frozen=True, dict=True):
         return merge(self.kernels, self.copies, self.memsets)
 
     def _when(self, klass: DeviceClass) -> Intervals:
-        return union_where(self.klass == klass, self.ts, self.dur)
+        return union_where(equal(self.klass, klass), self.ts, self.dur)
 
     # --- what launched it -------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ..base import arrays
-from ..base.arrays import I8, I32, distinct, is_any, matches, of_names, search, take
+from ..base.arrays import I8, I32, distinct, equal, is_any, matches, of_names, search, take
 from ..base.group_sums import group_sums
 from ..base.intervals import Intervals, merge, union_where
 from ..base.regex import any_of, regex
@@ -165,21 +165,20 @@ class Hosts(Struct, frozen=True, eq=False, dict=True):
 
     def with_role(self, role: HostRole) -> Mask:
         """Events of one role, whatever their kind."""
-        result: Mask = self.role == role
-        return result
+        return equal(self.role, role)
 
 
 def hosts_of(trace: Trace) -> Hosts:
     """Sort the host events of a trace by kind and role."""
     host = trace.host
     role = roles_of(trace.strings, host.name)
-    marker = role == HostRole.STEP
+    marker = equal(role, HostRole.STEP)
     marker[trace.steps.host[trace.steps.host >= 0]] = True
-    runtime = host.kind == HostKind.RUNTIME
-    collective = (role == HostRole.COMMUNICATION) & ~runtime
+    runtime = equal(host.kind, HostKind.RUNTIME)
+    collective = equal(role, HostRole.COMMUNICATION) & ~runtime
     collective[trace.collectives.host[trace.collectives.host >= 0]] = True
     role[collective] = HostRole.COMMUNICATION
-    op, annotation = host.kind == HostKind.OP, host.kind == HostKind.ANNOTATION
+    op, annotation = equal(host.kind, HostKind.OP), equal(host.kind, HostKind.ANNOTATION)
     marks = arrays.where(marker)
     op[marks] = annotation[marks] = False
     frame = is_any(host.kind, (HostKind.PYTHON, HostKind.MODULE))
@@ -200,7 +199,7 @@ def hosts_of(trace: Trace) -> Hosts:
         collective=collective,
         under_way=under_way,
         left_open=_left_open(trace, under_way),
-        loader=role == HostRole.DATALOADER,
+        loader=equal(role, HostRole.DATALOADER),
         blocking=_blocking(trace, runtime, role),
     )
 
@@ -220,7 +219,7 @@ def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
     chance: the call waits where it is long, or mostly the copy.
     """
     host, device = trace.host, trace.device
-    result: Mask = role == HostRole.BLOCKING
+    result: Mask = equal(role, HostRole.BLOCKING)
     result &= runtime
     copies = arrays.where(
         (device.klass == DeviceClass.COPY) & (device.launch >= 0) & (device.link != Link.GRAPH)
@@ -290,7 +289,7 @@ def _main_thread(trace: Trace, op: Mask | None) -> int:
     if len(marked):
         return int(np.bincount(host.thread[marked]).argmax())
     if op is None:
-        op = (host.kind == HostKind.OP) & (roles_of(trace.strings, host.name) != HostRole.STEP)
+        op = equal(host.kind, HostKind.OP) & (roles_of(trace.strings, host.name) != HostRole.STEP)
     busy = _time_by_thread(trace, op)
     if not busy.any():
         busy = _time_by_thread(trace, np.ones(len(host), np.bool_))

@@ -28,6 +28,7 @@ from ..base.arrays import (
     I64,
     ColumnTable,
     chunks,
+    equal,
     is_among,
     median,
     search,
@@ -174,7 +175,7 @@ def _ops_per_step(trace: Trace, count: int) -> I64:
     """The number of ops of each step, for runs without device work."""
     found = np.zeros(count + 1, np.int64)
     for part in chunks(len(trace.host)):
-        ops = trace.host.step[part][trace.host.kind[part] == HostKind.OP]
+        ops = trace.host.step[part][equal(trace.host.kind[part], HostKind.OP)]
         found += np.bincount(ops + 1, minlength=count + 1)
     return found[1:]
 

@@ -273,6 +273,11 @@ def are_thousands(column: I64, rows: I32) -> bool:
     return True
 
 
+def equal(codes: NDArray[Any], code: int) -> Mask:
+    """``codes == code``. For a member of an enum, numpy would first make all codes 64 bits wide."""
+    return np.asarray(codes == codes.dtype.type(code))
+
+
 def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
     """True where a column of integers has one of a few values of its type."""
     result = np.zeros(len(column), bool)

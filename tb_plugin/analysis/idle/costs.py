@@ -25,6 +25,7 @@ from ...base.arrays import (
     cells,
     distinct,
     distinct_values,
+    equal,
     put,
     ranked,
     search,
@@ -159,7 +160,7 @@ def launches(work: DeviceWork, windows: Windows) -> list[LaunchSums]:
     spent, ran = take(work.returned, rows) - take(work.begun, rows), take(work.dur, rows)
     short = (ran < spent) & (ran < SHORT_KERNEL_NS)
     rows = rows + work.slice.start
-    short &= take(trace.device.kind, rows) == DeviceKind.KERNEL
+    short &= equal(take(trace.device.kind, rows), DeviceKind.KERNEL)
     short &= take(trace.device.link, rows) != Link.GRAPH
     slow = spent > np.maximum(SLOW_CALL_NS, SLOW_CALL_RATIO * _usual(trace, call))
 
@@ -234,7 +235,7 @@ def _host_limited(
 ) -> tuple[I64, NDArray[np.bool_]]:
     """Of each piece the time before the launch of the next kernel; False: that is not known."""
     trace = work.trace
-    compute = work.by_time[take(work.klass == DeviceClass.COMPUTE, work.by_time)]
+    compute = work.by_time[take(equal(work.klass, DeviceClass.COMPUTE), work.by_time)]
     at = search(take(work.ts, compute), whole_end)
     follows = at < len(compute)
     known = follows.copy()

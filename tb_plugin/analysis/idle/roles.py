@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, least_of_largest, matches, take, where
+from ...base.arrays import I8, I32, equal, least_of_largest, matches, take, where
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
@@ -81,7 +81,7 @@ class HostCauses:
         cause[around] = scope[around]
         if not self._has_device:
             # As a part of the step: of such an event it is not known what ran.
-            others = where(~around & (take(trace.host.kind, rows) == HostKind.OTHER))
+            others = where(~around & equal(take(trace.host.kind, rows), HostKind.OTHER))
             cause[others] = CAUSE["uninstrumented"]
         # A call that waits is one within the optimizer and within a collective, too.
         mild = ~around | (scope == CAUSE["optimizer"]) | (scope == CAUSE["communication"])
@@ -159,7 +159,7 @@ class HostCauses:
     def loading(self) -> Intervals:
         """When the driver loaded code, by the recorder's own events."""
         host = self._trace.host
-        rows = np.flatnonzero(host.kind == HostKind.OVERHEAD)
+        rows = np.flatnonzero(equal(host.kind, HostKind.OVERHEAD))
         hit = matches(self._trace.strings, host.name[rows], LOADING)
         return union(host.ts[rows[hit]], host.ts[rows[hit]] + host.dur[rows[hit]])
 

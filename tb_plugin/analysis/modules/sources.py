@@ -24,7 +24,7 @@ from types import MappingProxyType
 import numpy as np
 from msgspec import Struct, field
 
-from ...base.arrays import I8, I32, I64, B, is_any, of_names
+from ...base.arrays import I8, I32, I64, B, equal, is_any, of_names
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
@@ -82,7 +82,7 @@ def hierarchy_parts(text: str) -> tuple[tuple[str, str], ...]:
 def source_of(trace: Trace) -> str:
     """Where the names of modules come from, a key of ``SOURCES``; "" = there are none."""
     host = trace.host
-    frames = int(np.count_nonzero(host.kind == HostKind.MODULE))
+    frames = int(np.count_nonzero(equal(host.kind, HostKind.MODULE)))
     marks = range_marks(trace)
     ranges, lightning = (int(np.count_nonzero(marks == mark)) for mark in (1, 2))
     named = "ranges" if ranges >= lightning else "lightning"
@@ -114,7 +114,7 @@ def range_marks(trace: Trace) -> I8:
 
 def module_rows(trace: Trace) -> B:
     """True for host rows that are a call of a module: frames, and where there are none, ranges."""
-    frames = np.asarray(trace.host.kind == HostKind.MODULE)
+    frames = equal(trace.host.kind, HostKind.MODULE)
     return frames if frames.any() else np.asarray(range_marks(trace) > 0)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, ranges_of, search
+from ...base.arrays import I64, equal, ranges_of, search
 from ...base.group_sums import first_largest
 from ...base.intervals import (
     EMPTY,
@@ -124,7 +124,7 @@ def longest_activity(work: DeviceWork, windows: Windows) -> list[tuple[Longest, 
     window = windows.of(ts)
     found: list[list[Longest]] = [[] for _ in range(len(windows))]
     for klass, part in _PARTS:
-        chosen = np.flatnonzero((work.klass == klass) & (window >= 0))
+        chosen = np.flatnonzero(equal(work.klass, klass) & (window >= 0))
         longest = first_largest(window[chosen], dur[chosen], len(windows))
         for step in np.flatnonzero(longest >= 0).tolist():
             row = chosen[longest[step]]
@@ -186,7 +186,7 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     def of(mask: NDArray[np.bool_]) -> Intervals:
         return hosts.ranges(mask, here)
 
-    backward, module = hosts.with_role(HostRole.BACKWARD), trace.host.kind == HostKind.MODULE
+    backward, module = hosts.with_role(HostRole.BACKWARD), equal(trace.host.kind, HostKind.MODULE)
     loader, optimizer = of(hosts.loader), of(hosts.with_role(HostRole.OPTIMIZER))
     calling, ops = of(backward & hosts.frame), of(hosts.op & ~hosts.collective)
     # The frame that called backward waits too: a thread of autograd may do the work.

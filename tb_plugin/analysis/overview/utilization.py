@@ -26,7 +26,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, of_names, places_of, search, stable_order, take
+from ...base.arrays import F64, I32, I64, equal, of_names, places_of, search, stable_order, take
 from ...base.group_sums import group_sums
 from ...base.intervals import length_within
 from ...base.regex import regex
@@ -363,11 +363,11 @@ def _matrix(trace: Trace, rows: I64, pieces: ClippedEvents, cells: int) -> list[
     eligible = by_op.copy()
     eligible[by_op] = are_eligible(trace, op[by_op])
     chosen = (
-        by_op & (use == MatrixUse.YES),
+        by_op & equal(use, MatrixUse.YES),
         by_op,
         eligible,
-        by_op & (use == MatrixUse.UNKNOWN),
-        eligible & (use == MatrixUse.NO),
+        by_op & equal(use, MatrixUse.UNKNOWN),
+        eligible & equal(use, MatrixUse.NO),
     )
     return [pieces.sum_of(mask, cells).tolist() for mask in chosen]
 

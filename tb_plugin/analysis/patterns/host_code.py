@@ -34,6 +34,7 @@ from ...base.arrays import (
     Mask,
     distinct,
     distinct_values,
+    equal,
     is_among,
     matches,
     ranges_of,
@@ -150,8 +151,7 @@ class HostCode(Struct, frozen=True, dict=True):
 
     @cached_property
     def module(self) -> Mask:
-        result: Mask = self.trace.host.kind[self.low : self.high] == HostKind.MODULE
-        return result
+        return equal(self.trace.host.kind[self.low : self.high], HostKind.MODULE)
 
     @cached_property
     def top_ops(self) -> I64:
@@ -216,8 +216,7 @@ class HostCode(Struct, frozen=True, dict=True):
 
     def role(self, role: HostRole) -> Mask:
         """Rows of one role."""
-        result: Mask = self.hosts.role[self.low : self.high] == role
-        return result
+        return equal(self.hosts.role[self.low : self.high], role)
 
     def time(self, rows: I32 | I64) -> Intervals:
         """When any of the rows was open."""
@@ -532,7 +531,7 @@ def data_parallel(code: HostCode) -> Iterator[Found]:
 def profiler(code: HostCode) -> Iterator[Found]:
     """The profiler's own time, where it says so."""
     kind = code.trace.host.kind[code.low : code.high]
-    rows = np.flatnonzero(kind == HostKind.OVERHEAD)
+    rows = np.flatnonzero(equal(kind, HostKind.OVERHEAD))
     if len(rows):
         name = code.trace.strings[int(code.name[rows[np.argmax(code.dur[rows])]])]
         yield Found("profiler", name, code.time(rows), code.host_rows(rows))

@@ -32,6 +32,7 @@ from ...base.arrays import (
     Mask,
     cells,
     distinct_values,
+    equal,
     is_among,
     matches,
     of_names,
@@ -87,7 +88,7 @@ class DeviceCode(Struct, frozen=True, dict=True):
     @cached_property
     def kinds(self) -> KernelKinds:
         """Its kernels by kind."""
-        is_kernel = self.work.klass == DeviceClass.COMPUTE
+        is_kernel = equal(self.work.klass, DeviceClass.COMPUTE)
         place = np.cumsum(is_kernel, dtype=np.int32) - np.int32(1)
         by_time = take(place, self.work.by_time[take(is_kernel, self.work.by_time)])
         return kernel_kinds(self.trace, self.rows, by_time)
@@ -288,7 +289,7 @@ def products(one: DeviceCode) -> Iterator[Found]:
     trace, device = one.trace, one.trace.devices[one.device]
     rows = one.rows[take(trace.device.op, one.rows) >= 0]
     eligible = rows[are_eligible(trace, take(trace.device.op, rows))]
-    plain = kernel_use(trace, eligible) == MatrixUse.NO
+    plain = equal(kernel_use(trace, eligible), MatrixUse.NO)
     if plain.any():
         yield one.found("plain_products", eligible[plain])
     if device.vendor == "NVIDIA" and (device.capability or (0, 0)) >= (8, 0) and len(eligible):

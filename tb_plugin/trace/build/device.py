@@ -16,6 +16,7 @@ from ...base.arrays import (
     Sparse,
     dense,
     distinct,
+    equal,
     lookup,
     take,
     where,
@@ -109,7 +110,7 @@ def build_activity(
     """Device work with its ids; ``args`` are its sparse columns."""
     name = _names_by_args(texts, rows, args)
     device = take(streams.table.device, rows.stream)
-    kernels = rows.kind == DeviceKind.KERNEL
+    kernels = equal(rows.kind, DeviceKind.KERNEL)
 
     def occupancy() -> Filled:
         if kernels.any():

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...base.arrays import count_codes, distinct_values, is_among, take, where
+from ...base.arrays import count_codes, distinct_values, equal, is_among, take, where
 from ...base.intervals import union
 from ...base.machine import each
 from ...base.regex import regex
@@ -292,7 +292,7 @@ def _skew(evidence: HealthInputs) -> Iterator[Note]:
 
 def _of_links(evidence: HealthInputs) -> Iterator[Note]:
     device, launches = evidence.device, evidence.launches
-    runtime = (evidence.host.kind == HostKind.RUNTIME).any()
+    runtime = equal(evidence.host.kind, HostKind.RUNTIME).any()
     if len(device):
         counts = np.bincount(device.link, minlength=len(Link)).tolist()
         if not runtime:
@@ -379,7 +379,7 @@ def _unknown_categories(evidence: HealthInputs) -> list[str]:
 def _launch_calls(evidence: HealthInputs) -> int:
     host = evidence.host
     launching = evidence.texts.table(host.names, lambda text: "LaunchKernel" in text, np.bool_)
-    runtime = where(host.kind == HostKind.RUNTIME)
+    runtime = where(equal(host.kind, HostKind.RUNTIME))
     return int(np.count_nonzero(launching[host.name[runtime]]))
 
 
@@ -400,7 +400,7 @@ def _left_out(evidence: HealthInputs) -> Iterator[Note]:
     missing = [one for one in _ASKED if not (device.kind == one[2]).any()]
     if not missing:
         return
-    without = host.kind == HostKind.RUNTIME
+    without = equal(host.kind, HostKind.RUNTIME)
     without[launch[launch >= 0]] = False
     called = host.name[where(without)]
     for kind, pattern, _ in missing:
@@ -439,12 +439,12 @@ def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:
         lines = _lines(metadata, key)
         if lines:
             yield note(kind, len(lines), example=lines[0][:200])
-    overhead = host.kind == HostKind.OVERHEAD
+    overhead = equal(host.kind, HostKind.OVERHEAD)
     if overhead.any() and evidence.end_ns:
         lost = union(host.ts[overhead], host.end_of(overhead)).total_ns
         if lost > OVERHEAD_WARNING_RATIO * evidence.end_ns:
             yield note("profiler_overhead", lost, evidence.end_ns)
-    is_op = host.kind == HostKind.OP
+    is_op = equal(host.kind, HostKind.OP)
     working = [bool(is_op[low:high].any()) for low, high in pairwise(host.first.tolist())]
     pids = host.threads.pid[np.array(working, bool)]
     processes = len(distinct_values(pids))
@@ -454,7 +454,7 @@ def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:
         yield note("thread_renamed", evidence.identity.renamed)
     if evidence.recording.torch_era == "H":
         yield note("cuspy")
-    kernels = int(np.count_nonzero(evidence.device.kind == DeviceKind.KERNEL))
+    kernels = int(np.count_nonzero(equal(evidence.device.kind, DeviceKind.KERNEL)))
     for kind, kernel_count in zip(
         ("occupancy_computed", "occupancy_unknown"), evidence.occupancy, strict=True
     ):

@@ -35,6 +35,7 @@ from ...base.arrays import (
     Sparse,
     cells,
     distinct,
+    equal,
     is_any,
     lookup,
     put,
@@ -176,7 +177,7 @@ def in_collective(texts: Texts, host: Host, op: I32) -> NDArray[np.bool_]:
 
 def _left_open(host: Host, is_collective: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Ops with other ops below them that are not collectives."""
-    others = where((host.kind == HostKind.OP) & ~is_collective[host.name])
+    others = where(equal(host.kind, HostKind.OP) & ~is_collective[host.name])
     above = op_above(host)[others]
     result = np.zeros(len(host), np.bool_)
     result[above[above >= 0]] = True

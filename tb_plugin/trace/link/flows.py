@@ -27,6 +27,7 @@ from ...base.arrays import (
     Sparse,
     cells,
     distinct,
+    equal,
     handed,
     is_any,
     look_up,
@@ -502,7 +503,7 @@ def _numbered(host: Host) -> NumberedOps:
     if sequence is None:
         nothing = np.empty(0, np.int64)
         return NumberedOps(np.empty(0, np.int32), nothing, nothing)
-    keep = where((take(host.kind, sequence.row) == HostKind.OP) & (sequence.value >= 0))
+    keep = where(equal(take(host.kind, sequence.row), HostKind.OP) & (sequence.value >= 0))
     row = take(sequence.row, keep)
     number = cells(host.args.get("forward_thread"), row, 0)
     return NumberedOps(row, take(sequence.value, keep), np.maximum(number, 0))

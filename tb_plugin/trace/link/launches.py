@@ -25,6 +25,7 @@ from ...base.arrays import (
     Sparse,
     distinct,
     distinct_values,
+    equal,
     handed,
     is_among,
     occur_twice,
@@ -146,7 +147,7 @@ def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
     row, number = np.empty(0, np.int32), np.empty(0, np.int64)
     if written is None:
         return SharedStarts(Ends.at(raw.events, row), number, are_shared=False)
-    is_call = take(rows.role, written.row) == EventRole.RUNTIME
+    is_call = equal(take(rows.role, written.row), EventRole.RUNTIME)
     correlation = take(written.value, where(is_call))
     wanted = distinct_values(correlation[repeated(correlation)])
     if len(wanted) and ids is not None:
@@ -186,7 +187,7 @@ def correlate(
     checked = (named >= 0) & (op >= 0) & (link != Link.GRAPH)
     disagree = int(np.count_nonzero(checked & (named != op)))
     fill = where((named >= 0) & (op < 0))
-    fill = fill[take(host.kind, take(named, fill)) == HostKind.OP]
+    fill = fill[equal(take(host.kind, take(named, fill)), HostKind.OP)]
     put(op, fill, take(named, fill))
     link[(launch < 0) & (op >= 0)] = Link.EXTERNAL_ID
     link[_prologue(device, launch, link)] = Link.PROLOGUE
@@ -283,7 +284,7 @@ def _external_id_believed(device: Activity) -> bool:
 
 def _prologue(device: Activity, launch: I32, link: I8) -> NDArray[np.bool_]:
     """Unlinked work before the first launched work of its stream, or in the first hundredth."""
-    orphan = link == Link.UNLINKED
+    orphan = equal(link, Link.UNLINKED)
     linked = launch >= 0
     if not orphan.any() or not linked.any():
         return np.zeros(len(launch), bool)

@@ -18,6 +18,7 @@ from ...base.arrays import (
     I64,
     chunks,
     distinct_values,
+    equal,
     is_any,
     last_end,
     median,
@@ -164,7 +165,7 @@ def family_name(name: str) -> str:
 
 
 def _best_family(texts: Texts, host: Host) -> _Family | None:
-    rows = where(host.kind == HostKind.ANNOTATION)
+    rows = where(equal(host.kind, HostKind.ANNOTATION))
     if len(rows) < MIN_STEPS:
         return None
     names: dict[str, int] = {}
