@@ -33,7 +33,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 15;
+pub const INTERFACE: u32 = 16;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -897,22 +897,21 @@ exported! {
         size: number,
         kind: read(u8; room),
         wanted: read(u8; 256),
-        out: write(i64; room),
+        out: raw(*mut u8),
         room: number,
         rest_row: write(i32; count),
         rest_value: raw(*mut u8),
     ) {
-        let left = match width {
-            4 => spread_wanted(
-                (rows, slice(values.cast::<i32>(), count)), place, kind, wanted, out,
-                (rest_row, slice_mut(rest_value.cast::<i32>(), count)),
-            ),
-            8 => spread_wanted(
-                (rows, slice(values.cast::<i64>(), count)), place, kind, wanted, out,
-                (rest_row, slice_mut(rest_value.cast::<i64>(), count)),
-            ),
-            _ => panic!("numbers of {width} bytes"),
-        };
+        let left = typed!(width, |Value| {
+            spread_wanted(
+                (rows, slice(values.cast::<Value>(), count)),
+                place,
+                kind,
+                wanted,
+                slice_mut(out.cast::<Value>(), room),
+                (rest_row, slice_mut(rest_value.cast::<Value>(), count)),
+            )
+        });
         left as i64
     }
 
@@ -920,7 +919,7 @@ exported! {
     kinetoscope_rows_find_positive(
         kind: read(u8; count),
         wanted: read(u8; 256),
-        numbers: read(i64; count),
+        numbers: raw(*const u8),
         count: number,
         rows: write(i32; room),
         values: raw(*mut u8),
@@ -929,10 +928,12 @@ exported! {
     ) {
         let found = match width {
             4 => find_positive(
-                kind, wanted, numbers, rows, slice_mut(values.cast::<i32>(), room),
+                kind, wanted, slice(numbers.cast::<i32>(), count),
+                rows, slice_mut(values.cast::<i32>(), room),
             ),
             8 => find_positive(
-                kind, wanted, numbers, rows, slice_mut(values.cast::<i64>(), room),
+                kind, wanted, slice(numbers.cast::<i64>(), count),
+                rows, slice_mut(values.cast::<i64>(), room),
             ),
             _ => panic!("numbers of {width} bytes"),
         };

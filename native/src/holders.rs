@@ -93,7 +93,8 @@ impl Made<'_> {
         if total > to.event.len() {
             return total;
         }
-        self.before.sort_by_key(|&(event, _, _)| event); // stable: windows stay in their order
+        // Stable: windows stay in their order.
+        self.before.sort_by_key(|&(event, _, _)| event);
         // From behind, so that nothing is written over what is still to be moved.
         let (mut at, mut kept) = (total, self.kept);
         for (event, &place) in self.place.iter().enumerate().rev() {

@@ -147,12 +147,12 @@ pub fn fill(
 /// Takes the cells of one table out of a column of the file: those whose `place` is below the size of
 /// `out`. They are put there where the kind of the row is wanted. What is in another table, or in
 /// none, is written to the front of `rest_row` and `rest_value`; how many.
-pub fn spread_wanted<T: Copy + Into<i64>>(
+pub fn spread_wanted<T: Copy>(
     cells: (&[i32], &[T]),
     place: &[i32],
     kind: &[u8],
     wanted: &[u8],
-    out: &mut [i64],
+    out: &mut [T],
     rest: (&mut [i32], &mut [T]),
 ) -> usize {
     let mut count = 0;
@@ -160,7 +160,7 @@ pub fn spread_wanted<T: Copy + Into<i64>>(
         let at = place[row as usize] as usize;
         if let Some(to) = out.get_mut(at) {
             if wanted[usize::from(kind[at])] != 0 {
-                *to = value.into();
+                *to = value;
             }
         } else {
             (rest.0[count], rest.1[count]) = (row, value);
@@ -171,19 +171,18 @@ pub fn spread_wanted<T: Copy + Into<i64>>(
 }
 
 /// Writes the rows of a wanted kind whose number is above 0, and those numbers; how many.
-pub fn find_positive<T: TryFrom<i64> + Default>(
+pub fn find_positive<T: Copy + PartialOrd + Default>(
     kind: &[u8],
     wanted: &[u8],
-    numbers: &[i64],
+    numbers: &[T],
     row: &mut [i32],
     value: &mut [T],
 ) -> usize {
     let mut count = 0;
     let all = kind.iter().zip(numbers).enumerate();
     for (at, (_, &number)) in all.filter(|(_, (&kind, _))| wanted[usize::from(kind)] != 0) {
-        if number > 0 {
-            row[count] = at as i32;
-            value[count] = T::try_from(number).unwrap_or_default();
+        if number > T::default() {
+            (row[count], value[count]) = (at as i32, number);
             count += 1;
         }
     }

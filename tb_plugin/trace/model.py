@@ -112,8 +112,8 @@ class HostTable(EventTable, frozen=True, eq=False):
     depth: I16
     self_ns: I64  # exclusive time: instants at which this was the latest started event still open
     step: I32  # row of StepTable whose host range holds ts
-    correlation: I64  # of runtime calls, else −1
-    external_id: I64  # of ops and annotations, else −1
+    correlation: I32 | I64  # of runtime calls, else −1
+    external_id: I32 | I64  # of ops and annotations, else −1
     forward: I32  # row of the forward op of a backward op
     raw: I32
     args: Mapping[str, Sparse]  # + "overrun" (ns it outlives what is open), "finished" (0)

@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 import time
+import types
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -182,7 +183,11 @@ def _made_table(kind: Any, rows: int, random: np.random.Generator) -> Any:
     if kind is Blocks:
         return Blocks(np.array([0, 9]), np.array([9, 4]), np.array([0, rows, rows]))
     values: dict[str, Any] = {}
-    for name, hint in typing.get_type_hints(kind).items():
+    for name, annotation in typing.get_type_hints(kind).items():
+        hint = annotation
+        if typing.get_origin(annotation) is types.UnionType:  # a column as wide as it was written
+            widths = typing.get_args(annotation)
+            hint = widths[int(random.integers(len(widths)))]
         if name == "args":
             values[name] = _made_args(rows, random)
         elif typing.get_origin(hint) is tuple:

@@ -200,7 +200,7 @@ def _by_records(trace: Trace, on: I32) -> None:
         return
     calls = np.flatnonzero(host.correlation > 0)
     order = calls[np.argsort(host.correlation[calls], kind="stable")]
-    ids = host.correlation[order]
+    ids = host.correlation[order].astype(np.int64)
     launched, launched_ts = _launched(trace)
     stream = trace.device.stream[launched]
     number = trace.streams.stream

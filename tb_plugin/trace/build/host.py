@@ -72,8 +72,8 @@ class Host(EventTable, frozen=True, eq=False):
     kind: I8
     thread: I32
     nesting: Nesting
-    correlation: I64
-    external_id: I64
+    correlation: I32 | I64
+    external_id: I32 | I64
     raw: I32
     args: dict[str, Sparse]
     threads: ThreadTable
@@ -183,8 +183,8 @@ def _settle_ties(raw: RawTrace, rows: Rows, row: I32, tied: I32) -> I32:
 class HostIds(Struct, frozen=True, eq=False):
     """The ids of host events, and cells of the same columns that are in other tables."""
 
-    correlation: I64
-    external_id: I64
+    correlation: I32 | I64
+    external_id: I32 | I64
     calls: Sparse  # the correlations above 0 of runtime calls
     owners: Sparse  # the external ids above 0 of ops and annotations
 
@@ -198,10 +198,10 @@ _NUMBERED = {
 def take_ids(ints: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> HostIds:
     """Take the ids of host events, the first table, out of the columns of the file."""
 
-    def taken(name: str) -> tuple[I64, Sparse]:
+    def taken(name: str) -> tuple[I32 | I64, Sparse]:
         column = ints.pop(name, None)
         if column is None:
-            nothing = np.full(len(rows), -1, np.int64)
+            nothing = np.full(len(rows), -1, np.int32)
             return nothing, Sparse(np.empty(0, np.int32), nothing[:0])
         numbers, useful, ints[name] = take_numbers(column, places, rows.kind, _NUMBERED[name])
         return numbers, useful

@@ -299,10 +299,13 @@ def _split_group(
     # Of the same type: else all places would be widened for it.
     bounds = np.searchsorted(ranks.place, np.array(places.first, ranks.place.dtype)).tolist()
     present = {
-        table: (slice(low, high), ranks.place[low:high] - np.int32(places.first[table]))
+        table: (slice(low, high), ranks.place[low:high])
         for table, (low, high) in enumerate(pairwise(bounds))
         if low < high
     }
+    for table, (_, rows) in present.items():
+        if first := places.first[table]:
+            np.subtract(rows, np.int32(first), out=rows)  # places become rows
 
     def parts(name: str) -> dict[int, Sparse]:
         values = columns.pop(name).value
@@ -318,8 +321,8 @@ def _split_group(
 
 def take_numbers(
     column: Sparse, places: TablePlaces, kind: I8, kinds: Sequence[int]
-) -> tuple[I64, Sparse, Sparse]:
-    """A column of the first table, on rows of some kinds; elsewhere −1.
+) -> tuple[I32 | I64, Sparse, Sparse]:
+    """A column of the first table, on rows of some kinds, as wide as it is; elsewhere −1.
 
     Then those rows whose number is above 0, and the cells of all other tables.
     """
@@ -327,7 +330,7 @@ def take_numbers(
     wanted[list(kinds)] = 1
     dtype, count = column.value.dtype, len(column.row)
     if handed(column.row, np.int32) and dtype in (np.int32, np.int64):
-        result = np.full(len(kind), -1, np.int64)
+        result: I32 | I64 = np.full(len(kind), -1, dtype)
         row, value = np.empty(count, np.int32), np.empty(count, dtype)
         cells = column.row, np.ascontiguousarray(column.value), dtype.itemsize, count
         of_kind = kind, wanted, result, len(result)
@@ -345,9 +348,9 @@ def take_numbers(
 
 def take_numbers_in_python(
     column: Sparse, places: TablePlaces, kind: I8, wanted: U8
-) -> tuple[I64, Sparse, Sparse]:
+) -> tuple[I32 | I64, Sparse, Sparse]:
     """The reference of ``take_numbers``; ``wanted`` has an entry for each kind."""
-    result = np.full(len(kind), -1, np.int64)
+    result: I32 | I64 = np.full(len(kind), -1, column.value.dtype)
     place = places.place[column.row]
     own = (place >= 0) & (place < len(kind))
     rest = Sparse(column.row[~own], column.value[~own])
@@ -355,4 +358,4 @@ def take_numbers_in_python(
     kept = wanted[kind[place]] > 0
     result[place[kept]] = value[kept]
     row = where((wanted[kind] > 0) & (result > 0))
-    return result, Sparse(row, result[row].astype(column.value.dtype)), rest
+    return result, Sparse(row, result[row]), rest

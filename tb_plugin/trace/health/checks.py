@@ -439,8 +439,8 @@ def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:
         lines = _lines(metadata, key)
         if lines:
             yield note(kind, len(lines), example=lines[0][:200])
-    overhead = equal(host.kind, HostKind.OVERHEAD)
-    if overhead.any() and evidence.end_ns:
+    overhead = where(equal(host.kind, HostKind.OVERHEAD))
+    if len(overhead) and evidence.end_ns:
         lost = union(host.ts[overhead], host.end_of(overhead)).total_ns
         if lost > OVERHEAD_WARNING_RATIO * evidence.end_ns:
             yield note("profiler_overhead", lost, evidence.end_ns)

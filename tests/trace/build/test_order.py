@@ -132,12 +132,11 @@ def test_numbers_of_the_first_table_become_a_column(seed: int, dtype: type[np.in
         for row, of in zip(first, kind.tolist(), strict=True)
     ]
     assert result.tolist() == expected
-    assert result.dtype == np.int64
     assert useful.row.tolist() == [at for at, number in enumerate(expected) if number > 0]
     assert useful.value.tolist() == [number for number in expected if number > 0]
     assert rest.row.tolist() == [row for row in cells.tolist() if row not in first]
     assert rest.value.tolist() == [value[row] for row in rest.row.tolist()]
-    assert useful.value.dtype == rest.value.dtype == dtype
+    assert result.dtype == useful.value.dtype == rest.value.dtype == dtype
 
 
 @SETTINGS
