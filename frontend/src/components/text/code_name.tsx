@@ -21,13 +21,24 @@ function Base({ text }: { text: string }) {
   );
 }
 
+/** What is before the base. Of a folder that is shortened already the start goes: one sign says so. */
+function Before({ text }: { text: string }) {
+  return text.startsWith("…") ? (
+    <span className="dim from-end">
+      <bdi dir="ltr">{text}</bdi>
+    </span>
+  ) : (
+    <span className="dim">{text}</span>
+  );
+}
+
 export function CodeName({ name }: { name: string }) {
   const { before, base, after } = nameParts(name);
   // That a kernel returns nothing is no news.
   const shown = before.replace(/^void /, "");
   return (
     <bdi className="code-name" title={harmless(name, TITLE_MAX)}>
-      {shown === "" ? null : <span className="dim">{shown}</span>}
+      {shown === "" ? null : <Before text={shown} />}
       {base === "" && before === "" && after === "" ? (
         <span className="dim">{NO_NAME}</span>
       ) : (

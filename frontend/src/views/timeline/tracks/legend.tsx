@@ -18,12 +18,12 @@ export function fitting(kinds: readonly number[], room: number): number {
   if (room === 0) {
     return most;
   }
-  const widthOf = (text: string) => Math.ceil(textWidth(text, FONT)) + GAP + ROUNDING;
+  const widthOf = (text: string) => textWidth(text, FONT) + GAP;
   const widths = kinds.map((kind) => widthOf(kindWord(kind)) + SWATCH);
   const fits = (shown: number) =>
     widths.slice(0, shown).reduce((sum, width) => sum + width, 0) +
       (shown < kinds.length ? widthOf(othersWord(kinds.length - shown, shown)) : 0) <=
-    room + GAP;
+    room + GAP - ROUNDING;
   let shown = most;
   while (shown > 0 && !fits(shown)) {
     shown -= 1;
