@@ -277,6 +277,22 @@ describe("a trace that is not there yet, or never", () => {
     expect(tab.title).toBe("No `step` was recorded.");
     expect(screen.getByText("step").tagName).toBe("CODE");
   });
+
+  it("leads from a file of memory alone to the view that shows it", async () => {
+    const views = [
+      { stem: "overview", unavailable: "This file tells what the allocator did.", badge: null },
+      { stem: "memory", unavailable: null, badge: null },
+      { stem: "health", unavailable: null, badge: null },
+    ];
+    const memory = { stem: "memory", title: "Memory", key: "m", question: "What holds it?" };
+    server.answer("info", { ...INFO, views: [...INFO.views, memory] });
+    server.answer("trace", { ...TRACE, views });
+    openPage("#view=overview");
+    await heading(/Overview is not available/);
+    const link = screen.getByRole("link", { name: "Open Memory" });
+    expect(link.getAttribute("href")).toContain("view=memory");
+    expect(screen.queryByRole("link", { name: "Open Health" })).toBeNull();
+  });
 });
 
 describe("trouble while the page is open", () => {

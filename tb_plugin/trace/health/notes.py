@@ -194,7 +194,10 @@ FILE: Mapping[str, NoteKind] = {
         "warning",
         "The snapshot has no history",
         "It tells what was held when it was taken, and not how that came.",
-        OfTorch("Call torch.cuda.memory._record_memory_history() before the training begins."),
+        OfTorch(
+            "Call `_record_memory_history()` of the device's module (`torch.cuda.memory`,"
+            " `torch.xpu.memory`) before the training begins."
+        ),
         ("memory",),
     ),
     "snapshot_no_times": NoteKind(

@@ -109,7 +109,8 @@ class _Snapshots:
             raise TraceFormatError(
                 "pickle",
                 "This is a Python pickle, and no memory snapshot.",
-                hint="Memory snapshots are written by torch.cuda.memory._dump_snapshot().",
+                hint="Memory snapshots are written by `_dump_snapshot()` of `torch.cuda.memory`"
+                " and `torch.xpu.memory`.",
             )
         event_rows, devices = self._traces(root)
         segments, blocks = self._segments(root)

@@ -174,7 +174,10 @@ class _Machine(PickleBytes):
             with suppress(PickleDamageError):
                 self._close_innermost()
         if not self.stack:
-            hint = "Write it again with torch.cuda.memory._dump_snapshot()."
+            hint = (
+                "Write it again with `_dump_snapshot()` of the device's module"
+                " (`torch.cuda.memory`, `torch.xpu.memory`)."
+            )
             raise TraceFormatError(
                 "pickle", f"This is no pickle that can be read: {damage}.", hint=hint
             )

@@ -337,7 +337,8 @@ def _keys(
 
 NO_SEGMENTS = (
     "Allocator events do not tell the segments that the allocator holds. A memory snapshot has"
-    " them: `torch.cuda.memory._dump_snapshot()`."
+    " them: `_dump_snapshot()` of `torch.cuda.memory` or `torch.xpu.memory`, where the device has"
+    " one."
 )
 _FREE_POINTS = 400
 

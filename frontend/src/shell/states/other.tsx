@@ -13,13 +13,29 @@ import { Instead } from "./empty";
 
 /** A view that this recording cannot fill. */
 export function StateUnavailable({ title, reason }: { title: string; reason: string }) {
+  const { titles, shown } = usePage();
+  const views = shown?.trace?.views ?? [];
+  // A file without an Overview is of one thing, which its own view shows.
+  const isOfOne = views.some(
+    ({ stem, unavailable }) => stem === "overview" && unavailable !== null,
+  );
+  const filled = views.filter(
+    ({ stem, unavailable }) => isOfOne && unavailable === null && stem !== "health",
+  );
   return (
     <PlaceState
       title={`${title} is not available in this run`}
       actions={
-        <ViewLink stem="health" className="btn primary">
-          How to record it better
-        </ViewLink>
+        <>
+          {filled.map(({ stem }) => (
+            <ViewLink key={stem} stem={stem} className="btn primary">
+              Open {titles.get(stem)}
+            </ViewLink>
+          ))}
+          <ViewLink stem="health" className={filled.length === 0 ? "btn primary" : "btn"}>
+            How to record it better
+          </ViewLink>
+        </>
       }
     >
       <Paragraph text={reason} />
