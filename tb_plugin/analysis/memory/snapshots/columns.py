@@ -56,8 +56,8 @@ from .out_of_memory import explain, in_short, sentence
 CUDA, CPU = 1, 0
 NO_MODULES = "A memory snapshot names no modules: blocks are told apart by the lines of code."
 NO_STACKS = (
-    "Stacks were not recorded: call `_record_memory_history(stacks='python')` of the device's module"
-    " (`torch.cuda.memory`, `torch.xpu.memory`)."
+    "Stacks were not recorded: call `_record_memory_history(stacks='python')` of the device's"
+    " module (`torch.cuda.memory`, `torch.xpu.memory`)."
 )
 NO_STEPS = (
     "No step is marked in the snapshot, so growth from step to step is not known: record it while"
