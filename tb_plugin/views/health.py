@@ -178,7 +178,7 @@ def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
     counts = facts.counts
     no_steps = facts.step_source != "profiler_step"
     no_memory = not counts.get("memory")
-    no_stack = not counts.get("python")
+    no_stack = not counts.get("python") and not told.with_stack  # else torch was too old for frames
     return (
         SnippetLine("from torch.profiler import profile, schedule", no_steps),
         SnippetLine("from kinetoscope.handlers import tensorboard_trace_handler", False),

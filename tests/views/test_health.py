@@ -20,7 +20,7 @@ from kinetoscope.views import all_views
 from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables
 from kinetoscope.views.timeline.view import missing
 from tests.drawing import draw, memory
-from tests.trace.drawn import DEVICE, drawn, kernel, meta
+from tests.trace.drawn import DEVICE, drawn, kernel, meta, x
 from tests.trace.pickles.drawn_snapshot import event, snapshot
 
 FULL = """
@@ -95,6 +95,15 @@ def test_the_recipe_marks_what_the_recording_did_without() -> None:
     assert any(text.startswith("with_stack=True") for text in bare)
     trace = draw(FULL, args={"a": {"Input Dims": [[2]]}}, events=[memory(3, 64, 128)])
     assert not any(line.added for line in of(summarize(trace)).snippet)
+
+
+def test_the_recipe_marks_no_option_that_was_used() -> None:
+    """Before torch 1.11 stacks were text: what is missing is a newer torch, and a note says so."""
+    facts = summarize(drawn(x("aten::mm", 0, 5, **{"Call stack": "train.py(3): f"})))
+    added = [line.text.strip() for line in of(facts).snippet if line.added]
+    assert not any(text.startswith("with_stack=True") for text in added)
+    (note,) = (one for one in of(facts).notes if one.kind == "stacks_as_text")
+    assert note.remedy == "Record with torch 1.11 or newer."
 
 
 def test_the_recipe_is_python() -> None:

@@ -462,7 +462,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "No Python frames",
         "Modules and the flame graph by line are not available. Call stacks of operators are:"
         " they were recorded as text.",
-        UPGRADE,
+        OfTorch(f"Record with torch {FRAMES.version} or newer."),
         ("modules",),
     ),
     "no_memory": NoteKind(

@@ -218,7 +218,7 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
               title="Record it better"
               hint={
                 added === 0
-                  ? "this recording has it all"
+                  ? "this recording did all of it"
                   : `${plural(added, "line")} to add for what is missing`
               }
               isOld={isOld}
