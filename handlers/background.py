@@ -22,7 +22,8 @@ _LOOK_SECONDS = 0.1
 class Background:
     """A queue of work and the thread that does it; of one process, which makes its own.
 
-    Work that raises ends the thread; what was queued behind it goes on with the next `submit`.
+    Work that raises ends the thread; what was queued behind it goes on with the next `submit` or
+    `flush`.
     """
 
     def __init__(self) -> None:
@@ -36,18 +37,30 @@ class Background:
         """Do `work` after all that waits; at once where no thread can be started any more."""
         with self._changed:
             self._waiting.append(work)
-            if self._is_busy:
+        self._begin()
+
+    def _begin(self) -> None:
+        with self._changed:
+            if self._is_busy or not self._waiting:
                 return
             self._is_busy = True
         # Behind the end of the main thread the interpreter waits for no thread that begins now.
         if threading.main_thread().is_alive():
-            with contextlib.suppress(RuntimeError):  # the system gives no more threads
-                threading.Thread(target=self._run, name="kinetoscope-writer", daemon=False).start()
+            thread = threading.Thread(target=self._run, name="kinetoscope-writer", daemon=False)
+            try:
+                thread.start()
                 return
+            except RuntimeError:  # the system gives no more threads
+                pass
+            except BaseException:  # Ctrl-C: whoever submits or flushes next begins it
+                if thread.ident is None:
+                    self._is_idle_again()
+                raise
         self._work_off()
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until all work is done. False if that took longer than `timeout_s`."""
+        self._begin()  # what waits where a thread ended, or did not begin
         with self._changed:
             self._flushers += 1
             self._changed.notify_all()
@@ -80,9 +93,12 @@ class Background:
             is_done = True
         finally:
             if not is_done:
-                with self._changed:
-                    self._is_busy = False
-                    self._changed.notify_all()
+                self._is_idle_again()
+
+    def _is_idle_again(self) -> None:
+        with self._changed:
+            self._is_busy = False
+            self._changed.notify_all()
 
     def _next(self) -> Work | None:
         with self._changed:

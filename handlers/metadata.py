@@ -84,7 +84,10 @@ def plain(metadata: Mapping[str, object]) -> dict[str, object]:
         TypeError: a key is no text, number or None.
         ValueError: it contains itself.
     """
-    text = json.dumps(_encodable(dict(metadata)), default=str)
+    try:
+        text = json.dumps(_encodable(dict(metadata)), default=str)
+    except RecursionError:
+        raise ValueError("metadata: it contains itself, or is nested too deep") from None
     found: dict[str, object] = json.loads(text, parse_constant=str)
     return found
 

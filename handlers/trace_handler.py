@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, RLock
 from typing import Any, Literal, Protocol, TypeVar
 
 from .background import Background
@@ -91,6 +91,7 @@ class _Memory:
     reported: set[tuple[str, int | None]] = field(default_factory=set)
     background: Background = field(default_factory=Background)
     saved: list[tuple[Path, int]] = field(default_factory=list)
+    saving: RLock = field(default_factory=RLock)  # of a list that threads share
     is_announced: Event = field(default_factory=Event)
 
 
@@ -305,7 +306,10 @@ class TraceHandler:
             memory.background.pause(rank * options.stagger_s)
         path = writer.publish(publication)
         size = _bytes_of(path)
-        memory.saved.append((path, size))
+        with memory.saving:
+            memory.saved.append((path, size))
+            surplus = _surplus(memory.saved, options.keep_last, options.max_bytes)
+            del memory.saved[: len(surplus)]
         _log.log(
             logging.DEBUG if memory.is_announced.is_set() else logging.INFO,
             "kinetoscope saved a profile: %s (%s bytes)",
@@ -313,8 +317,7 @@ class TraceHandler:
             f"{size:,}",
         )
         memory.is_announced.set()
-        for old in _surplus(memory.saved, options.keep_last, options.max_bytes):
-            memory.saved.remove(old)
+        for old in surplus:
             beside = paths_beside(old[0])
             for file in (old[0], *(beside[one] for one in beside if one in options.outputs)):
                 writer.remove(file)

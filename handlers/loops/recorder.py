@@ -199,7 +199,7 @@ class Recorder:
         if prof is not None:
             try:
                 prof.stop()
-            except (RuntimeError, AssertionError, ValueError):  # another profiler was in the way
+            except Exception:  # noqa: BLE001  # of another profiler, or of what saves the trace
                 _log.exception("kinetoscope could not stop recording. The training goes on.")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

@@ -101,6 +101,21 @@ def test_work_that_raises_does_not_hold_up_what_follows() -> None:
     wait_for_the_thread()
 
 
+def test_ctrl_c_while_a_thread_begins_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    background, done = Background(), threading.Event()
+
+    def interrupted(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            background.submit(done.set)
+    assert background.flush(10)
+    assert done.is_set()
+    wait_for_the_thread()
+
+
 def test_a_rank_waits_for_its_turn_unless_somebody_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

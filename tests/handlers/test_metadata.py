@@ -114,3 +114,10 @@ def test_the_viewer_shows_the_process_and_the_tags(tmp_path: Path) -> None:
         ("lr", "0.1"),
         ("job", "nightly"),
     ]
+
+
+def test_metadata_that_contains_itself_is_refused_as_documented(tmp_path: Path) -> None:
+    tags: dict[str, object] = {}
+    tags["all"] = tags
+    with pytest.raises(ValueError, match="contains itself"):
+        tensorboard_trace_handler(tmp_path, metadata=tags)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import subprocess
 import sys
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers import tensorboard_trace_handler, trace_handler
 from kinetoscope.handlers.naming import hidden_file
 from kinetoscope.handlers.process import is_gone, process_mark
+from kinetoscope.handlers.trace_handler import _surplus
 from tests.handlers.recording import StandIn, files_in, read, run_python, save
 
 
@@ -43,13 +46,36 @@ def test_threads_that_share_a_handler_and_a_moment(
     assert sorted(m["cycle"] for m in metadata_of_all(tmp_path)) == list(range(40))
 
 
+def test_threads_that_share_a_handler_share_what_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads that both find the same trace surplus: one of them takes it away."""
+    both = threading.Barrier(2)
+
+    def together(*asked: Any) -> list[tuple[Path, int]]:
+        found = _surplus(*asked)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # broken where only one thread at a time gets here
+        return found
+
+    handler = tensorboard_trace_handler(tmp_path, "worker0", background=False, keep_last=1)
+    handler(StandIn())
+    monkeypatch.setattr(trace_handler, "_surplus", together)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(handler, [StandIn(), StandIn()]))
+    handler(StandIn())
+
+    assert "could not save" not in caplog.text
+    assert [path.name for path in handler.saved_paths] == files_in(tmp_path)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_writes_under_its_own_pid(tmp_path: Path) -> None:
     program = """
         import os, sys
         import torch
         from torch.profiler import ProfilerActivity, profile
-        from kinetoscope.handlers import tensorboard_trace_handler
+        from kinetoscope.handlers import tensorboard_trace_handler, trace_handler
 
         torch.set_num_threads(1)  # a fork takes no threads along
         handler = tensorboard_trace_handler(sys.argv[1], on_error="raise")
@@ -85,7 +111,7 @@ def test_two_ranks_are_told_apart(tmp_path: Path) -> None:
         import torch
         import torch.distributed as dist
         from torch.profiler import ProfilerActivity, profile
-        from kinetoscope.handlers import tensorboard_trace_handler
+        from kinetoscope.handlers import tensorboard_trace_handler, trace_handler
 
         directory, rank = sys.argv[1], int(sys.argv[2])
         dist.init_process_group(
@@ -139,7 +165,7 @@ def test_importing_the_handler_imports_nothing_heavy() -> None:
 KILLED = """
     import os, signal, sys
     from pathlib import Path
-    from kinetoscope.handlers import tensorboard_trace_handler
+    from kinetoscope.handlers import tensorboard_trace_handler, trace_handler
 
     class Killed:
         def export_chrome_trace(self, path):

@@ -147,6 +147,17 @@ def test_another_profiler_in_the_way_harms_nothing(
     assert handler.saved_paths
 
 
+@pytest.mark.parametrize("steps", [1, 100], ids=["in a step", "as it is stopped"])
+def test_what_is_to_save_a_trace_may_raise(steps: int, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_: object) -> None:
+        raise OSError("no room")
+
+    with Recorder(fails, steps=steps, warmup=1, check_every=1) as recorder:
+        recorder.request()
+        train(recorder, 5)
+    assert "no room" in caplog.text
+
+
 def test_profiler_options_that_do_not_exist_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
