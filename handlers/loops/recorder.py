@@ -20,7 +20,7 @@ import signal as signals
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -108,10 +108,11 @@ class Recorder:
         is_idle = self._prof is None and self._begin is None
         if is_idle and self._step % self._check_every:
             return
-        try:
+        is_done = False
+        with _survived("record on demand"):
             self._advance()
-        except Exception:  # noqa: BLE001  # whatever it is, the training goes on
-            _log.exception("kinetoscope could not record on demand. The training goes on.")
+            is_done = True
+        if not is_done:
             self._close()
 
     def flush(self, timeout_s: float | None = None) -> bool:
@@ -197,16 +198,23 @@ class Recorder:
     def _close(self) -> None:
         prof, self._prof = self._prof, None
         if prof is not None:
-            try:
+            with _survived("stop recording"):
                 prof.stop()
-            except Exception:  # noqa: BLE001  # of another profiler, or of what saves the trace
-                _log.exception("kinetoscope could not stop recording. The training goes on.")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._asked.set()
         before = self._previous[1] if self._previous else None
         if callable(before):
             before(number, frame)
+
+
+@contextlib.contextmanager
+def _survived(work: str) -> Iterator[None]:
+    """Log what is raised: by torch, by another profiler, or by what saves the trace."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  # whatever it is, the training goes on
+        _log.exception("kinetoscope could not %s. The training goes on.", work)
 
 
 HANDLER = "kinetoscope_record"
