@@ -21,7 +21,6 @@ from .build.categories import DEPENDENCY_FLOW, FORWARD_FLOWS
 from .build.device import (
     WITHOUT,
     Activity,
-    DeviceRows,
     build_activity,
     build_counters,
     build_memory,
@@ -34,17 +33,15 @@ from .build.devices import Devices, Streams, find_devices, find_streams
 from .build.host import (
     Host,
     HostIds,
-    HostRows,
-    ThreadPairs,
     build_host,
+    fill_host,
     find_threads,
     name_threads,
     nest_host,
-    order_host,
     take_ids,
 )
 from .build.metadata import Census, ProcessMetadata, describe, identify, take_census
-from .build.order import TablePlaces, places_in, split
+from .build.order import TablePlaces, order_rows, places_in, split
 from .build.route import Rows, sort_out
 from .build.times import base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
@@ -77,7 +74,8 @@ from .pickles import PICKLE
 from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
-_DENSE = ("phase", "category", "name", "pid", "tid", "ts", "dur")
+_OWNERS = ("phase", "pid", "tid")
+_DENSE = ("category", "name", "ts", "dur")
 
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
@@ -90,19 +88,17 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     start = rows.start
     # What adds texts does so in one order, however many threads there are.
     texts.code(DEPENDENCY_FLOW)
-    (threads, host_rows), linked, (devices, streams, device_rows), resolution = side_by_side(
-        partial(_order_host, raw, texts, rows),
+    threads, linked, (devices, streams), resolution = side_by_side(
+        partial(find_threads, raw, texts, rows),
         partial(_arrows, raw, texts, rows),
-        partial(_order_device, raw, texts, rows, identity, census),
+        partial(_find_devices, raw, texts, rows, identity, census),
         partial(resolution_ns, (rows.ts, rows.dur), (rows.host, rows.device)),
     )
     recording = describe(raw, texts, identity, census, start, resolution)
     flows, arrows, forward_arrows, shared = linked
     thread_table = name_threads(threads, texts, identity)
     of_counter = counter_devices(raw, texts, rows.counters, devices)
-    memory_rows, counter_rows, *given = side_by_side(
-        partial(order_instants, raw, rows, rows.memory, threads.of_memory, start),
-        partial(order_instants, raw, rows, rows.counters, of_counter, start),
+    given = side_by_side(
         *(
             partial(order_ranges, raw, texts, rows, some, stream, devices, start)
             for some, stream in (
@@ -112,9 +108,20 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
             )
         ),
     )
+    # Nobody asks any more whose an event is: room for the tables that are made from here on.
+    raw = _without(raw, _OWNERS)
+    ordered, device_rows, memory_rows, counter_rows = side_by_side(
+        partial(order_rows, rows.host, threads.of_host, rows.ts, rows.dur),
+        partial(order_device, raw, rows, streams, start),
+        partial(order_instants, raw, rows, rows.memory, threads.of_memory, start),
+        partial(order_instants, raw, rows, rows.counters, of_counter, start),
+    )
+    del threads
+    rows = replace(rows, host=ordered.row[:0])  # the same rows in the order of the file
+    host_rows = fill_host(raw, texts, rows, ordered, len(thread_table))
     tally, unfinished = rows.tally, rows.unfinished
     columns, raw = _sparse_of(raw), _without(raw, _DENSE, sparse=True)
-    del rows, threads
+    del rows, ordered
 
     tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
     nesting, filled = side_by_side(
@@ -215,20 +222,12 @@ def _arrows(
     )
 
 
-def _order_device(
+def _find_devices(
     raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetadata, census: Census
-) -> tuple[Devices, Streams, DeviceRows]:
-    """Devices and streams, and device work in order."""
+) -> tuple[Devices, Streams]:
     pids = _device_pids(raw, rows, len(texts))
     devices = find_devices(raw, texts, identity, census, pids, rows.device)
-    streams = find_streams(raw, texts, rows, identity, devices)
-    return devices, streams, order_device(raw, rows, streams, rows.start)
-
-
-def _order_host(raw: RawTrace, texts: Texts, rows: Rows) -> tuple[ThreadPairs, HostRows]:
-    """Threads, and the events of the host in order."""
-    threads = find_threads(raw, texts, rows)
-    return threads, order_host(raw, texts, rows, threads)
+    return devices, find_streams(raw, texts, rows, identity, devices)
 
 
 def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> RawTrace:

@@ -27,7 +27,7 @@ from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from .metadata import ProcessMetadata
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
-from .order import Kinds, TablePlaces, fill_columns, order_rows, take_numbers
+from .order import Kinds, OrderedRows, TablePlaces, fill_columns, take_numbers
 from .route import Rows
 
 _KINDS = {
@@ -122,17 +122,15 @@ def name_threads(threads: ThreadPairs, texts: Texts, identity: ProcessMetadata) 
     return ThreadTable(threads.pid, threads.tid, codes)
 
 
-def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadPairs) -> HostRows:
+def fill_host(
+    raw: RawTrace, texts: Texts, rows: Rows, ordered: OrderedRows, threads: int
+) -> HostRows:
     """The host events in the order of the table; times count from the start of all."""
-    ordered, kinds = side_by_side(
-        partial(order_rows, rows.host, threads.of_host, rows.ts, rows.dur),
-        partial(_kinds, raw, texts),
-    )
-    row = ordered.row
+    row, kinds = ordered.row, _kinds(raw, texts)
     columns, thread = side_by_side(
         partial(fill_columns, raw.events, rows, row, kinds), lambda: ordered.group
     )
-    first = np.full(len(threads) + 1, len(row), np.int64)
+    first = np.full(threads + 1, len(row), np.int64)
     first[: len(ordered.first)] = ordered.first
     changed = _settle_ties(raw, rows, row, columns.tied[~is_among(columns.tied, first)])
     if len(changed):

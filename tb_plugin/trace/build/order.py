@@ -138,7 +138,7 @@ def fill_columns(events: RawEvents, rows: Rows, row: I32, kinds: Kinds) -> Fille
     ts, dur = np.empty(count, np.int64), np.empty(count, np.int64)
     name, category = np.empty(count, np.int32), np.empty(count, np.int32)
     kind, tied = np.empty(count, np.uint8), np.empty(count, np.int32)
-    file = rows.ts, rows.dur, events.name, events.category, rows.role, len(events)
+    file = rows.ts, rows.dur, events.name, events.category, rows.role, len(events.name)
 
     def fill(part: slice) -> tuple[NDArray[np.uint8], I32] | None:
         found = np.zeros(len(kinds.index), np.uint8)
