@@ -130,6 +130,8 @@ def _thread(trace: Trace, row: int) -> str:
     threads = trace.threads
     pid, tid = trace.strings[threads.pid[row]], trace.strings[threads.tid[row]]
     name = trace.strings[threads.name[row]]
+    if name.startswith(f"thread {tid}"):  # as Kineto names one: "thread 542 (python3)"
+        return name if pid == tid else f"{name} (process {pid})"
     place = f"thread {tid}" if pid == tid else f"process {pid}, thread {tid}"
     return f"{name} ({place})" if name else place
 

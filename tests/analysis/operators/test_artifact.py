@@ -9,6 +9,7 @@ import numpy as np
 from kinetoscope.analysis.operators.artifact import make_operators, open_operators, operators_of
 from kinetoscope.trace.read import read
 from tests.drawing import draw
+from tests.trace.drawn import drawn, meta, x
 
 
 def test_the_columns_come_back(tmp_path: Path) -> None:
@@ -58,3 +59,17 @@ def test_a_file_of_another_recorder_is_not_advised_options_of_torch(tmp_path: Pa
         "wrote it."
     )
     assert not any("`" in why for why in missing.values())
+
+
+def test_the_number_of_a_thread_is_said_once() -> None:
+    """Kineto puts it into the name: "thread 639 (pt_autograd_0)"."""
+    named = {100: "thread 100 (python3)", 639: "thread 639 (pt_autograd_0)", 7: "saver"}
+    trace = drawn(
+        [meta("thread_name", 100, tid, name=name) for tid, name in named.items()],
+        [x("a", tid, 5, tid=tid) for tid in named],
+    )
+    assert sorted(one.label for one in operators_of(trace).threads) == [
+        "saver (process 100, thread 7)",
+        "thread 100 (python3)",
+        "thread 639 (pt_autograd_0) (process 100)",
+    ]

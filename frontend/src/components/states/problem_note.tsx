@@ -24,7 +24,7 @@ export function problemDetails(problem: Problem): string {
 export function ProblemNote({ problem: error, again }: ProblemNoteProps) {
   const problem = toProblem(error);
   return (
-    <div className="stack" role="alert">
+    <div className="stack problem" role="alert">
       <p className="row">
         <span className="bad" aria-hidden="true">
           <ErrorIcon />
