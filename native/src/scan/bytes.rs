@@ -14,6 +14,12 @@ pub fn word(data: &[u8], at: usize) -> u64 {
     }
 }
 
+/// The word that eight bytes are.
+#[inline(always)]
+pub fn whole_word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
 #[cold]
 fn last_word(data: &[u8], at: usize) -> u64 {
     let rest = data.get(at..).unwrap_or_default();
@@ -60,6 +66,13 @@ fn many_blanks(data: &[u8], mut at: usize) -> usize {
             return at;
         }
     }
+}
+
+/// The lowest high bit set is that of the first byte that is `byte`; higher ones may be wrong.
+#[inline(always)]
+pub fn equal(word: u64, byte: u8) -> u64 {
+    let other = word ^ (ONES * byte as u64);
+    other.wrapping_sub(ONES) & !other & HIGH
 }
 
 /// The lowest high bit set is that of the first quote, backslash or control character.
@@ -113,14 +126,14 @@ impl Key {
     /// The hash of the bytes from `start` to `end`, as `quoted` computes it on its way.
     #[inline(always)]
     pub fn hash_of(self, data: &[u8], start: usize, end: usize) -> u64 {
+        let text = &data[start..end];
         let mut hash = self.start();
-        let mut at = start;
-        while at + 8 <= end {
-            hash = self.next(hash, word(data, at));
-            at += 8;
+        for bytes in text.chunks_exact(8) {
+            hash = self.next(hash, whole_word(bytes));
         }
-        let rest = word(data, at) & !(u64::MAX << (8 * (end - at)));
-        self.finish(hash, rest, end - start)
+        let over = text.len() % 8;
+        let rest = word(data, end - over) & !(u64::MAX << (8 * over));
+        self.finish(hash, rest, text.len())
     }
 
     /// The hash of a text.
@@ -135,32 +148,36 @@ pub fn quoted(data: &[u8], start: usize, key: Key) -> Result<Quoted, Stop> {
     let mut at = start;
     let mut hash = key.start();
     let mut beyond_ascii = 0;
-    loop {
-        let word = word(data, at);
+    let mut words = data.get(start..).unwrap_or_default().chunks_exact(8);
+    let (last, special) = loop {
+        let word = match words.next() {
+            Some(bytes) => whole_word(bytes),
+            None => word(data, at),
+        };
         let special = specials(word);
-        if special == 0 {
-            hash = key.next(hash, word);
-            beyond_ascii |= word & HIGH;
-            at += 8;
-            continue;
+        if special != 0 {
+            break (word, special);
         }
-        let bits = special.trailing_zeros() & !7;
-        let rest = word & !(u64::MAX << bits);
-        beyond_ascii |= rest & HIGH;
-        at += (bits / 8) as usize;
-        if byte(data, at) != b'"' {
-            return odd(data, start, at, key);
-        }
-        if beyond_ascii != 0 {
-            check_utf8(&data[start..at])?;
-        }
-        return Ok(Quoted {
-            start,
-            end: at,
-            hash: key.finish(hash, rest, at - start),
-            escaped: false,
-        });
+        hash = key.next(hash, word);
+        beyond_ascii |= word & HIGH;
+        at += 8;
+    };
+    let bits = special.trailing_zeros() & !7;
+    let rest = last & !(u64::MAX << bits);
+    beyond_ascii |= rest & HIGH;
+    at += (bits / 8) as usize;
+    if byte(data, at) != b'"' {
+        return odd(data, start, at, key);
     }
+    if beyond_ascii != 0 {
+        check_utf8(&data[start..at])?;
+    }
+    Ok(Quoted {
+        start,
+        end: at,
+        hash: key.finish(hash, rest, at - start),
+        escaped: false,
+    })
 }
 
 #[cold]

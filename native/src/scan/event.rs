@@ -1,10 +1,12 @@
 //! One event of strict JSON, read but not yet taken.
 
-use super::bytes::byte;
-use super::keys::{Kind, Place, Widths};
+use super::bytes::{byte, Key};
+use super::keys::{Keys, Widths};
 use super::nested::{literal, value};
 use super::number::number;
+use super::repeats::{Held, Step};
 use super::shapes::{Shapes, Target, ROOT};
+use super::texts::{Meanings, Texts};
 use super::values::{int_of, is_canonical, Values};
 use super::Stop;
 
@@ -21,6 +23,34 @@ pub struct Text {
     pub form: Form,
 }
 
+impl Text {
+    /// The same, its code known.
+    pub fn with_code(self, code: u32) -> Text {
+        Text {
+            hash: u64::from(code),
+            form: Form::Known,
+            ..self
+        }
+    }
+
+    #[inline(always)]
+    fn moved(self, by: usize) -> Text {
+        Text {
+            start: self.start + by,
+            end: self.end + by,
+            ..self
+        }
+    }
+
+    fn counted_from(self, at: usize) -> Text {
+        Text {
+            start: self.start - at,
+            end: self.end - at,
+            ..self
+        }
+    }
+}
+
 /// What the bytes of a text are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
@@ -33,6 +63,8 @@ pub enum Form {
     Nested,
     /// The args of a counter: an object that hardly comes twice.
     Args,
+    /// A text whose code is known: it is in `hash`.
+    Known,
 }
 
 /// The fields of an event. Columns are as `keys` numbers them, each at most once.
@@ -67,51 +99,160 @@ impl Event {
     }
 }
 
+/// What texts of the file are known to mean.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    pub texts: &'a Texts,
+    pub meanings: &'a Meanings,
+}
+
+impl Known<'_> {
+    /// `text` by its code, if that is known. Its places count from `at`.
+    fn by_code(self, text: Text, data: &[u8], at: usize) -> Text {
+        let raw = &data[at + text.start..at + text.end];
+        let code = match text.form {
+            Form::Plain => self.texts.find(raw, text.hash),
+            Form::Nested => self.meanings.find(raw, text.hash),
+            _ => None,
+        };
+        code.map_or(text, |code| text.with_code(code))
+    }
+}
+
 /// What is needed to read events.
 pub struct Reader {
-    pub shapes: Shapes,
-    pub values: Values,
-    pub widths: Widths,
+    shapes: Shapes,
+    values: Values,
+    widths: Widths,
+    steps: Vec<Step>,
 }
 
 impl Reader {
+    pub fn new(keys: Keys, widths: Widths, key: Key) -> Reader {
+        Reader {
+            shapes: Shapes::new(keys, key),
+            values: Values::new(key),
+            widths,
+            steps: Vec::new(),
+        }
+    }
+
     /// Reads the event whose `{` is at `start` into `event`; what is behind it.
     #[inline(always)]
-    pub fn event(&mut self, data: &[u8], start: usize, event: &mut Event) -> Result<usize, Stop> {
+    pub fn event(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        known: Known,
+        event: &mut Event,
+    ) -> Result<usize, Stop> {
         event.clear();
-        self.shapes.begin();
+        if self.shapes.begin() {
+            return self.step_by_step(data, start, known, event);
+        }
         let mut behind = start + 1;
         let mut node = ROOT;
         loop {
-            let (at, branch) = self.shapes.next(data, behind, node)?;
-            if branch.opens != 0 {
-                event.args.0 = behind + branch.opens as usize;
-            }
-            if branch.closes != 0 {
-                event.args.1 = behind + branch.closes as usize;
+            let (at, number) = self.shapes.next(data, behind, node)?;
+            let branch = self.shapes.branch(number);
+            for &(distance, held) in self.shapes.held(branch) {
+                event.put(held, behind + distance as usize);
             }
             node = branch.node;
-            let values = &mut self.values;
-            behind = match branch.target {
-                Target::Phase => values.phase(data, at, &mut event.phase)?,
-                Target::Category => values.string(data, at, &mut event.category)?,
-                Target::Name => values.string(data, at, &mut event.name)?,
-                Target::Pid => values.lane(data, at, 0, &mut event.pid)?,
-                Target::Tid => values.lane(data, at, 1, &mut event.tid)?,
-                Target::Ts => values.time(data, at, &mut event.ts)?,
-                Target::Dur => {
-                    let end = values.time(data, at, &mut event.dur)?;
-                    event.dur -= i64::from(event.dur == NO_DUR);
-                    end
-                }
-                Target::Id => self.id(data, at, event)?,
-                Target::Arg(place) => self.arg(data, at, place, event)?,
-                Target::Nobody => value(data, at, values.key)?,
-                Target::End => {
-                    event.finish(self.widths);
-                    return Ok(at);
-                }
-            };
+            let target = branch.target;
+            if target == Target::End {
+                event.finish(self.widths);
+                return Ok(at);
+            }
+            behind = self.value(data, at, target, known, event)?;
+        }
+    }
+
+    /// As `event`; counts the values, so that long branches will lead over those that repeat.
+    #[inline(never)]
+    fn step_by_step(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        known: Known,
+        event: &mut Event,
+    ) -> Result<usize, Stop> {
+        self.steps.clear();
+        let mut behind = start + 1;
+        let mut node = ROOT;
+        loop {
+            let (at, number) = self.shapes.next_step(data, behind, node)?;
+            let branch = *self.shapes.branch(number);
+            for &(distance, held) in self.shapes.held(&branch) {
+                event.put(held, behind + distance as usize);
+            }
+            let before = event.sizes();
+            let end = self.value(data, at, branch.target, known, event)?;
+            self.steps.push(Step {
+                node,
+                branch: number,
+                start: behind,
+                at,
+                end,
+                held: event.added(branch.target, before, data, at, known),
+            });
+            if branch.target == Target::End {
+                self.shapes.count(data, &self.steps);
+                event.finish(self.widths);
+                return Ok(end);
+            }
+            behind = end;
+            node = branch.node;
+        }
+    }
+
+    /// Reads the value at `at` into `event`; what is behind it.
+    #[inline(always)]
+    fn value(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        target: Target,
+        known: Known,
+        event: &mut Event,
+    ) -> Result<usize, Stop> {
+        let values = &mut self.values;
+        match target {
+            Target::Phase => values.phase(data, at, &mut event.phase),
+            Target::Category => values.string(data, at, &mut event.category),
+            Target::Name => values.string(data, at, &mut event.name),
+            Target::Pid => values.lane(data, at, 0, &mut event.pid),
+            Target::Tid => values.lane(data, at, 1, &mut event.tid),
+            Target::Ts => values.time(data, at, &mut event.ts),
+            Target::Dur => {
+                let end = values.time(data, at, &mut event.dur)?;
+                event.dur -= i64::from(event.dur == NO_DUR);
+                Ok(end)
+            }
+            Target::Id => self.id(data, at, event),
+            Target::Int(_) | Target::Float(_) | Target::Text(_) if byte(data, at) == b'n' => {
+                literal(data, at, b"null")
+            }
+            Target::Int(column) => {
+                let mut int = 0;
+                let end = values.int(data, at, &mut int)?;
+                event.ints.push((column, int));
+                Ok(end)
+            }
+            Target::Float(column) => {
+                let mut real = 0.0;
+                let end = values.real(data, at, &mut real)?;
+                event.floats.push((column, real));
+                Ok(end)
+            }
+            Target::Text(column) => {
+                let mut text = Text::default();
+                let end = values.text(data, at, known.meanings, &mut text)?;
+                event.texts.push((column, text));
+                Ok(end)
+            }
+            Target::Nobody => value(data, at, values.key),
+            Target::End => Ok(at),
         }
     }
 
@@ -138,33 +279,6 @@ impl Reader {
         }
         Ok(end)
     }
-
-    #[inline(always)]
-    fn arg(&self, data: &[u8], at: usize, place: Place, event: &mut Event) -> Result<usize, Stop> {
-        if byte(data, at) == b'n' {
-            return literal(data, at, b"null");
-        }
-        match place.kind {
-            Kind::Int => {
-                let mut int = 0;
-                let end = self.values.int(data, at, &mut int)?;
-                event.ints.push((place.column, int));
-                Ok(end)
-            }
-            Kind::Float => {
-                let mut real = 0.0;
-                let end = self.values.real(data, at, &mut real)?;
-                event.floats.push((place.column, real));
-                Ok(end)
-            }
-            Kind::Text => {
-                let mut text = Text::default();
-                let end = self.values.text(data, at, &mut text)?;
-                event.texts.push((place.column, text));
-                Ok(end)
-            }
-        }
-    }
 }
 
 impl Event {
@@ -181,6 +295,59 @@ impl Event {
         self.floats.clear();
         self.texts.clear();
         self.args = (0, 0);
+    }
+
+    /// Adds what a branch holds, by where that begins.
+    #[inline(always)]
+    fn put(&mut self, held: Held, at: usize) {
+        match held {
+            Held::Phase(phase) => self.phase = phase,
+            Held::Category(text) => self.category = text.moved(at),
+            Held::Name(text) => self.name = text.moved(at),
+            Held::Pid(text) => self.pid = text.moved(at),
+            Held::Tid(text) => self.tid = text.moved(at),
+            Held::Ts(ns) => self.ts = ns,
+            Held::Dur(ns) => self.dur = ns,
+            Held::Int(column, value) => self.ints.push((column, value)),
+            Held::Float(column, value) => self.floats.push((column, value)),
+            Held::Text(column, text) => self.texts.push((column, text.moved(at))),
+            Held::Opens => self.args.0 = at,
+            Held::Closes => self.args.1 = at,
+        }
+    }
+
+    /// How many integers, floats and texts there are.
+    fn sizes(&self) -> [usize; 3] {
+        [self.ints.len(), self.floats.len(), self.texts.len()]
+    }
+
+    /// What the value at `at` has added, where `before` were the sizes before it.
+    fn added(
+        &self,
+        target: Target,
+        before: [usize; 3],
+        data: &[u8],
+        at: usize,
+        known: Known,
+    ) -> Option<Held> {
+        let held = |text: Text| known.by_code(text.counted_from(at), data, at);
+        match target {
+            Target::Phase => Some(Held::Phase(self.phase)),
+            Target::Category => Some(Held::Category(held(self.category))),
+            Target::Name => Some(Held::Name(held(self.name))),
+            Target::Pid => Some(Held::Pid(held(self.pid))),
+            Target::Tid => Some(Held::Tid(held(self.tid))),
+            Target::Ts => Some(Held::Ts(self.ts)),
+            Target::Dur => Some(Held::Dur(self.dur)),
+            _ => {
+                let int = self.ints.get(before[0]);
+                let float = self.floats.get(before[1]);
+                let text = self.texts.get(before[2]);
+                int.map(|&(column, value)| Held::Int(column, value))
+                    .or_else(|| float.map(|&(column, value)| Held::Float(column, value)))
+                    .or_else(|| text.map(|&(column, text)| Held::Text(column, held(text))))
+            }
+        }
     }
 
     /// Behind the last value.

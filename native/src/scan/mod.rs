@@ -19,6 +19,7 @@ pub mod keys;
 pub mod nested;
 pub mod number;
 pub mod pieces;
+pub mod repeats;
 pub mod scanner;
 pub mod shapes;
 pub mod texts;

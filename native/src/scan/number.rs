@@ -72,6 +72,22 @@ pub fn digits(data: &[u8], mut at: usize) -> (usize, u64) {
     }
 }
 
+/// Behind the integer at `at`, and its value, if it is one of at most seven digits.
+#[inline(always)]
+pub fn short_int(data: &[u8], at: usize) -> Option<(usize, i64)> {
+    let word = word(data, at);
+    let count = digits_in(word);
+    if count == 0 || count == 8 {
+        return None;
+    }
+    let next = (word >> (8 * count)) as u8;
+    if !matches!(next, b',' | b'}' | b'\n') || (count > 1 && word as u8 == b'0') {
+        return None;
+    }
+    let value = eight((word ^ ZEROS) << (64 - 8 * count));
+    Some((at + count as usize, value as i64))
+}
+
 /// The number at `start`, which is followed by something that may follow a number.
 #[inline(always)]
 pub fn number(data: &[u8], start: usize) -> Result<Number, Stop> {

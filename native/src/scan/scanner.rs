@@ -3,13 +3,11 @@
 use super::blocks::Helpers;
 use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
-use super::event::{Event, Form, Reader, Text};
+use super::event::{Event, Form, Known, Reader, Text};
 use super::guesses::Trust;
 use super::keys::{Keys, Widths, MAX_COLUMNS};
 use super::nested::compact;
-use super::shapes::Shapes;
 use super::texts::{Meanings, Texts};
-use super::values::Values;
 use super::Stop;
 
 /// Why a run of events ended.
@@ -64,11 +62,7 @@ impl Scanner {
             table: table.to_vec(),
             key,
             meanings: Meanings::new(key),
-            reader: Reader {
-                shapes: Shapes::new(Keys::new(table, widths, key)?, key),
-                values: Values::new(key),
-                widths,
-            },
+            reader: Reader::new(Keys::new(table, widths, key)?, widths, key),
             event: Event::new(),
             scratch: Vec::new(),
             last: [(0, 0); 3],
@@ -116,7 +110,11 @@ impl Scanner {
         if byte(data, at) != b'{' {
             return Err(stop_at(data, at));
         }
-        let end = self.reader.event(data, at, &mut self.event)?;
+        let known = Known {
+            texts: &self.texts,
+            meanings: &self.meanings,
+        };
+        let end = self.reader.event(data, at, known, &mut self.event)?;
         let behind = blanks(data, end);
         if !matches!(byte(data, behind), b',' | b']') {
             return Err(stop_at(data, behind));
@@ -137,7 +135,7 @@ impl Scanner {
         texts.sort_unstable_by_key(|&(column, _)| column);
         for (_, text) in texts {
             let known = match text.form {
-                Form::Plain | Form::Escaped => true,
+                Form::Plain | Form::Escaped | Form::Known => true,
                 Form::Nested => self
                     .meanings
                     .find(&data[text.start..text.end], text.hash)
@@ -185,6 +183,9 @@ impl Scanner {
     /// The code of a text that is often that of the event before.
     #[inline(always)]
     fn code_again(&mut self, data: &[u8], text: Text, often: Often) -> u32 {
+        if text.form == Form::Known {
+            return text.hash as u32;
+        }
         let (hash, code) = self.last[often as usize];
         if text.form == Form::Plain
             && hash == text.hash
@@ -199,6 +200,9 @@ impl Scanner {
 
     #[inline(always)]
     fn code(&mut self, data: &[u8], text: Text) -> u32 {
+        if text.form == Form::Known {
+            return text.hash as u32;
+        }
         let raw = &data[text.start..text.end];
         if raw.is_empty() {
             return 0;
@@ -239,7 +243,7 @@ impl Scanner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Column;
+    use super::super::columns::{Column, Ints, Values};
     use super::*;
 
     const WIDTHS: Widths = Widths {
@@ -310,6 +314,134 @@ mod tests {
             let (taken, end) = scanner.run(&whole.as_bytes()[..length], 0, length, 1000);
             assert_eq!(end, End::Text, "{length}");
             assert!(ends.contains(&taken), "{taken} of {length}");
+        }
+    }
+
+    /// Events of two kinds, most of whose values are the same each time.
+    fn alike(number: usize) -> String {
+        match number % 3 {
+            0 => format!(
+                r#"{{"ph": "C", "name": "queue", "pid": 0, "ts": {number}, "args": {{"Ev": 1, "External id": 7}}}}"#
+            ),
+            _ => format!(
+                r#"{{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 9, "ts": {number}.25, "dur": 3,
+    "args": {{"Trace name": "é \"b\"", "External id": {number}, "Input Dims": [[2, 3], []], "blocks per SM": 0.5}}}}"#
+            ),
+        }
+    }
+
+    #[test]
+    fn values_that_repeat_are_taken_as_if_each_were_read() {
+        let count = 1000;
+        let events: Vec<String> = (0..count).map(alike).collect();
+        let data = events.join(",\n") + "]";
+        let mut scanner = scanner();
+        assert_eq!(
+            scanner.run(data.as_bytes(), 0, data.len(), 1000),
+            (data.len() - 1, End::Left)
+        );
+        let ops: Vec<u32> = (0..count as u32).filter(|row| row % 3 != 0).collect();
+        assert_eq!(
+            texts(&scanner),
+            [
+                "",
+                "queue",
+                "0",
+                r#"{"Ev":1,"External id":7}"#,
+                "cpu_op",
+                "aten::mm",
+                "7",
+                "9",
+                "[[2,3],[]]"
+            ]
+        );
+        let columns = &mut scanner.columns;
+        for row in 0..count {
+            let dense = &columns.dense;
+            let read = (
+                (dense.phase[row], dense.category[row], dense.name[row]),
+                (dense.pid[row], dense.tid[row]),
+                (dense.ts[row], dense.dur[row]),
+            );
+            let ns = 1000 * row as i64;
+            let expected = match row % 3 {
+                0 => ((b'C', 0, 1), (2, 0), (ns, -1)),
+                _ => ((b'X', 4, 5), (6, 7), (ns + 250, 3000)),
+            };
+            assert_eq!(read, expected, "{row}");
+        }
+        assert!(matches!(columns.take_values(1), Column::Narrow(ids)
+            if (0..count).all(|row| ids[row] == if row % 3 == 0 { 7 } else { row as i32 })));
+        assert!(matches!(columns.take_rows(2), Column::Codes(rows) if rows == ops));
+        assert!(
+            matches!(columns.take_values(2), Column::Floats(all) if all == vec![0.5; ops.len()])
+        );
+        assert!(matches!(columns.take_rows(4), Column::Codes(rows) if rows == ops));
+        assert!(matches!(columns.take_values(4), Column::Codes(all) if all == vec![8; ops.len()]));
+    }
+
+    #[test]
+    fn an_event_that_begins_like_many_is_read_by_itself() {
+        let mut scanner = scanner();
+        let many = (0..1000).map(alike).collect::<Vec<_>>().join(",") + ",";
+        assert_eq!(
+            scanner.run(many.as_bytes(), 0, many.len(), 1000),
+            (many.len() - 1, End::Text)
+        );
+        let op = alike(1001);
+        // Cut off anywhere it is not taken, with a byte that no JSON has it is left.
+        for at in 0..op.len() {
+            let cut = &op.as_bytes()[..at];
+            assert_eq!(scanner.run(cut, 0, at, 1000), (0, End::Text), "{at}");
+            let mut damaged = op.clone().into_bytes();
+            damaged[at] = 1;
+            damaged.extend_from_slice(b",{}]");
+            let (taken, end) = scanner.run(&damaged, 0, damaged.len(), 1000);
+            assert_eq!((taken, end), (0, End::Left), "{at}");
+        }
+        for (usual, other) in [
+            (r#""pid": 7"#, r#""pid":  7"#),
+            (r#""pid": 7"#, r#""pid": 77"#),
+            (r#""dur": 3"#, r#""dur": 3.5"#),
+            (r#""dur": 3"#, r#""dur": 3e2"#),
+            ("[[2, 3], []]", r#"[[2, 3], [], "x"]"#),
+            ("[[2, 3], []]", "[[2, 3], [4]]"),
+            ("[[2, 3], []]", "null"),
+            ("0.5}", "0.5, \"x\": [2]}"),
+        ] {
+            let text = op.replace(usual, other) + "]";
+            let mut alone = self::scanner();
+            alone.run(text.as_bytes(), 0, text.len(), 1000);
+            let rows = scanner.columns.rows();
+            scanner.run(text.as_bytes(), 0, text.len(), 1000);
+            assert_eq!(
+                (alone.columns.rows(), scanner.columns.rows()),
+                (1, rows + 1)
+            );
+            let fields = |scanner: &Scanner| {
+                let dense = &scanner.columns.dense;
+                let last = scanner.columns.rows() - 1;
+                let text = |code: u32| scanner.texts.get(code).to_vec();
+                let mut sparse: Vec<String> = Vec::new();
+                for column in &scanner.columns.sparse {
+                    sparse.push(match &column.value {
+                        _ if column.row.last() != Some(&(last as u32)) => String::new(),
+                        Values::Int(Ints::Narrow(values)) => format!("{:?}", values.last()),
+                        Values::Int(Ints::Wide(values)) => format!("{:?}", values.last()),
+                        Values::Float(values) => format!("{:?}", values.last()),
+                        Values::Text(codes) => {
+                            format!("{:?}", codes.last().map(|&code| text(code)))
+                        }
+                    });
+                }
+                let texts = [&dense.category, &dense.name, &dense.pid, &dense.tid];
+                (
+                    texts.map(|codes| text(codes[last])),
+                    (dense.phase[last], dense.ts[last], dense.dur[last]),
+                    sparse,
+                )
+            };
+            assert_eq!(fields(&alone), fields(&scanner), "{other}");
         }
     }
 

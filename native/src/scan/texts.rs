@@ -41,6 +41,12 @@ impl Texts {
         }
     }
 
+    /// The code of a text that has one.
+    #[inline(always)]
+    pub fn find(&self, text: &[u8], hash: u64) -> Option<u32> {
+        self.table.find(hash, |code| self.get(code) == text)
+    }
+
     #[inline(never)]
     fn add(&mut self, text: &[u8], hash: u64) -> u32 {
         let code = self.entries.len() as u32;

@@ -2,10 +2,11 @@
 //!
 //! Each function reads the value at `at` into its last argument and returns what is behind it.
 
-use super::bytes::{byte, quoted, stop_at, word, Key, Quoted};
+use super::bytes::{byte, equal, quoted, stop_at, whole_word, word, Key, Quoted};
 use super::event::{Form, Text};
 use super::nested::{literal, nested, value};
-use super::number::number;
+use super::number::{number, short_int};
+use super::texts::Meanings;
 use super::Stop;
 
 /// A longer number is no integer to the reference (`values.py`).
@@ -132,6 +133,10 @@ impl Values {
     /// An integer, or what means one: 7.0, true, "7", "0x1f".
     #[inline(always)]
     pub fn int(&self, data: &[u8], at: usize, int: &mut i64) -> Result<usize, Stop> {
+        if let Some((end, value)) = short_int(data, at) {
+            *int = value;
+            return Ok(end);
+        }
         if matches!(byte(data, at), b'-' | b'0'..=b'9') {
             let found = number(data, at)?;
             *int = found
@@ -174,10 +179,22 @@ impl Values {
 
     /// A string as it is, everything else as JSON without white space.
     #[inline(always)]
-    pub fn text(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
+    pub fn text(
+        &self,
+        data: &[u8],
+        at: usize,
+        meanings: &Meanings,
+        text: &mut Text,
+    ) -> Result<usize, Stop> {
         let (end, form) = match byte(data, at) {
             b'"' => return self.string(data, at, text),
-            b'[' | b'{' => (nested(data, at, self.key)?, Form::Nested),
+            b'[' | b'{' => {
+                if let Some(known) = self.known_array(data, at, meanings) {
+                    *text = known;
+                    return Ok(known.end);
+                }
+                (nested(data, at, self.key)?, Form::Nested)
+            }
             _ => (value(data, at, self.key)?, Form::Plain),
         };
         *text = Text {
@@ -188,6 +205,46 @@ impl Values {
         };
         Ok(end)
     }
+
+    /// The value at `at`, if it is an array that was read before: then it is sound, and its code is known.
+    ///
+    /// Where it ends may be guessed: no array is how a longer one begins, so equal bytes are the same array.
+    #[inline(always)]
+    fn known_array(&self, data: &[u8], at: usize, meanings: &Meanings) -> Option<Text> {
+        let end = at + likely_len(data.get(at..at + MAX_LIKELY + 8)?)?;
+        let hash = self.key.hash_of(data, at, end);
+        let code = meanings.find(&data[at..end], hash)?;
+        let text = Text {
+            start: at,
+            end,
+            ..Text::default()
+        };
+        Some(text.with_code(code))
+    }
+}
+
+/// Longer arrays are read whole each time.
+const MAX_LIKELY: usize = 128;
+
+/// The bytes up to the first `]` behind which a key or the end of an object seems to come.
+#[inline(always)]
+fn likely_len(text: &[u8]) -> Option<usize> {
+    for (number, bytes) in text[..MAX_LIKELY].chunks_exact(8).enumerate() {
+        let mut ends = equal(whole_word(bytes), b']');
+        while ends != 0 {
+            let len = 8 * number + (ends.trailing_zeros() / 8) as usize + 1;
+            let likely = match text[len] {
+                b',' => matches!(text[len + 1..len + 3], [b'"', _] | [b' ', b'"']),
+                b']' | b'"' => false,
+                _ => true,
+            };
+            if likely {
+                return Some(len);
+            }
+            ends &= ends - 1;
+        }
+    }
+    None
 }
 
 /// The integer that a string means; None when that needs a closer look.
@@ -247,6 +304,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn an_array_probably_ends_before_a_key() {
+        for (array, behind) in [
+            ("[[2, 3], []]", r#", "Input type""#),
+            ("[[2, 3], []]", r#","Input type""#),
+            ("[1]", "\n  }"),
+            ("[]", "}"),
+            (r#"["a", "[]", ""]"#, " }"),
+        ] {
+            let text = array.to_string() + behind + &" ".repeat(MAX_LIKELY);
+            assert_eq!(likely_len(text.as_bytes()), Some(array.len()), "{text}");
+        }
+        assert_eq!(likely_len(" ".repeat(MAX_LIKELY + 8).as_bytes()), None);
     }
 
     #[test]
