@@ -321,7 +321,7 @@ mod tests {
     fn alike(number: usize) -> String {
         match number % 3 {
             0 => format!(
-                r#"{{"ph": "C", "name": "queue", "pid": 0, "ts": {number}, "args": {{"External id": 7, "Input Dims": "a\\tb"}}}}"#
+                r#"{{"ph": "C", "name": "queue", "pid": 0, "ts": {number}, "args": {{"External id": 7, "Input Dims": "a\tb"}}}}"#
             ),
             _ => format!(
                 r#"{{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 9, "ts": {number}.25, "dur": 3,
