@@ -6,7 +6,8 @@
 //! everything that is damaged or odd is decided in one place.
 //!
 //! `bytes` white space and strings, `number` numbers and times, `nested` values within values,
-//! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read,
+//! `keys` which argument goes to which column, `shapes` what stands between values, `repeats` which values repeat, `values`
+//! the others, `event` one event, `scanner` runs of events, `texts` texts as codes, `columns` what has been read,
 //! `pieces` the text in memory, `blocks` the way through it, on several threads, `guesses` where these begin.
 
 pub mod blocks;
