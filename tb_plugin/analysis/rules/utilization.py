@@ -204,6 +204,20 @@ COPIES = Fact("copies are at least half of the time without kernels", _copies)
 LOADS = Fact(
     "batches come from a DataLoader", lambda chosen: bool(chosen.facts.traits.dataloader_class)
 )
+
+
+def _copies_one_way(kind: str, other: str, text: str) -> Fact:
+    """Copies that cross between host and device all go one way."""
+
+    def holds(selection: Selection) -> bool:
+        kinds = {one.kind for one in selection.copies}
+        return kind in kinds and other not in kinds
+
+    return Fact(text, holds)
+
+
+COPIES_IN = _copies_one_way("HtoD", "DtoH", "copies go to the device, and none to the host")
+COPIES_OUT = _copies_one_way("DtoH", "HtoD", "copies go to the host, and none to the device")
 PAGEABLE_IN = _copies_most("HtoD", "copies from pageable memory take most of the exposed time")
 PAGEABLE_OUT = _copies_most("DtoH", "copies to pageable memory take most of the exposed time")
 FIRST = Fact("one call that came for the first time holds half of the idle time", _is_first)
@@ -287,12 +301,29 @@ READ_REMEDY = Remedy(
     "often, or after the next work was launched.",
     (),
 )
-WAITING_COPY_REMEDY = Remedy(
-    "Such a copy returns when it is done: keep the tensor on the device, or copy between "
-    "pinned memory and the device with `non_blocking=True`.",
-    (),
-    "x = x.to(device, non_blocking=True)  # x in pinned memory",
-    _PINNED_LINK,
+_INTO_PINNED = "results.copy_(y, non_blocking=True)  # results"
+_FROM_PINNED = "x = x.to(device, non_blocking=True)  # x in pinned memory"
+_WAITING_COPY = "Such a copy returns when it is done: keep the tensor on the device, or copy"
+WAITING_COPY_REMEDIES = (
+    Remedy(
+        f"{_WAITING_COPY} it with `non_blocking=True` into pinned memory and read it later, when "
+        "the copy is done.",
+        (COPIES_OUT,),
+        f"{_INTO_PINNED} in pinned memory",
+        _PINNED_LINK,
+    ),
+    Remedy(
+        f"{_WAITING_COPY} it with `non_blocking=True` from pinned memory.",
+        (COPIES_IN,),
+        _FROM_PINNED,
+        _PINNED_LINK,
+    ),
+    Remedy(
+        f"{_WAITING_COPY} it with `non_blocking=True` from or into pinned memory.",
+        (),
+        "",
+        _PINNED_LINK,
+    ),
 )
 ALLOCATOR_REMEDY = Remedy(
     "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
@@ -315,13 +346,13 @@ COPY_REMEDIES = (
     Remedy(
         "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
         (PAGEABLE_IN,),
-        "x = x.to(device, non_blocking=True)  # x in pinned memory",
+        _FROM_PINNED,
         _PINNED_LINK,
     ),
     Remedy(
         "Copy results to pinned memory with `non_blocking=True` and read them later, or copy less.",
         (PAGEABLE_OUT,),
-        "results.copy_(y, non_blocking=True)  # results = torch.empty(…, pin_memory=True)",
+        f"{_INTO_PINNED} = torch.empty(…, pin_memory=True)",
         _PINNED_LINK,
     ),
     Remedy("Copy less, or on a stream of its own while kernels run.", ()),
@@ -333,7 +364,7 @@ REMEDIES = (
     *(given(one, COPIES) for one in COPY_REMEDIES),
     given(FIRST_REMEDY, FIRST),
     given(READ_REMEDY, _blocks_in(op=READS_BACK)),
-    given(WAITING_COPY_REMEDY, _blocks_in(COPY_NAMES)),
+    *(given(one, _blocks_in(COPY_NAMES)) for one in WAITING_COPY_REMEDIES),
     given(ALLOCATOR_REMEDY, _blocks_in(ALLOCATES)),
     given(WAIT_REMEDY, _blocks_in(WAITS)),
     *(given(one, LAUNCH_BOUND) for one in LAUNCH_REMEDIES),

@@ -55,7 +55,7 @@ from .utilization import (
     READ_REMEDY,
     READS_BACK,
     WAIT_REMEDY,
-    WAITING_COPY_REMEDY,
+    WAITING_COPY_REMEDIES,
     WAITS,
     cause_ns,
     exposed_copies,
@@ -325,7 +325,7 @@ def _where(held: HeldSum) -> str:
 _BLOCKING = ("idle_blocking_ns",)
 SYNC_REMEDIES = (
     given(READ_REMEDY, _named(_BLOCKING[0], op=READS_BACK)),
-    given(WAITING_COPY_REMEDY, _named(_BLOCKING[0], COPY_NAMES)),
+    *(given(one, _named(_BLOCKING[0], COPY_NAMES)) for one in WAITING_COPY_REMEDIES),
     given(WAIT_REMEDY, _named(_BLOCKING[0], WAITS)),
 )
 

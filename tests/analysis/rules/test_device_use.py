@@ -141,6 +141,39 @@ class TestUtilization:
         assert own is not None
         assert "`.item()`" in own.text
 
+    @pytest.mark.parametrize(
+        ("copies", "said", "snippet"),
+        [
+            ("o ", "into pinned memory and read it later", "results.copy_(y, non_blocking=True)"),
+            (" i", "from pinned memory", "x = x.to(device, non_blocking=True)"),
+            ("oi", "from or into pinned memory", ""),
+            ("  ", "from or into pinned memory", ""),
+        ],
+        ids=["to the host", "to the device", "both", "unknown"],
+    )
+    def test_a_copy_that_returns_when_it_is_done(
+        self, copies: str, said: str, snippet: str
+    ) -> None:
+        """What is to be copied otherwise goes the way that the copies of the file go."""
+        trace = draw(
+            f"""
+            step   |11111111111111111111|
+            call   | sssssssssssa       |
+            gpu    |             aa     |
+            copy   |               {copies}   |
+            """,
+            names={
+                "call s": "hipMemcpyWithStream",
+                "o": "Memcpy DtoH (Device -> Host)",
+                "i": "Memcpy HtoD (Host -> Device)",
+            },
+        )
+        found = finding(trace, "SY1")
+        assert found is not None
+        assert said in found.text
+        assert found.snippet.startswith(snippet)
+        assert bool(found.snippet) is bool(snippet)
+
     def test_what_it_needs(self) -> None:
         assert "supported_activities()" in needs(draw("op |aaa|"), "UT1")
 
