@@ -16,8 +16,8 @@ use crate::intervals::{intersect, merge, union, union_of, Spans};
 use crate::lanes::{assign, share};
 use crate::links::{forward_ops, join, match_starts, Arrows, Events as Nested, Numbered, Threads};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
-use crate::order::{fill, find_positive, gather, merge_parts, sort_parts, spread_wanted};
-use crate::order::{rank_places, spread, Columns, File, Keys, Kinds};
+use crate::order::{fill_names, fill_times, find_positive, gather, merge_parts, sort_parts};
+use crate::order::{rank_places, spread, spread_wanted, Columns, File, Keys, Kinds};
 use crate::paths::{call_tree, find as find_paths, find_kept, inherit, mark_above, sum_up, Calls};
 use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
@@ -33,7 +33,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 16;
+pub const INTERFACE: u32 = 17;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -855,14 +855,27 @@ exported! {
         0
     }
 
-    /// Returns how many rows are tied; panics where a row is not there, or the kind of one is unknown.
-    kinetoscope_rows_fill(
+    /// Returns how many rows are tied; panics where a row is not there.
+    kinetoscope_rows_fill_times(
         rows: read(i32; count),
         count: number,
         before: raw(i64),
         start: raw(i64),
         ts: read(i64; size),
         dur: read(i64; size),
+        size: number,
+        to_ts: write(i64; count),
+        to_dur: write(i64; count),
+        tied: write(i32; count),
+    ) {
+        let before = i32::try_from(before).ok().filter(|&row| row >= 0);
+        fill_times(rows, before, start, Keys { ts, dur }, to_ts, to_dur, tied) as i64
+    }
+
+    /// Returns 0; panics where a row is not there, or the kind of one is unknown.
+    kinetoscope_rows_fill_names(
+        rows: read(i32; count),
+        count: number,
         name: read(i32; size),
         category: read(i32; size),
         role: read(u8; size),
@@ -872,19 +885,14 @@ exported! {
         names: number,
         table: read(u8; kinds),
         kinds: number,
-        to_ts: write(i64; count),
-        to_dur: write(i64; count),
         to_name: write(i32; count),
         to_category: write(i32; count),
         to_kind: write(u8; count),
-        tied: write(i32; count),
     ) {
-        let before = i32::try_from(before).ok().filter(|&row| row >= 0);
-        let file = File { ts, dur, name, category, role };
-        let to = Columns {
-            ts: to_ts, dur: to_dur, name: to_name, category: to_category, kind: to_kind, seen,
-        };
-        fill(rows, before, start, file, Kinds { index, table }, to, tied) as i64
+        let file = File { name, category, role };
+        let to = Columns { name: to_name, category: to_category, kind: to_kind, seen };
+        fill_names(rows, file, Kinds { index, table }, to);
+        0
     }
 
     /// Returns how many cells are left; panics where a row is not there.

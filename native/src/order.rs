@@ -83,11 +83,9 @@ pub fn merge_parts(rows: &mut [i32], bounds: &[i64], keys: Keys) {
     }
 }
 
-/// The columns of a file that a table takes its rows from.
+/// The columns of a file that say what its events are.
 #[derive(Clone, Copy)]
 pub struct File<'a> {
-    pub ts: &'a [i64],
-    pub dur: &'a [i64],
     pub name: &'a [i32],
     pub category: &'a [i32],
     pub role: &'a [u8],
@@ -102,46 +100,48 @@ pub struct Kinds<'a> {
 
 /// Columns of a table, which are filled; `seen` is 1 for every name that occurs.
 pub struct Columns<'a> {
-    pub ts: &'a mut [i64],
-    pub dur: &'a mut [i64],
     pub name: &'a mut [i32],
     pub category: &'a mut [i32],
     pub kind: &'a mut [u8],
     pub seen: &'a mut [u8],
 }
 
-/// Fills columns with rows of the file; times count from `start`. Writes to `tied` the places of rows
-/// that begin and last as the one before, which is `before` for the first; how many.
-pub fn fill(
+/// Fills `ts` and `dur` with those of rows of the file, counted from `start`. Writes to `tied` the
+/// places of rows that begin and last as the one before, which is `before` for the first; how many.
+pub fn fill_times(
     rows: &[i32],
     before: Option<i32>,
     start: i64,
-    file: File,
-    kinds: Kinds,
-    to: Columns,
+    file: Keys,
+    ts: &mut [i64],
+    dur: &mut [i64],
     tied: &mut [i32],
 ) -> usize {
     let times = |row: i32| (file.ts[row as usize], file.dur[row as usize]);
     let mut last = before.map(times);
     let mut count = 0;
-    let numbers = rows.iter().enumerate();
-    let times_to = to.ts.iter_mut().zip(to.dur);
-    let names_to = to.name.iter_mut().zip(to.category).zip(to.kind);
-    for (((at, &row), (ts, dur)), ((name, category), kind)) in numbers.zip(times_to).zip(names_to) {
+    for ((at, &row), (ts, dur)) in rows.iter().enumerate().zip(ts.iter_mut().zip(dur)) {
         let now = times(row);
-        let row = row as usize;
         (*ts, *dur) = (now.0.wrapping_sub(start), now.1);
         if last == Some(now) {
             tied[count] = at as i32;
             count += 1;
         }
         last = Some(now);
+    }
+    count
+}
+
+/// Fills columns with what rows of the file are.
+pub fn fill_names(rows: &[i32], file: File, kinds: Kinds, to: Columns) {
+    let columns = to.name.iter_mut().zip(to.category).zip(to.kind);
+    for (&row, ((name, category), kind)) in rows.iter().zip(columns) {
+        let row = row as usize;
         let code = file.name[row];
         (*name, *category) = (code, file.category[row]);
         to.seen[code as usize] = 1;
         *kind = kinds.table[kinds.index[code as usize] as usize + usize::from(file.role[row])];
     }
-    count
 }
 
 /// Takes the cells of one table out of a column of the file: those whose `place` is below the size of
@@ -436,9 +436,18 @@ mod tests {
 
     #[test]
     fn a_table_is_filled_from_rows_of_the_file() {
-        let file = File {
+        let times = Keys {
             ts: &[50, 40, 40, 60],
             dur: &[1, 2, 2, 3],
+        };
+        let (mut ts, mut dur, mut tied) = ([0; 3], [0; 3], [0; 3]);
+        let rows = [1, 2, 0];
+        assert_eq!(
+            fill_times(&rows, None, 40, times, &mut ts, &mut dur, &mut tied),
+            1
+        );
+        assert_eq!((ts, dur, tied[0]), ([0, 0, 10], [2, 2, 1], 1));
+        let file = File {
             name: &[0, 2, 1, 0],
             category: &[5, 6, 7, 8],
             role: &[1, 0, 1, 0],
@@ -447,18 +456,14 @@ mod tests {
             index: &[0, 2, 0],
             table: &[10, 11, 12, 13],
         };
-        let (mut ts, mut dur, mut name, mut category) = ([0; 3], [0; 3], [0; 3], [0; 3]);
-        let (mut kind, mut seen, mut tied) = ([0; 3], [0; 3], [0; 3]);
+        let (mut name, mut category, mut kind, mut seen) = ([0; 3], [0; 3], [0; 3], [0; 3]);
         let to = Columns {
-            ts: &mut ts,
-            dur: &mut dur,
             name: &mut name,
             category: &mut category,
             kind: &mut kind,
             seen: &mut seen,
         };
-        assert_eq!(fill(&[1, 2, 0], None, 40, file, kinds, to, &mut tied), 1);
-        assert_eq!((ts, dur, tied[0]), ([0, 0, 10], [2, 2, 1], 1));
+        fill_names(&rows, file, kinds, to);
         assert_eq!((name, category), ([2, 1, 0], [6, 7, 5]));
         assert_eq!((kind, seen), ([10, 13, 11], [1, 1, 1]));
     }

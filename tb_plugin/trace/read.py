@@ -34,11 +34,12 @@ from .build.host import (
     Host,
     HostIds,
     build_host,
-    fill_host,
     find_threads,
+    name_host,
     name_threads,
     nest_host,
     take_ids,
+    time_host,
 )
 from .build.metadata import Census, ProcessMetadata, describe, identify, take_census
 from .build.order import TablePlaces, order_rows, places_in, split
@@ -75,7 +76,8 @@ from .raw import OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
 _OWNERS = ("phase", "pid", "tid")
-_DENSE = ("category", "name", "ts", "dur")
+_TIMES = ("ts", "dur")
+_NAMES = ("category", "name")
 
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
@@ -117,11 +119,13 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         partial(order_instants, raw, rows, rows.counters, of_counter, start),
     )
     del threads
-    rows = replace(rows, host=ordered.row[:0])  # the same rows in the order of the file
-    host_rows = fill_host(raw, texts, rows, ordered, len(thread_table))
+    rows = replace(rows, host=ordered.row[:0])  # in the order of the file they are needed no more
+    times = time_host(raw, rows, ordered, len(thread_table))
+    raw, rows = _without(raw, _TIMES), replace(rows, ts=times.ts[:0], dur=times.dur[:0])
+    host_rows = name_host(raw, texts, rows, times)
     tally, unfinished = rows.tally, rows.unfinished
-    columns, raw = _sparse_of(raw), _without(raw, _DENSE, sparse=True)
-    del rows, ordered
+    columns, raw = _sparse_of(raw), _without(raw, _NAMES, sparse=True)
+    del rows, ordered, times
 
     tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
     nesting, filled = side_by_side(

@@ -27,7 +27,7 @@ from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from .metadata import ProcessMetadata
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
-from .order import Kinds, OrderedRows, TablePlaces, fill_columns, take_numbers
+from .order import Kinds, OrderedRows, TablePlaces, fill_names, fill_times, take_numbers
 from .route import Rows
 
 _KINDS = {
@@ -122,42 +122,46 @@ def name_threads(threads: ThreadPairs, texts: Texts, identity: ProcessMetadata) 
     return ThreadTable(threads.pid, threads.tid, codes)
 
 
-def fill_host(
-    raw: RawTrace, texts: Texts, rows: Rows, ordered: OrderedRows, threads: int
-) -> HostRows:
-    """The host events in the order of the table; times count from the start of all."""
-    row, kinds = ordered.row, _kinds(raw, texts)
-    columns, thread = side_by_side(
-        partial(fill_columns, raw.events, rows, row, kinds), lambda: ordered.group
-    )
+class HostTimes(Struct, frozen=True, eq=False):
+    """The rows of the host table in order, with their times, which count from the start of all."""
+
+    row: I32  # of the file
+    thread: I32
+    ts: I64
+    dur: I64
+    first: I64  # the first row of each thread, and behind the last one
+
+
+def time_host(raw: RawTrace, rows: Rows, ordered: OrderedRows, threads: int) -> HostTimes:
+    """The times of host events; ``ordered`` are their rows by thread and time, but for ties."""
+    row = ordered.row
+    times, thread = side_by_side(partial(fill_times, rows, row), lambda: ordered.group)
     first = np.full(threads + 1, len(row), np.int64)
     first[: len(ordered.first)] = ordered.first
-    changed = _settle_ties(raw, rows, row, columns.tied[~is_among(columns.tied, first)])
-    if len(changed):
-        moved = row[changed]
-        columns.name[changed] = raw.events.name[moved]
-        columns.category[changed] = raw.events.category[moved]
-        columns.kind[changed] = kinds.of(columns.name[changed], rows.role[moved])
+    _settle_ties(raw, rows, row, times.tied[~is_among(times.tied, first)])
+    return HostTimes(row, thread, times.ts, times.dur, first)
+
+
+def name_host(raw: RawTrace, texts: Texts, rows: Rows, times: HostTimes) -> HostRows:
+    """The rows of the host table: what each event is, beside its times."""
+    named = fill_names(raw.events, rows.role, times.row, _kinds(raw, texts))
     return HostRows(
-        ts=columns.ts,
-        dur=columns.dur,
-        name=columns.name,
-        category=columns.category,
-        kind=columns.kind,
-        thread=thread,
-        raw=row,
-        names=columns.names,
-        first=first,
+        ts=times.ts,
+        dur=times.dur,
+        name=named.name,
+        category=named.category,
+        kind=named.kind,
+        thread=times.thread,
+        raw=times.row,
+        names=named.names,
+        first=times.first,
     )
 
 
-def _settle_ties(raw: RawTrace, rows: Rows, row: I32, tied: I32) -> I32:
-    """Order events of one start and one end by kind, id and place in the file, in ``row``.
-
-    Returns the places whose rows may have changed.
-    """
+def _settle_ties(raw: RawTrace, rows: Rows, row: I32, tied: I32) -> None:
+    """Order events of one start and one end by kind, id and place in the file, in ``row``."""
     if not len(tied):
-        return tied
+        return
     begins = np.ones(len(tied), bool)
     np.not_equal(tied[1:], tied[:-1] + 1, out=begins[1:])
     group = np.cumsum(begins)
@@ -172,10 +176,8 @@ def _settle_ties(raw: RawTrace, rows: Rows, row: I32, tied: I32) -> I32:
     rank = rank[rows.role[row[at]]]
     # Mostly they are written so; otherwise, the order within each group is by both, then by row.
     is_less = (rank[1:] < rank[:-1]) | ((rank[1:] == rank[:-1]) & (number[1:] < number[:-1]))
-    if not (is_less & (group[1:] == group[:-1])).any():
-        return at[:0]
-    row[at] = row[at][np.lexsort((row[at], number, rank, group))]
-    return at
+    if (is_less & (group[1:] == group[:-1])).any():
+        row[at] = row[at][np.lexsort((row[at], number, rank, group))]
 
 
 class HostIds(Struct, frozen=True, eq=False):

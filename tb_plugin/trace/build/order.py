@@ -28,6 +28,7 @@ from ...base.arrays import (
     I32,
     I64,
     U8,
+    ColumnTable,
     Sparse,
     combine,
     distinct,
@@ -37,7 +38,6 @@ from ...base.arrays import (
 )
 from ...base.machine import each, pieces
 from ...base.native import call
-from ..model import EventTable
 from ..raw import RawEvents
 from .route import Rows
 
@@ -121,56 +121,80 @@ def _sort(rows: I32, first: I64, ts: I64, dur: I64) -> bool:
 # --- columns of a table ---------------------------------------------------------------------------
 
 
-class FilledColumns(EventTable, frozen=True, eq=False):
-    """Columns of a table of events; ``tied`` are rows that begin and last as the one before."""
+class FilledTimes(ColumnTable, frozen=True, eq=False):
+    """Times of a table of events; ``tied`` are rows that begin and last as the one before."""
 
-    kind: I8
-    names: I32  # the codes that occur in ``name``
+    ts: I64
+    dur: I64
     tied: I32
 
 
-def fill_columns(events: RawEvents, rows: Rows, row: I32, kinds: Kinds) -> FilledColumns:
-    """Columns of these rows of the file; times count from the start of all."""
-    is_native = handed(row, np.int32) and handed(events.name, np.int32)
-    if not is_native:
-        return fill_columns_in_python(events, rows, row, kinds)
+def fill_times(rows: Rows, row: I32) -> FilledTimes:
+    """Times of these rows of the file, which count from the start of all."""
+    if not (handed(row, np.int32) and handed(rows.ts, np.int64) and handed(rows.dur, np.int64)):
+        return fill_times_in_python(rows, row)
     count = len(row)
-    ts, dur = np.empty(count, np.int64), np.empty(count, np.int64)
-    name, category = np.empty(count, np.int32), np.empty(count, np.int32)
-    kind, tied = np.empty(count, np.uint8), np.empty(count, np.int32)
-    file = rows.ts, rows.dur, events.name, events.category, rows.role, len(events.name)
+    ts, dur, tied = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
 
-    def fill(part: slice) -> tuple[NDArray[np.uint8], I32] | None:
-        found = np.zeros(len(kinds.index), np.uint8)
+    def fill(part: slice) -> I32 | None:
         before = int(row[part.start - 1]) if part.start else -1
-        asked = row[part], part.stop - part.start, before, rows.start, *file
-        by = kinds.index, found, len(found), kinds.table, len(kinds.table)
-        to = ts[part], dur[part], name[part], category[part], kind[part], tied[part]
-        equal = call("kinetoscope_rows_fill", *asked, *by, *to)
-        return None if equal is None else (found, tied[part][:equal] + np.int32(part.start))
+        asked = row[part], part.stop - part.start, before, rows.start
+        to = ts[part], dur[part], tied[part]
+        equal = call("kinetoscope_rows_fill_times", *asked, rows.ts, rows.dur, len(rows.ts), *to)
+        return None if equal is None else tied[part][:equal] + np.int32(part.start)
 
     done = each(fill, pieces(count))
-    if None in done:
-        return fill_columns_in_python(events, rows, row, kinds)
-    names = where(np.logical_or.reduce([found for found, _ in done]))
-    equal = np.concatenate([equal for _, equal in done])
-    return FilledColumns(ts, dur, name, category, kind.view(np.int8), names, equal)
+    if any(equal is None for equal in done):
+        return fill_times_in_python(rows, row)
+    return FilledTimes(ts, dur, np.concatenate(done))
 
 
-def fill_columns_in_python(events: RawEvents, rows: Rows, row: I32, kinds: Kinds) -> FilledColumns:
-    """The reference of ``fill_columns``."""
-    ts, dur, name = take(rows.ts, row), take(rows.dur, row), take(events.name, row)
+def fill_times_in_python(rows: Rows, row: I32) -> FilledTimes:
+    """The reference of ``fill_times``."""
+    ts, dur = take(rows.ts, row), take(rows.dur, row)
     tied = np.zeros(len(row), bool)
     tied[1:] = (ts[1:] == ts[:-1]) & (dur[1:] == dur[:-1])
-    return FilledColumns(
-        ts=ts - rows.start,
-        dur=dur,
-        name=name,
-        category=take(events.category, row),
-        kind=kinds.of(name, take(rows.role, row)),
-        names=distinct(name, len(kinds.index)),
-        tied=where(tied),
-    )
+    return FilledTimes(ts - rows.start, dur, where(tied))
+
+
+class FilledNames(ColumnTable, frozen=True, eq=False):
+    """Columns of a table of events that say what they are."""
+
+    name: I32
+    category: I32
+    kind: I8
+    names: I32  # the codes that occur in ``name``
+
+
+def fill_names(events: RawEvents, role: U8, row: I32, kinds: Kinds) -> FilledNames:
+    """What these rows of the file are; ``role`` has an entry for every row."""
+    if not (handed(row, np.int32) and handed(events.name, np.int32)):
+        return fill_names_in_python(events, role, row, kinds)
+    count = len(row)
+    name, category = np.empty(count, np.int32), np.empty(count, np.int32)
+    kind = np.empty(count, np.uint8)
+    file = events.name, events.category, role, len(role)
+
+    def fill(part: slice) -> U8 | None:
+        found = np.zeros(len(kinds.index), np.uint8)
+        by = kinds.index, found, len(found), kinds.table, len(kinds.table)
+        to = name[part], category[part], kind[part]
+        done = call(
+            "kinetoscope_rows_fill_names", row[part], part.stop - part.start, *file, *by, *to
+        )
+        return None if done is None else found
+
+    seen = each(fill, pieces(count))
+    if any(found is None for found in seen):
+        return fill_names_in_python(events, role, row, kinds)
+    return FilledNames(name, category, kind.view(np.int8), where(np.logical_or.reduce(seen)))
+
+
+def fill_names_in_python(events: RawEvents, role: U8, row: I32, kinds: Kinds) -> FilledNames:
+    """The reference of ``fill_names``."""
+    name = take(events.name, row)
+    kind = kinds.of(name, take(role, row))
+    return FilledNames(name, take(events.category, row), kind, distinct(name, len(kinds.index)))
 
 
 class Kinds(Struct, frozen=True, eq=False):

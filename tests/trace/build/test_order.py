@@ -96,7 +96,7 @@ def test_columns_are_filled(seed: int, threads: int) -> None:
         dur=random.integers(0, 2, size),
     )
     role = random.integers(0, roles, size).astype(np.uint8)
-    rows: Any = SimpleNamespace(ts=events.ts, dur=events.dur, role=role, start=100)
+    rows: Any = SimpleNamespace(ts=events.ts, dur=events.dur, start=100)
     kinds = Kinds(
         (random.integers(0, 2, names) * roles).astype(np.int32),
         random.integers(0, 9, 2 * roles).astype(np.uint8),
@@ -105,13 +105,17 @@ def test_columns_are_filled(seed: int, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, "PIECE", 30)
         patch.setenv(THREADS_VARIABLE, str(threads))
-        found = order.fill_columns(events, rows, row, kinds)
-    expected = order.fill_columns_in_python(events, rows, row, kinds)
-    for name in found.__struct_fields__:
-        column, other = getattr(found, name), getattr(expected, name)
-        assert (name, column.tolist(), column.dtype) == (name, other.tolist(), other.dtype)
+        times = order.fill_times(rows, row)
+        named = order.fill_names(events, role, row, kinds)
+    for found, expected in (
+        (times, order.fill_times_in_python(rows, row)),
+        (named, order.fill_names_in_python(events, role, row, kinds)),
+    ):
+        for name in found.__struct_fields__:
+            column, other = getattr(found, name), getattr(expected, name)
+            assert (name, column.tolist(), column.dtype) == (name, other.tolist(), other.dtype)
     keys = [(int(events.ts[one]), int(events.dur[one])) for one in row.tolist()]
-    assert found.tied.tolist() == [at for at in range(1, count) if keys[at] == keys[at - 1]]
+    assert times.tied.tolist() == [at for at in range(1, count) if keys[at] == keys[at - 1]]
 
 
 @SETTINGS
