@@ -278,6 +278,16 @@ describe("a trace that is not there yet, or never", () => {
     expect(screen.getByText("step").tagName).toBe("CODE");
   });
 
+  it("shows the tab of the view where not all tabs have room", async () => {
+    const seen: string[] = [];
+    HTMLElement.prototype.scrollIntoView = function (this: HTMLElement) {
+      seen.push(this.textContent);
+    };
+    openPage("#view=health&run=resnet50");
+    await waitFor(() => expect(seen.at(-1)).toMatch(/^Health/));
+    Reflect.deleteProperty(HTMLElement.prototype, "scrollIntoView");
+  });
+
   it("leads from a file of memory alone to the view that shows it", async () => {
     const views = [
       { stem: "overview", unavailable: "This file tells what the allocator did.", badge: null },

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { Answer } from "../api/client";
 import type { Catalog, Info, TraceInfo, ViewInfo } from "../api/types.gen";
 import { copyText } from "../base/clipboard";
@@ -146,8 +146,15 @@ interface TabsProps {
 }
 
 export function Tabs({ views, current, trace }: TabsProps) {
+  const list = useRef<HTMLElement>(null);
+  const place = views.findIndex(({ stem }) => stem === current);
+  // Where not all have room the chosen one is seen.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what a trace lacks stands beside the titles
+  useEffect(() => {
+    list.current?.children[place]?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+  }, [place, trace]);
   return (
-    <nav className="tabs" aria-label="Views">
+    <nav ref={list} className="tabs" aria-label="Views">
       {views.map(({ stem, title, key, question }) => {
         const state = trace?.views.find((candidate) => candidate.stem === stem);
         const reason = state?.unavailable ?? null;
