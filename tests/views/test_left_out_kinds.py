@@ -86,6 +86,20 @@ def test_what_the_device_did_between_copies_is_drawn_as_not_known() -> None:
     assert "unknown_ns" not in (whole.steps[0].partition or {})
 
 
+def test_no_advice_claims_idle_time_that_is_not_known() -> None:
+    """The DataLoader holds the step; whether the device waited for it only kernels tell."""
+    loader = annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 30, 65)
+    kernels = [kernel("gemm", 12, 10, correlation=1)]
+    copies = [kernel("Memcpy HtoD", 25, 4, cat="gpu_memcpy", correlation=2)]
+    whole = drawn([*HOST, loader], [*kernels, *copies])
+    assert "IN1" in {one.id for one in views_of(whole)[0].findings}
+    of_loader, _ = views_of(drawn([*HOST, loader], copies))
+    assert "idle" not in " ".join(one.text for one in of_loader.findings)
+    assert "IN1" not in {one.id for one in of_loader.findings}
+    (need,) = (one for one in of_loader.unchecked if "IN1" in {rule.id for rule in one.rules})
+    assert need.needs.startswith("kernels: No kernel was recorded")
+
+
 def test_without_copies_the_kernel_view_says_so() -> None:
     summary, table = views_of(recorded("kernel"))
     assert table.headline.startswith("GEMM kernels")

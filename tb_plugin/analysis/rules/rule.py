@@ -330,12 +330,17 @@ def check_each(
     """The findings of the rules in order of rank, and rules that could not run."""
     findings: list[Finding] = []
     unchecked: list[Unchecked] = []
+    # Without its kernels a device seems to idle, and what is gained seen from it is not known.
+    is_idle_unknown = "kernels" in selection.facts.unavailable and selection.partition is not None
     for rule in rules:
         need = missing(rule, selection)
+        finding = rule.check(selection) if need is None else None
+        if finding is not None and finding.gain is not None and is_idle_unknown:
+            need, finding = DEVICE_ACTIVITY, None
         if need is not None:
             title = as_recorded(rule.title, selection.facts)
             unchecked.append(Unchecked(rule.id, title, need.said(selection)))
-        elif (finding := rule.check(selection)) is not None:
+        elif finding is not None:
             findings.append(_as_recorded(finding, selection.facts))
     findings.sort(key=_rank)
     return findings, tuple(unchecked)
