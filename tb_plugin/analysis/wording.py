@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import structs
+
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts, Place
@@ -124,7 +126,10 @@ def spread(values: Sequence[int]) -> str:
 
 
 def called(held: HeldSum) -> str:
-    """```hipLaunchKernel` for 332 ms (once, its first call)``: a name, how long, how often."""
+    """```hipLaunchKernel` for 332 ms (once, its first call)``: a name, how long, how often.
+
+    How often is not said where the count is 0, which means that it is not known.
+    """
     longest = held.longest
     notable = held.kind in ("runtime", "blocking", "op")
     firsts = {
@@ -132,17 +137,17 @@ def called(held: HeldSum) -> str:
         "kernel": "the first launch of its kernel",
     }
     first = firsts.get(longest.first, "") if notable else ""
-    often = "once" if held.count == 1 else f"{held.count:,} times"
+    often = "once" if held.count == 1 else f"{held.count:,} times" if held.count else ""
     # Of several, one that takes most of it is named apart.
-    if held.count > 1 and longest.longest_ns * 2 > held.idle_ns:
-        often += f", {duration(longest.longest_ns)} of it in one"
-    elif held.count > 1:
+    alone = ""
+    if held.count != 1 and longest.longest_ns * 2 > held.idle_ns:
+        alone = f"{duration(longest.longest_ns)} of it in one"
+    elif held.count != 1:
         first = ""
-    if held.kind == "annotation":
-        often += ", nothing recorded inside"
-    return (
-        f"`{short_frame(held.name)}` for {duration(held.idle_ns)} ({often}{first and f', {first}'})"
-    )
+    inside = "nothing recorded inside" if held.kind == "annotation" else ""
+    more = ", ".join(text for text in (often, alone, inside, first) if text)
+    said = f"`{short_frame(held.name)}` for {duration(held.idle_ns)}"
+    return f"{said} ({more})" if more else said
 
 
 def short_frame(name: str) -> str:
@@ -163,18 +168,40 @@ def whereabouts(place: Place | None, name: str = "") -> str:
     return ", ".join(text for text in (op, frame) if text)
 
 
+def _by_name(held: Sequence[HeldSum]) -> list[HeldSum]:
+    """Each name once, though a device may wait under it for several causes; the largest first.
+
+    One event may be there for two of the causes: how often it was is known where one cause holds
+    nearly all, and of single events.
+    """
+    found: dict[tuple[str, str], list[HeldSum]] = {}
+    for one in held:
+        found.setdefault((one.name, one.kind), []).append(one)
+    sums = []
+    for parts in found.values():
+        longest = max(parts, key=lambda one: one.longest.longest_ns)
+        total = sum(one.idle_ns for one in parts)
+        large = [one for one in parts if one.idle_ns * 100 >= total]
+        singles = {one.longest.ts for one in large}
+        are_single = all(one.count == 1 for one in large)
+        count = large[0].count if len(large) == 1 else len(singles) if are_single else 0
+        together = structs.replace(longest, idle_ns=total, count=count)
+        sums.append(together if len(parts) > 1 else longest)
+    return sorted(sums, key=lambda one: -one.idle_ns)
+
+
 def held_by(selection: Selection, least_ns: float, most: int = 2) -> str:
     """The host events during idle time, as a list, with the place of the longest.
 
     Names that hold less than ``least_ns`` are not said; "" where none holds that much.
     """
-    some = [held for held in selection.held if held.idle_ns >= least_ns][:most]
+    some = [held for held in _by_name(selection.held) if held.idle_ns >= least_ns][:most]
     if not some:
         return ""
     where = whereabouts(some[0].place, some[0].name)
     said = [called(held) for held in some]
     if where:
-        said[0] = f"{said[0]}, the longest {where}" if some[0].count > 1 else f"{said[0]}, {where}"
+        said[0] = f"{said[0]}, the longest {where}" if some[0].count != 1 else f"{said[0]}, {where}"
     return "; ".join(said)
 
 

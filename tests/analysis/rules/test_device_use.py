@@ -122,6 +122,23 @@ class TestUtilization:
         assert own.gain is not None
         assert found.gain is None or not set(found.gain.claims) & set(own.gain.claims)
 
+    def test_a_name_is_said_once_though_it_holds_the_device_for_two_causes(self) -> None:
+        """Before a launch and after the last one the same note is another cause."""
+        trace = draw(
+            """
+            step   |11111111111111111111|
+            note   |hhhhhhhhhhhhhhhhhhhh|
+            call   |      a             |
+            gpu    |       aaaa         |
+            """,
+        )
+        found = finding(trace, "UT1")
+        assert found is not None
+        held = [one for one in select(summarize(trace)).held if one.name == "note h"]
+        assert len({one.cause for one in held}) == 2
+        said = "Meanwhile the host is in `note h` for 15.0 µs (once, nothing recorded inside)"
+        assert said in plain(found.text)
+
     def test_reading_a_value_back(self) -> None:
         trace = draw(
             """
