@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kinetoscope.analysis.diff.comparable import mismatches
 from kinetoscope.analysis.facts import IDLE_CAUSES
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
@@ -13,6 +14,7 @@ from kinetoscope.views.kernels.contract import KernelQuery, Kernels
 from kinetoscope.views.overview import view as overview
 from kinetoscope.views.overview.idle import IdleQuery, PathQuery, flame, path
 from kinetoscope.views.overview.view import Overview, OverviewQuery
+from tests.analysis.diff.training import side_of
 from tests.trace.drawn import annotation, drawn, kernel, launch, x
 
 STEP = annotation("ProfilerStep#1", 0, 100)
@@ -105,6 +107,14 @@ def test_without_copies_the_kernel_view_says_so() -> None:
     assert table.headline.startswith("GEMM kernels")
     assert "No copy was recorded, though 1\xa0call" in table.detail
     assert summary.devices[-1].gauges[0].ratio is not None
+
+
+def test_a_comparison_says_that_one_side_has_no_kernels() -> None:
+    base, other = side_of(recorded("copy")), side_of(recorded("kernel", "copy"))
+    (one,) = (one for one in mismatches(base, other, None) if one.what == "recorded kernels")
+    assert (one.base, one.other, one.weight) == ("no", "yes", "taints")
+    assert one.text.endswith("compute and idle time of the other are not known.")
+    assert "recorded kernels" not in {one.what for one in mismatches(base, base, None)}
 
 
 @pytest.mark.parametrize("kinds", [("kernel", "copy"), ()])

@@ -121,6 +121,13 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
                     f"The file of {which} is damaged: what is lost is missing in its figures.",
                 )
             )
+    for kind, lost in (("kernels", "compute and idle time"), ("copies", "copies and idle time")):
+        compare(
+            f"recorded {kind}",
+            lambda facts, kind=kind: "no" if kind in facts.unavailable else "yes",  # type: ignore[misc]
+            "taints",
+            f"Only one of them recorded {kind}: {lost} of the other are not known.",
+        )
     compare("compilation", _compilation, "note", "Only one of them ran code of torch.compile.")
     # A compiled operator writes into a buffer, and so has one shape more than the same one eagerly.
     is_comparable = a.traits.compiled == b.traits.compiled
