@@ -121,13 +121,7 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
                     f"The file of {which} is damaged: what is lost is missing in its figures.",
                 )
             )
-    for kind, lost in (("kernels", "compute and idle time"), ("copies", "copies and idle time")):
-        compare(
-            f"recorded {kind}",
-            lambda facts, kind=kind: "no" if kind in facts.unavailable else "yes",  # type: ignore[misc]
-            "taints",
-            f"Only one of them recorded {kind}: {lost} of the other are not known.",
-        )
+    found += _left_out(a, b)
     compare("compilation", _compilation, "note", "Only one of them ran code of torch.compile.")
     # A compiled operator writes into a buffer, and so has one shape more than the same one eagerly.
     is_comparable = a.traits.compiled == b.traits.compiled
@@ -165,6 +159,20 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
     compare("script", lambda facts: facts.script, "note", "They were started by different scripts.")
     order = ("other machine", "taints", "note")
     return tuple(sorted(found, key=lambda one: order.index(one.weight)))
+
+
+def _left_out(a: Facts, b: Facts) -> list[Mismatch]:
+    """Kinds of device activity that only one of them recorded."""
+    found = []
+    for kind in ("kernels", "copies"):
+        lacks = [kind in facts.unavailable for facts in (a, b)]
+        if lacks[0] != lacks[1]:
+            base, other = ("no" if one else "yes" for one in lacks)
+            lost = "compute" if kind == "kernels" else kind
+            what = f"{lost} and idle time of the other are not known"
+            text = f"Only one of them recorded {kind}: {what}."
+            found.append(Mismatch(f"recorded {kind}", base, other, "taints", text))
+    return found
 
 
 def _measured_clocks(base: Side, other: Side) -> list[Mismatch]:
