@@ -1,15 +1,18 @@
 """Reading traces through the real catalog: CPU seconds, wall time and memory of the process tree.
 
     python -m benchmarks.ingest [--kind cpu] [--size 100MB] [--runs 3] [--keep]
-                                [--floor] [--fallback] [--peer-tb PYTHON] [--peer-hta PYTHON]
+                                [--floor] [--floor-python PYTHON] [--fallback]
+                                [--peer-tb PYTHON] [--peer-hta PYTHON]
 
 For each kind and size: up to the moment the Overview is ready, and up to the columns being written;
 the median of the runs. In the same run, when asked for: the *floor* (inflating into nothing, and
 tokenizing text that is in memory already; beside it, also writing all columns once, and the same
 with the defaults of malloc, which takes most new pages from the system where a reading process
-finds memory again), the reader in Python alone, and the peers. With several sizes of one kind, the
-exponent of CPU time over text is fitted, after what a trace of one event costs was taken off:
-starting processes would hide growth. ``--keep`` writes the figures to ``results.json``.
+finds memory again), the floor of an earlier version, the reader in Python alone, and the peers.
+The floor falls when the scanner gets faster; that of an earlier version stays what it was. With
+several sizes of one kind, the exponent of CPU time over text is fitted, after what a trace of one
+event costs was taken off: starting processes would hide growth. ``--keep`` writes the figures to
+``results.json``.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ class Options:
     sizes: tuple[str, ...]
     runs: int
     floor: bool
+    floor_python: str | None
     fallback: bool
     peer_tb: str | None
     peer_hta: str | None
@@ -70,14 +74,22 @@ def opened(trace: Path, env: Mapping[str, str] | None = None) -> dict[str, float
     }
 
 
-def floor(made: _corpus.Made, folder: Path) -> dict[str, float]:
-    """CPU seconds that inflating and tokenizing this trace take alone, and writing its columns."""
+def floor(made: _corpus.Made, folder: Path, earlier: str | None = None) -> dict[str, float]:
+    """CPU seconds that inflating and tokenizing this trace take alone, and writing its columns.
+
+    ``earlier``: Python of an environment with an earlier version, to scan with that, too.
+    """
     small = _corpus.made(made.kind, SCAN_SIZE, folder)
     steps = (("inflate", made), ("scan", small), ("write", made))
     as_read = environment()
     inflate, scan, write = (_alone(what, of, as_read) * made.text_bytes for what, of in steps)
     by_default = sum(_alone(what, of) * made.text_bytes for what, of in steps[:2])
-    return {
+    told: dict[str, float] = {}
+    if earlier:
+        told["floor_earlier_cpu"] = inflate + made.text_bytes * _alone(
+            "scan", small, as_read, earlier
+        )
+    return told | {
         "floor_inflate_cpu": inflate,
         "floor_scan_cpu": scan,
         "floor_write_cpu": write,
@@ -90,16 +102,25 @@ def _round(made: _corpus.Made, options: Options) -> dict[str, float]:
     """One run, and the floor right after it: a machine is faster in one minute than in another."""
     figures = opened(made.path)
     if options.floor:
-        figures |= floor(made, options.folder)
+        figures |= floor(made, options.folder, options.floor_python)
         least, written = figures["floor_cpu"], figures["floor_write_cpu"]
         figures["over_floor"] = figures["overview_cpu"] / least
         figures["over_floor_written"] = figures["overview_cpu"] / (least + written)
         figures["over_floor_default"] = figures["overview_cpu"] / figures["floor_default_cpu"]
+        if options.floor_python:
+            least = figures["floor_earlier_cpu"]
+            figures["over_floor_earlier"] = figures["overview_cpu"] / least
+            figures["over_floor_earlier_written"] = figures["overview_cpu"] / (least + written)
     return figures
 
 
-def _alone(what: str, made: _corpus.Made, env: Mapping[str, str] | None = None) -> float:
-    told = run([sys.executable, "-m", "benchmarks._floor", what, str(made.path)], env).answer()
+def _alone(
+    what: str,
+    made: _corpus.Made,
+    env: Mapping[str, str] | None = None,
+    python: str = sys.executable,
+) -> float:
+    told = run([python, "-m", "benchmarks._floor", what, str(made.path)], env).answer()
     return told["cpu"] / told["text_bytes"]
 
 
@@ -129,6 +150,7 @@ def _row(name: str, figures: Mapping[str, float], stage: str) -> str:
 @click.option("--size", "sizes", multiple=True, help="100MB, 2.5GB of text, or 10M events.")
 @click.option("--runs", default=1, show_default=True)
 @click.option("--floor", is_flag=True, help="Measure inflating and tokenizing alone.")
+@click.option("--floor-python", help="Python of an environment with an earlier version.")
 @click.option("--fallback", is_flag=True, help="Also read without the native library.")
 @click.option("--peer-tb", help="Python of an environment with torch-tb-profiler.")
 @click.option("--peer-hta", help="Python of an environment with HolisticTraceAnalysis.")
@@ -180,6 +202,12 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
             f" {figures['floor_write_cpu']:.2f} s for writing the columns of its tables once, and"
             f" {figures['over_floor_default']:.2f}× the {figures['floor_default_cpu']:.2f} s that"
             " the floor takes with malloc's defaults"
+        )
+    if options.floor and options.floor_python:
+        click.echo(
+            f"  floor of an earlier version: {figures['floor_earlier_cpu']:.2f} CPU s; the Overview"
+            f" costs {figures['over_floor_earlier']:.2f}× that,"
+            f" {figures['over_floor_earlier_written']:.2f}× with writing the columns"
         )
     if options.fallback:
         python = opened(made.path, FALLBACK)
