@@ -88,7 +88,7 @@ pub struct Shapes {
     /// What branches hold, with its distance from where the text of the branch begins.
     held: Vec<(u32, Held)>,
     repeats: Repeats,
-    /// Events since everything was forgotten, and the next one to be read step by step.
+    /// Events since everything was forgotten for its age, and the next one to be read step by step.
     events: u32,
     next_stepwise: u32,
     full: bool,
@@ -125,6 +125,7 @@ impl Shapes {
     #[cold]
     fn begin_stepwise(&mut self) -> bool {
         if self.events > MAX_EVENTS {
+            self.events = 0;
             self.forget();
         }
         let apart = if self.events < STEPWISE_FIRST {
@@ -144,8 +145,6 @@ impl Shapes {
         self.literals.clear();
         self.held.clear();
         self.repeats.forget();
-        self.events = 0;
-        self.next_stepwise = 0;
         self.nodes.push(Node {
             fresh: true,
             ..Node::default()
