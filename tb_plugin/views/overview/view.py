@@ -213,10 +213,8 @@ def advice_on(facts: Facts, steps: str, device: int | None, limits: Thresholds) 
         QueryError: there are no such steps, or no such device.
     """
     selection = select(facts, steps, device, limits)
-    missing, noun = (
-        _missing(facts, parts_of_step(selection), classic_parts(facts)),
-        step_noun(facts),
-    )
+    missing = _missing(facts, parts_of_step(selection), classic_parts(facts))
+    noun = step_noun(facts)
     return advise(selection, {_part_of_page(key, noun): why for key, why in missing.items()})
 
 
