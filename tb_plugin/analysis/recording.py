@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ..base.arrays import Sparse, count_codes, distinct, distinct_values, of_names, take, where
@@ -22,7 +23,7 @@ from ..base.regex import regex
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
 from ..trace.health.notes import STEPS_OF_ANY_RECORDER
-from ..trace.health_record import Note
+from ..trace.health_record import HealthRecord, Note
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace, is_of_other_recorder
 from ..trace.recipes import (
     ALLOCATIONS,
@@ -126,6 +127,19 @@ def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note
         whose = "" if is_told else ", and the file does not say which device the run used"
         more = f"{whose}: {how_to_record(device, torch_era)}"
     return not_recorded("device activity", f"No device activity was recorded{more}.", torch_era)
+
+
+def health_of(trace: Trace, device: Accelerator) -> HealthRecord:
+    """The record of the trace's health; a missing device by what the file tells of the run's."""
+    if not (device.type or device.cpu_build) or is_of_other_recorder(trace.recording.torch_era):
+        return trace.health
+    how = how_to_record(device, trace.recording.torch_era)
+    remedy = f"{how[0].upper()}{how[1:]}."
+    notes = tuple(
+        replace(one, remedy=remedy) if one.kind == "no_device" else one
+        for one in trace.health.notes
+    )
+    return replace(trace.health, notes=notes)
 
 
 def no_counters(vendor: str) -> str:

@@ -47,7 +47,7 @@ from .overview.attribution import (
 from .overview.utilization import StepGauges, gauges
 from .patterns.products import counters_of, peak_of
 from .patterns.recognize import patterns_of
-from .recording import classified, counts, recording_facts, unavailable
+from .recording import classified, counts, health_of, recording_facts, unavailable
 from .steps import Windows, step_windows
 
 # c10 DeviceType → the type of device as the trace names it.
@@ -122,7 +122,7 @@ def summarize(trace: Trace) -> Facts:
             trace.recording.torch_era,
             trace.health.notes,
         ),
-        health=trace.health,
+        health=health_of(trace, recording.accelerator),
         recording=recording,
         idle=IdleTables(names.table(), names.places.table(), causes.following),
         patterns=patterns,

@@ -132,6 +132,11 @@ def test_the_device_of_a_run_as_far_as_its_file_tells(
     assert ("does not say which device" in why) == (not kind)
     assert ("ProfilerActivity.CUDA" in why) == (kind == "GPU")
     assert ("ProfilerActivity.XPU" in why) == (kind == "XPU")
+    # Health says the same of it.
+    (note,) = (one for one in facts.health.notes if one.kind == "no_device")
+    how = why.partition(": ")[2]
+    assert (note.remedy.lower() == how.lower()) == bool(kind)
+    assert ("Where the run used a device" in note.remedy) == (not kind)
 
 
 def test_a_file_that_names_no_device_gets_the_advice_that_fits_any() -> None:
@@ -155,6 +160,8 @@ def test_a_torch_for_the_cpu_alone_is_not_asked_for_a_device() -> None:
         "No device activity was recorded: this torch, 2.13.0+cpu, is built for the CPU alone."
     )
     assert "ProfilerActivity.CUDA" not in str(advise(select(facts)).cannot_answer)
+    (note,) = (one for one in facts.health.notes if one.kind == "no_device")
+    assert note.remedy == "This torch, 2.13.0+cpu, is built for the CPU alone."
 
 
 def test_lost_kernels_are_no_matter_of_activities() -> None:
