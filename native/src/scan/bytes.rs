@@ -9,7 +9,7 @@ const HIGH: u64 = 0x8080_8080_8080_8080;
 #[inline(always)]
 pub fn word(data: &[u8], at: usize) -> u64 {
     match data.get(at..at + 8) {
-        Some(bytes) => u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
+        Some(bytes) => whole_word(bytes),
         None => last_word(data, at),
     }
 }
@@ -78,12 +78,8 @@ pub fn equal(word: u64, byte: u8) -> u64 {
 /// The lowest high bit set is that of the first quote, backslash or control character.
 #[inline(always)]
 fn specials(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    ((quote.wrapping_sub(ONES) & !quote)
-        | (backslash.wrapping_sub(ONES) & !backslash)
-        | (word.wrapping_sub(ONES * b' ' as u64) & !word))
-        & HIGH
+    let control = word.wrapping_sub(ONES * b' ' as u64) & !word & HIGH;
+    equal(word, b'"') | equal(word, b'\\') | control
 }
 
 /// What lies between two quotes.

@@ -28,7 +28,7 @@ impl Text {
     pub fn with_code(self, code: u32) -> Text {
         Text {
             hash: u64::from(code),
-            form: Form::Known,
+            form: Form::Coded,
             ..self
         }
     }
@@ -64,7 +64,7 @@ pub enum Form {
     /// The args of a counter: an object that hardly comes twice.
     Args,
     /// A text whose code is known: it is in `hash`.
-    Known,
+    Coded,
 }
 
 /// The fields of an event. Columns are as `keys` numbers them, each at most once.
@@ -154,12 +154,7 @@ impl Reader {
         let mut node = ROOT;
         loop {
             let (at, number) = self.shapes.next(data, behind, node)?;
-            let branch = self.shapes.branch(number);
-            for &(distance, held) in self.shapes.held(branch) {
-                event.put(held, behind + distance as usize);
-            }
-            node = branch.node;
-            let target = branch.target;
+            let target = self.follow(number, behind, &mut node, event);
             if target == Target::End {
                 event.finish(self.widths);
                 return Ok(at);
@@ -182,28 +177,36 @@ impl Reader {
         let mut node = ROOT;
         loop {
             let (at, number) = self.shapes.next_step(data, behind, node)?;
-            let branch = *self.shapes.branch(number);
-            for &(distance, held) in self.shapes.held(&branch) {
-                event.put(held, behind + distance as usize);
-            }
+            let from = node;
+            let target = self.follow(number, behind, &mut node, event);
             let before = event.sizes();
-            let end = self.value(data, at, branch.target, known, event)?;
+            let end = self.value(data, at, target, known, event)?;
             self.steps.push(Step {
-                node,
+                node: from,
                 branch: number,
                 start: behind,
                 at,
                 end,
-                held: event.added(branch.target, before, data, at, known),
+                held: event.added(target, before, data, at, known),
             });
-            if branch.target == Target::End {
+            if target == Target::End {
                 self.shapes.count(data, &self.steps);
                 event.finish(self.widths);
                 return Ok(end);
             }
             behind = end;
-            node = branch.node;
         }
+    }
+
+    /// Goes along a branch whose text begins at `start`, and adds what it holds; whose value comes behind it.
+    #[inline(always)]
+    fn follow(&self, number: u32, start: usize, node: &mut u32, event: &mut Event) -> Target {
+        let branch = self.shapes.branch(number);
+        for &(distance, held) in self.shapes.held(branch) {
+            event.put(held, start + distance as usize);
+        }
+        *node = branch.node;
+        branch.target
     }
 
     /// Reads the value at `at` into `event`; what is behind it.

@@ -135,7 +135,7 @@ impl Scanner {
         texts.sort_unstable_by_key(|&(column, _)| column);
         for (_, text) in texts {
             let known = match text.form {
-                Form::Plain | Form::Escaped | Form::Known => true,
+                Form::Plain | Form::Escaped | Form::Coded => true,
                 Form::Nested => self
                     .meanings
                     .find(&data[text.start..text.end], text.hash)
@@ -183,7 +183,7 @@ impl Scanner {
     /// The code of a text that is often that of the event before.
     #[inline(always)]
     fn code_again(&mut self, data: &[u8], text: Text, often: Often) -> u32 {
-        if text.form == Form::Known {
+        if text.form == Form::Coded {
             return text.hash as u32;
         }
         let (hash, code) = self.last[often as usize];
@@ -200,7 +200,7 @@ impl Scanner {
 
     #[inline(always)]
     fn code(&mut self, data: &[u8], text: Text) -> u32 {
-        if text.form == Form::Known {
+        if text.form == Form::Coded {
             return text.hash as u32;
         }
         let raw = &data[text.start..text.end];
