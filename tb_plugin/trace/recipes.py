@@ -95,7 +95,8 @@ def with_device(device_type: str, torch_era: str) -> str:
     if device_type == "NPU":
         return "record with `torch_npu.profiler` and its `ProfilerActivity.NPU`"
     if device_type == "MPS":
-        return "torch.profiler records none of Apple's GPUs; for Instruments, `torch.mps.profiler`"
+        none = "`torch.profiler` records none of Apple's GPUs"
+        return f"{none}; for Instruments, `torch.mps.profiler`"
     if not device_type and not is_before(torch_era, "C"):
         # From torch 1.9 on; it names what this build of torch can record on this machine.
         return (

@@ -164,6 +164,13 @@ def test_a_torch_for_the_cpu_alone_is_not_asked_for_a_device() -> None:
     assert note.remedy == "This torch, 2.13.0+cpu, is built for the CPU alone."
 
 
+def test_names_of_modules_begin_no_remedy_with_a_capital() -> None:
+    facts = facts_of(memory(2, 512, **{"Device Type": 13, "Device Id": 0}))
+    assert facts.recording.accelerator.type == "MPS"
+    (note,) = (one for one in facts.health.notes if one.kind == "no_device")
+    assert note.remedy.startswith("`torch.profiler` records none of Apple's GPUs")
+
+
 def test_lost_kernels_are_no_matter_of_activities() -> None:
     """They were chosen: calls of the runtime are recorded by the same one."""
     launches = [
