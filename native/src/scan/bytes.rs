@@ -20,6 +20,12 @@ pub fn whole_word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
 }
 
+/// The two words that sixteen bytes are.
+#[inline(always)]
+pub fn two_words(bytes: &[u8]) -> [u64; 2] {
+    [whole_word(&bytes[..8]), whole_word(&bytes[8..16])]
+}
+
 #[cold]
 fn last_word(data: &[u8], at: usize) -> u64 {
     let rest = data.get(at..).unwrap_or_default();
@@ -82,6 +88,16 @@ fn specials(word: u64) -> u64 {
     equal(word, b'"') | equal(word, b'\\') | control
 }
 
+/// Whether there is a quote, backslash or control character; without branches, as vector instructions do it.
+#[inline(always)]
+fn any_special(bytes: &[u8; 16]) -> bool {
+    let mut any = 0;
+    for &byte in bytes {
+        any |= u8::from((byte == b'"') | (byte == b'\\') | (byte < b' '));
+    }
+    any != 0
+}
+
 /// What lies between two quotes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quoted {
@@ -110,8 +126,9 @@ impl Key {
     }
 
     #[inline(always)]
-    fn next(self, hash: u64, word: u64) -> u64 {
-        folded(hash ^ word, MULTIPLE ^ (self.0 | 1).rotate_left(32))
+    fn next(self, hash: u64, [first, second]: [u64; 2]) -> u64 {
+        let multiple = MULTIPLE ^ (self.0 | 1).rotate_left(32);
+        folded(hash ^ first, multiple ^ second)
     }
 
     #[inline(always)]
@@ -124,8 +141,12 @@ impl Key {
     pub fn hash_of(self, data: &[u8], start: usize, end: usize) -> u64 {
         let text = &data[start..end];
         let mut hash = self.start();
-        for bytes in text.chunks_exact(8) {
-            hash = self.next(hash, whole_word(bytes));
+        let mut blocks = text.chunks_exact(16);
+        for block in &mut blocks {
+            hash = self.next(hash, two_words(block));
+        }
+        for bytes in blocks.remainder().chunks_exact(8) {
+            hash = self.next(hash, [whole_word(bytes), 0]);
         }
         let over = text.len() % 8;
         let rest = word(data, end - over) & !(u64::MAX << (8 * over));
@@ -144,17 +165,22 @@ pub fn quoted(data: &[u8], start: usize, key: Key) -> Result<Quoted, Stop> {
     let mut at = start;
     let mut hash = key.start();
     let mut beyond_ascii = 0;
-    let mut words = data.get(start..).unwrap_or_default().chunks_exact(8);
+    for block in data.get(start..).unwrap_or_default().chunks_exact(16) {
+        if any_special(block.try_into().expect("sixteen bytes")) {
+            break;
+        }
+        let words = two_words(block);
+        hash = key.next(hash, words);
+        beyond_ascii |= (words[0] | words[1]) & HIGH;
+        at += 16;
+    }
     let (last, special) = loop {
-        let word = match words.next() {
-            Some(bytes) => whole_word(bytes),
-            None => word(data, at),
-        };
+        let word = word(data, at);
         let special = specials(word);
         if special != 0 {
             break (word, special);
         }
-        hash = key.next(hash, word);
+        hash = key.next(hash, [word, 0]);
         beyond_ascii |= word & HIGH;
         at += 8;
     };
@@ -335,6 +361,39 @@ mod tests {
         }
         assert_eq!(read(r#"a \"b\" \\" "#), Ok(r#"a \"b\" \\"#));
         assert_eq!(read(r#"\ud83d\ude00 \u00e9" "#), Ok(r"\ud83d\ude00 \u00e9"));
+    }
+
+    #[test]
+    fn a_string_of_any_length_ends_at_the_first_byte_that_is_no_part_of_it() {
+        for end in 0..70 {
+            for byte in [b'"', b'\\', b'\n', 0, 31] {
+                let mut text = vec![b'!'; 100];
+                text[end] = byte;
+                let found = quoted(&text, 0, KEY);
+                if byte == b'"' {
+                    let found = found.unwrap();
+                    assert_eq!((found.start, found.end, found.escaped), (0, end, false));
+                    assert_eq!(found.hash, KEY.hash(&text[..end]));
+                    assert_eq!(quoted(&text[..end], 0, KEY).err(), Some(Stop::More));
+                } else {
+                    assert_eq!(found.err(), Some(Stop::Left), "{byte} at {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_that_differ_anywhere_have_other_hashes() {
+        let text: Vec<u8> = (0..70).collect();
+        for len in 0..text.len() {
+            let hash = KEY.hash(&text[..len]);
+            assert_ne!(hash, KEY.hash(&text[..len + 1]));
+            for at in 0..len {
+                let mut other = text[..len].to_vec();
+                other[at] ^= 0x80;
+                assert_ne!(hash, KEY.hash(&other), "{at} of {len}");
+            }
+        }
     }
 
     #[test]
