@@ -1,9 +1,9 @@
 """The text of a stored trace, block by block; or what the file is instead.
 
 The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
-members, up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by
-name, and so is what is no trace by the first bytes of its text, with the remedy. Memory grows
-neither with the file nor with its compression ratio.
+members, up to three layers), UTF-8 with a byte order mark, UTF-16, UTF-32. Other compressors are
+refused by name, and so is what is no trace by the first bytes of its text, with the remedy. Memory
+grows neither with the file nor with its compression ratio.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from ...base.errors import NotFoundError, TraceFormatError
 from ...base.regex import regex
-from ..perfetto import SNIFFED
+from ..perfetto import SNIFFED, may_be_perfetto
 from ..pickles import PICKLE
 from ..raw import FaultLog, SeekIndex
 from .gzip import (
@@ -460,10 +460,9 @@ def _peeled(
         if head.startswith(magic):
             message = f"The file is compressed with {name}, which is not read here."
             raise TraceFormatError(name, message, hint=f"Decompress it first: {command} FILE")
-    if head.startswith(b"\n"):
+    if head.startswith(b"\n") and may_be_perfetto(begun := layer.peek(SNIFFED)):
         from ..perfetto.source import PerfettoText, is_perfetto
 
-        begun = layer.peek(SNIFFED)
         if is_perfetto(begun):
             watch.give_up()
             return PerfettoText(begun, layer, open_layer, faults, stored_bytes)
@@ -473,28 +472,42 @@ def _peeled(
     return text
 
 
+# The mark of UTF-32 begins with that of UTF-16.
+_WIDE_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Which of the first four bytes are not zero.
+_WIDE_STARTS: Mapping[tuple[bool, ...], str] = {
+    (True, False, False, False): "utf-32-le",
+    (False, False, False, True): "utf-32-be",
+    (True, False, True, False): "utf-16-le",
+    (False, True, False, True): "utf-16-be",
+}
+
+
 def _decode(layer: Buffered, head: bytes, faults: FaultLog) -> Layer:
     if head.startswith(codecs.BOM_UTF8):
         faults.add("encoding", "UTF-8 with a byte order mark")
         layer.take(len(codecs.BOM_UTF8))
         return layer
-    for bom, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+    for bom, name in _WIDE_MARKS:
         if head.startswith(bom):
             faults.add("encoding", name)
             layer.take(len(bom))
             return _Transcoded(layer, name)
-    # Without a mark: JSON begins with ASCII, so every other byte is zero.
-    if len(head) >= 4 and head[1] == head[3] == 0 and head[0] and head[2]:
-        faults.add("encoding", "utf-16-le without a byte order mark")
-        return _Transcoded(layer, "utf-16-le")
-    if len(head) >= 4 and head[0] == head[2] == 0 and head[1] and head[3]:
-        faults.add("encoding", "utf-16-be without a byte order mark")
-        return _Transcoded(layer, "utf-16-be")
-    return layer
+    # Without a mark: JSON begins with ASCII, so the other bytes of its first characters are zero.
+    wide = _WIDE_STARTS.get(tuple(byte != 0 for byte in head[:4]))
+    if wide is None:
+        return layer
+    faults.add("encoding", f"{wide} without a byte order mark")
+    return _Transcoded(layer, wide)
 
 
 class _Transcoded:
-    """UTF-16 text as UTF-8; invalid UTF-16 becomes U+FFFD."""
+    """UTF-16 or UTF-32 text as UTF-8; what is invalid becomes U+FFFD."""
 
     def __init__(self, layer: Layer, encoding: str) -> None:
         self._layer = layer

@@ -7,3 +7,12 @@ SNIFFED = 64 * 1024
 """Bytes by which a file is judged."""
 ORIGIN = "kinetoscopePerfetto"
 """Top-level key of the text, which says that the file is protobuf and who wrote it."""
+PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
+
+
+def may_be_perfetto(head: bytes) -> bool:
+    """False for a file that begins with ``head`` (up to ``SNIFFED`` bytes) and is surely none.
+
+    JSON may begin with a line break, which is the first byte of a packet, too.
+    """
+    return head.startswith(b"\n") and bool(head.translate(None, PRINTABLE))

@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
 from ..scan.cursor import Guard, ScanLimits
-from . import ORIGIN, SNIFFED
+from . import ORIGIN, PRINTABLE, SNIFFED
 from .native import NativeTranscoder, TranscoderFailed
 from .packets import BOOT, REAL
 from .survey import Notes, Survey
@@ -24,7 +24,6 @@ from .wire import KEY, BadPacket, Frames, Packet
 from .writer import RowWriter
 
 _PACKETS_SNIFFED = 64
-_PRINTABLE = frozenset(range(32, 127)) | frozenset(b"\t\n\r")
 
 
 def is_perfetto(head: bytes) -> bool:
@@ -39,7 +38,7 @@ def is_perfetto(head: bytes) -> bool:
 
 def _is_text(data: bytes) -> bool:
     """Whether bytes could be a part of a JSON text."""
-    if _PRINTABLE.issuperset(data):
+    if not data.translate(None, PRINTABLE):
         return True
     try:
         text = data[:-4].decode("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import tracemalloc
@@ -60,6 +61,10 @@ def with_header_fields(data: bytes) -> bytes:
         (TEXT.decode().encode("utf-16"), {"encoding": 1}),
         (TEXT.decode().encode("utf-16-le"), {"encoding": 1}),
         (TEXT.decode().encode("utf-16-be"), {"encoding": 1}),
+        (TEXT.decode().encode("utf-32"), {"encoding": 1}),
+        (TEXT.decode().encode("utf-32-le"), {"encoding": 1}),
+        (TEXT.decode().encode("utf-32-be"), {"encoding": 1}),
+        (codecs.BOM_UTF32_BE + TEXT.decode().encode("utf-32-be"), {"encoding": 1}),
     ],
 )
 @pytest.mark.parametrize("step", [7, 100_000])
