@@ -12,7 +12,7 @@ use crate::deflate::first_block;
 use crate::frames::{labels, numbers, sums as sums_of_frames, Holds, Owned};
 use crate::groups::{first_largest, index, middles, ranks, sums, Ranks};
 use crate::holders::{hold, Entries, Events};
-use crate::intervals::{intersect, merge, union, union_of, Spans};
+use crate::intervals::{intersect, level_within, merge, union, union_of, Spans, Steps};
 use crate::lanes::{assign, share};
 use crate::links::{forward_ops, join, match_starts, Arrows, Events as Nested, Numbered, Threads};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
@@ -33,7 +33,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 17;
+pub const INTERFACE: u32 = 18;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -525,6 +525,16 @@ exported! {
             union_of(ts, dur, slice(rows.cast::<Row>(), count), start, end)
         });
         found as i64
+    }
+
+    /// Returns 0.
+    kinetoscope_level_within(
+        ts: read(i64; count), end: read(i64; count), height: read(f64; count), count: number,
+        edges: read(i64; cells + 1), cells: number,
+        sums: write(f64; cells),
+    ) {
+        level_within(Steps { ts, end, height }, edges, sums);
+        0
     }
 
     /// Returns 0.

@@ -91,6 +91,58 @@ pub fn intersect(a: Spans, b: Spans, start: &mut [i64], end: &mut [i64]) -> usiz
     count
 }
 
+/// Events [ts, end) with a height each, in any order.
+#[derive(Clone, Copy)]
+pub struct Steps<'a> {
+    pub ts: &'a [i64],
+    pub end: &'a [i64],
+    pub height: &'a [f64],
+}
+
+/// ∫ min(1, sum of the heights of all open events) within cells: cell i is what lies between `edges[i]`
+/// and the next edge, which ascend. Adds to `sums`, in order of time.
+pub fn level_within(events: Steps, edges: &[i64], sums: &mut [f64]) {
+    let (begins, stops) = (in_order(events.ts), in_order(events.end));
+    let (mut i, mut j, mut cell) = (0, 0, 0);
+    let (mut before, mut open, mut total) = (0, 0i64, 0f64);
+    while i < begins.len() || j < stops.len() {
+        // Of one instant the begins come first.
+        let begins_next = match (begins.get(i), stops.get(j)) {
+            (Some(begin), Some(stop)) => begin.0 <= stop.0,
+            (begin, _) => begin.is_some(),
+        };
+        let (at, event) = if begins_next { begins[i] } else { stops[j] };
+        // What floating sums leave behind when nothing is open is no height.
+        if at > before && open != 0 && total > 0.0 {
+            while cell < sums.len() && edges[cell + 1] <= before {
+                cell += 1;
+            }
+            let mut within = cell;
+            while within < sums.len() && edges[within] < at {
+                let length = at.min(edges[within + 1]) - before.max(edges[within]);
+                if length > 0 {
+                    sums[within] += length as f64 * total.min(1.0);
+                }
+                within += 1;
+            }
+        }
+        let height = events.height[event as usize];
+        if begins_next {
+            (i, open, total) = (i + 1, open + 1, total + height);
+        } else {
+            (j, open, total) = (j + 1, open - 1, total - height);
+        }
+        before = at;
+    }
+}
+
+/// The values with their places, in ascending order; equal ones stay in theirs.
+fn in_order(values: &[i64]) -> Vec<(i64, u32)> {
+    let mut order: Vec<(i64, u32)> = values.iter().copied().zip(0..).collect();
+    order.sort();
+    order
+}
+
 /// The length of all spans before each, and behind the last one of all.
 pub fn running(spans: Spans) -> Vec<i64> {
     let mut passed = Vec::with_capacity(spans.start.len() + 1);
@@ -159,6 +211,18 @@ mod tests {
         assert_eq!((start[0], end[0]), (3, 5));
         assert_eq!(intersect(b, a, &mut start, &mut end), 1);
         assert_eq!((start[0], end[0]), (3, 5));
+    }
+
+    #[test]
+    fn heights_of_what_is_open() {
+        let events = Steps {
+            ts: &[5, 0, 20, 20, 30],
+            end: &[15, 10, 30, 25, 30],
+            height: &[0.75, 0.5, 1.0, 2.0, 4.0],
+        };
+        let mut sums = [0.0; 4];
+        level_within(events, &[-5, 4, 12, 12, 28], &mut sums);
+        assert_eq!(sums, [2.0, 0.5 + 5.0 + 1.5, 0.0, 2.25 + 8.0]);
     }
 
     #[test]

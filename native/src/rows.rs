@@ -245,24 +245,32 @@ pub fn marked(mask: &[u8]) -> impl Iterator<Item = usize> + '_ {
 /// Places of an ascending column that are looked at one by one.
 const NEAR: usize = 4;
 
-/// Where each of some rows is in an ascending column, −1 where it is not. Quick for rows that ascend.
+/// Where each of some rows is in an ascending column, −1 where it is not. Quick where each row is near the one before.
 pub fn places<R: Row>(column: &[i32], rows: &[R], out: &mut [i32]) {
     let mut at = 0; // all before it are below the row before
     for (to, row) in out.iter_mut().zip(rows) {
         let row = row.index();
-        if at > 0 && column[at - 1] as usize >= row {
-            at = 0;
-        }
-        // Mostly it is one of the next few; behind them the steps widen.
-        let near = column[at..].iter().take(NEAR);
-        at += near.take_while(|&&value| (value as usize) < row).count();
-        let (mut low, mut step) = (at, 1);
-        while low + step <= column.len() && (column[low + step - 1] as usize) < row {
-            low += step;
-            step *= 2;
-        }
-        let high = (low + step).min(column.len());
-        at = low + column[low..high].partition_point(|&value| (value as usize) < row);
+        let is_below = |value: &i32| (*value as usize) < row;
+        let (low, high) = if at > 0 && !is_below(&column[at - 1]) {
+            // Backwards in steps that widen.
+            let (mut high, mut step) = (at - 1, 1);
+            while high >= step && !is_below(&column[high - step]) {
+                high -= step;
+                step *= 2;
+            }
+            (high.saturating_sub(step), high)
+        } else {
+            // Mostly it is one of the next few; behind them the steps widen.
+            let near = column[at..].iter().take(NEAR);
+            at += near.take_while(|value| is_below(value)).count();
+            let (mut low, mut step) = (at, 1);
+            while low + step <= column.len() && is_below(&column[low + step - 1]) {
+                low += step;
+                step *= 2;
+            }
+            (low, (low + step).min(column.len()))
+        };
+        at = low + column[low..high].partition_point(is_below);
         let found = at < column.len() && column[at] as usize == row;
         *to = if found { at as i32 } else { -1 };
     }

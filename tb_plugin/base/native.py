@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +21,7 @@ from .logs import logger
 if TYPE_CHECKING:  # a server asks for the library before it needs numbers
     from numpy.typing import NDArray
 
-INTERFACE = 17  # of native/src/ffi.rs
+INTERFACE = 18  # of native/src/ffi.rs
 PANICKED = -1
 OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"
@@ -73,14 +74,9 @@ def call(name: str, *arguments: NDArray[Any] | bytes | int) -> int | None:
     the function expects, and what it holds is undefined after None. Numbers are 64 bits wide.
     """
     library = native().library
-    if library is None:
+    function = None if library is None else _function(library, name)
+    if function is None:
         return None
-    try:
-        function = library[name]  # not as an attribute, which would share its types with others
-    except AttributeError:
-        _warn_once("the native library has no %s: build it again (make native)", name)
-        return None
-    function.restype = ctypes.c_int64
     answer = int(function(*map(_handed, arguments)))
     if answer == PANICKED:
         _warn_once("%s failed in the native library: its slower reference is used", name)
@@ -89,8 +85,20 @@ def call(name: str, *arguments: NDArray[Any] | bytes | int) -> int | None:
 
 
 @cache
+def _function(library: ctypes.CDLL, name: str) -> Callable[..., int] | None:
+    """A function of the library, looked up once; None where it has no such function."""
+    try:
+        function = library[name]  # not as an attribute, which would share its types with others
+    except AttributeError:
+        log.warning("the native library has no %s: build it again (make native)", name)
+        return None
+    function.restype = ctypes.c_int64
+    return function
+
+
+@cache
 def _warn_once(message: str, name: str) -> None:
-    """Log a warning about a function: a reading calls some of them thousands of times."""
+    """Log a warning about a function once: a reading calls some of them thousands of times."""
     log.warning(message, name)
 
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I32, I64, equal, of_names, places_of, search, stable_order, take
 from ...base.group_sums import group_sums
 from ...base.intervals import length_within
+from ...base.native import call
 from ...base.regex import regex
 from ...trace.model import DeviceClass, Trace
 from ..device_work import DeviceWork
@@ -36,6 +37,7 @@ from ..facts import DeviceFacts, Gauges
 from ..recording import no_launch_figure
 from ..steps import Selection, Windows
 
+_MANY = 1 << 12  # events for which a call is worth it
 TENSOR_CORE_CAPABILITY = 7  # Volta was the first with tensor cores
 
 
@@ -177,6 +179,23 @@ def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
     segment_start, segment_end = at[:-1], at[1:]
     keep = (segment_end > segment_start) & (total[:-1] > 0)
     return segment_start[keep], segment_end[keep], total[:-1][keep]
+
+
+def level_within(ts: I64, end: I64, height: F64, edges: I64) -> F64:
+    """∫ min(1, sum of the heights of all open events) per cell between edges, as of ``cut``."""
+    if len(ts) >= _MANY and len(edges) > 1:
+        sums = np.zeros(len(edges) - 1, np.float64)
+        columns = map(np.ascontiguousarray, (ts, end, height))
+        cells = edges, len(sums), sums
+        if call("kinetoscope_level_within", *columns, len(ts), *cells) is not None:
+            return sums
+    return level_within_in_python(ts, end, height, edges)
+
+
+def level_within_in_python(ts: I64, end: I64, height: F64, edges: I64) -> F64:
+    """The reference of ``level_within``."""
+    start, stop, total = level(ts, end, height)
+    return cut(start, stop, edges).weighted(np.minimum(total, 1.0), len(edges) - 1)
 
 
 class MatrixUse(IntEnum):
@@ -335,9 +354,9 @@ def _sm(trace: Trace, rows: I64, ts: I64, end: I64, edges: I64) -> list[float | 
     have &= blocks >= 0
     if not have.any():
         return [None] * cells
-    start, stop, height = level(ts[have], end[have], blocks[have])
-    pieces = cut(start, stop, edges)
-    return list(pieces.weighted(np.minimum(height, 1.0), cells).tolist())
+    if not have.all():
+        ts, end, blocks = ts[have], end[have], blocks[have]
+    return list(level_within(ts, end, blocks, edges).tolist())
 
 
 def _occupancy_integral(

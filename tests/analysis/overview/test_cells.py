@@ -5,10 +5,17 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.overview.utilization import cut, level
+from kinetoscope.analysis.overview.utilization import (
+    cut,
+    level,
+    level_within,
+    level_within_in_python,
+)
+from kinetoscope.base.native import native
 
 SPANS = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 40)), max_size=30)
 EDGES = st.lists(st.integers(-40, 60), min_size=2, max_size=12).map(sorted)
@@ -48,6 +55,20 @@ def test_levels_are_the_sum_of_what_is_open(
         here = total[(start <= at) & (at < stop)].sum()
         assert abs(here - expected) < 1e-9
     assert (start[1:] >= stop[:-1]).all()
+
+
+@pytest.mark.skipif(native().library is None, reason="The library is not built.")
+@given(st.integers(0, 1 << 30), st.integers(1, 400), st.integers(0, 60))
+@settings(max_examples=30, deadline=None)
+def test_the_library_tells_the_same_of_levels(seed: int, gap: int, empty: int) -> None:
+    random = np.random.default_rng(seed)
+    # By runs, as the kernels of several streams are; many begin where others end.
+    ts = np.concatenate([random.integers(0, gap, 3_000).cumsum() for _ in range(2)])
+    end = ts + np.maximum(random.integers(-empty, 90, len(ts)), 0)
+    height = random.random(len(ts)) * random.integers(0, 3, len(ts))
+    edges = np.sort(random.integers(-9, int(ts.max()) + 99, 50))
+    found = level_within(ts, end, height, edges)
+    assert np.array_equal(found, level_within_in_python(ts, end, height, edges))
 
 
 def test_one_event_over_two_cells() -> None:
