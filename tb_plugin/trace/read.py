@@ -25,6 +25,7 @@ from .build.device import (
     build_counters,
     build_memory,
     counter_devices,
+    occupancy_of,
     order_device,
     order_instants,
     order_ranges,
@@ -35,6 +36,7 @@ from .build.host import (
     HostIds,
     build_host,
     find_threads,
+    kinds_of_host,
     name_host,
     name_threads,
     nest_host,
@@ -42,6 +44,7 @@ from .build.host import (
     time_host,
 )
 from .build.metadata import Census, ProcessMetadata, describe, identify, take_census
+from .build.occupancy import Filled
 from .build.order import TablePlaces, order_rows, places_in, split
 from .build.route import Rows, sort_out
 from .build.times import base_ns, resolution_ns
@@ -120,9 +123,12 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     )
     del threads
     rows = replace(rows, host=ordered.row[:0])  # in the order of the file they are needed no more
-    times = time_host(raw, rows, ordered, len(thread_table))
+    times, kinds = side_by_side(
+        partial(time_host, raw, rows, ordered, len(thread_table)),
+        partial(kinds_of_host, raw, texts),
+    )
     raw, rows = _without(raw, _TIMES), replace(rows, ts=times.ts[:0], dur=times.dur[:0])
-    host_rows = name_host(raw, texts, rows, times)
+    host_rows = name_host(raw, rows, times, kinds)
     tally, unfinished = rows.tally, rows.unfinished
     columns, raw = _sparse_of(raw), _without(raw, _NAMES, sparse=True)
     del rows, ordered, times
@@ -130,7 +136,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
     nesting, filled = side_by_side(
         partial(nest_host, host_rows, resolution),
-        partial(_fill, texts, columns, events, tables, unfinished, streams, devices),
+        partial(_fill, texts, columns, events, tables, unfinished, streams),
     )
     activity, memory, counters = filled.activity, filled.memory, filled.counters
     annotations, syncs, ranges = (
@@ -149,17 +155,18 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         return found, klass, calls
 
     lasting = (host, activity, annotations, syncs, ranges)
-    (launches, klass, collectives), autograd, marked, end_ns = side_by_side(
+    # What takes longest begins first. Only ``launched`` adds texts.
+    (launches, klass, collectives), occupancy, autograd, marked, end_ns = side_by_side(
         launched,
+        partial(occupancy_of, texts, activity, devices),
         partial(link_backward, texts, host, forward_arrows, start),
         partial(_marked_steps, texts, host),
         partial(_end_of, lasting, (memory, counters)),
     )
     steps = marked[0] if marked else whole_trace(texts, end_ns)
     host_steps = marked[1] if marked else step_of_rows(steps, host)
-    device = _device_table(
-        activity, launches, klass, _device_steps(activity, launches, steps, host_steps)
-    )
+    device_steps = _device_steps(activity, launches, steps, host_steps)
+    device = _device_table(activity, launches, klass, device_steps, occupancy)
     health = examine(
         HealthInputs(
             texts=texts,
@@ -177,7 +184,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
             steps=steps,
             devices=devices,
             launches=launches,
-            occupancy=(activity.occupancy_computed, activity.occupancy_unknown),
+            occupancy=(occupancy.computed, occupancy.unknown),
             autograd=autograd,
             recording=recording,
             faults=raw.faults,
@@ -242,8 +249,10 @@ def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> 
     return replace(raw, events=events)
 
 
-def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
-    return dict(raw.ints), dict(raw.floats), dict(raw.texts)
+def _sparse_of(raw: RawTrace) -> dict[str, Sparse]:
+    """The sparse columns: integers, then numbers, then texts; each group by name."""
+    groups = (raw.ints, raw.floats, raw.texts)
+    return {name: group[name] for group in groups for name in sorted(group)}
 
 
 class _Filled(Struct, frozen=True, eq=False):
@@ -260,21 +269,20 @@ class _Filled(Struct, frozen=True, eq=False):
 
 def _fill(
     texts: Texts,
-    columns: tuple[dict[str, Sparse], ...],
+    columns: dict[str, Sparse],
     count: int,
     tables: tuple[Any, ...],
     unfinished: I32,
     streams: Streams,
-    devices: Devices,
 ) -> _Filled:
     """Put the cells of a file of ``count`` rows into tables, and build those without links."""
     places = places_in([table.raw for table in tables], count)
-    ids = take_ids(columns[0], places, tables[0])
+    ids = take_ids(columns, places, tables[0])
     args = _split(columns, places)
 
     def adding_texts() -> tuple[Activity, CounterTable, MarkedRows]:
         return (
-            build_activity(texts, tables[1], streams, devices, args[1]),
+            build_activity(texts, tables[1], streams, args[1]),
             build_counters(tables[6], texts, args[6]),
             mark_collectives(texts, tables[0], args[0]),
         )
@@ -285,15 +293,11 @@ def _fill(
     return _Filled(ids, args, places.of(unfinished, 0), activity, memory, counters, collectives)
 
 
-def _split(columns: tuple[dict[str, Sparse], ...], places: TablePlaces) -> list[dict[str, Sparse]]:
-    """The sparse columns of each table: integers, then numbers, then texts; each group by name."""
+def _split(columns: dict[str, Sparse], places: TablePlaces) -> list[dict[str, Sparse]]:
+    """The sparse columns of each table, in their order; ``columns`` is empty afterwards."""
     skip: list[Collection[str]] = [() for _ in places.first[1:]]
     skip[1] = WITHOUT[1:]
-    args: list[dict[str, Sparse]] = [{} for _ in skip]
-    for group in columns:
-        for own, more in zip(args, split(group, places, skip), strict=True):
-            own.update(more)
-    return args
+    return split(columns, places, skip)
 
 
 def _end_of(lasting: Iterable[EventTable], instants: Iterable[MemoryTable | CounterTable]) -> int:
@@ -355,7 +359,9 @@ def _host_table(host: Host, autograd: Autograd, step: I32) -> HostTable:
     )
 
 
-def _device_table(activity: Activity, launches: Launches, klass: I8, step: I32) -> DeviceTable:
+def _device_table(
+    activity: Activity, launches: Launches, klass: I8, step: I32, occupancy: Filled
+) -> DeviceTable:
     return DeviceTable(
         ts=activity.ts,
         dur=activity.dur,
@@ -371,7 +377,7 @@ def _device_table(activity: Activity, launches: Launches, klass: I8, step: I32) 
         step=step,
         link=launches.link,
         raw=activity.raw,
-        args=activity.args,
+        args=occupancy.put_into(activity.args),
     )
 
 

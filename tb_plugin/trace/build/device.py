@@ -74,8 +74,6 @@ class Activity(EventTable, frozen=True, eq=False):
     external_id: I64
     raw: I32
     args: dict[str, Sparse]
-    occupancy_computed: int  # kernels
-    occupancy_unknown: int  # kernels for which 0 was written, and no value can be computed
 
 
 class Instants(Struct, frozen=True, eq=False):
@@ -105,40 +103,34 @@ def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> Dev
 
 
 def build_activity(
-    texts: Texts, rows: DeviceRows, streams: Streams, devices: Devices, args: dict[str, Sparse]
+    texts: Texts, rows: DeviceRows, streams: Streams, args: dict[str, Sparse]
 ) -> Activity:
     """Device work with its ids; ``args`` are its sparse columns."""
-    name = _names_by_args(texts, rows, args)
-    device = take(streams.table.device, rows.stream)
-    kernels = equal(rows.kind, DeviceKind.KERNEL)
-
-    def occupancy() -> Filled:
-        if kernels.any():
-            return fill_occupancy(texts, kernels, device, devices.limits, args)
-        return Filled({}, computed=0, unknown=0)
-
-    filled, correlation, external_id = side_by_side(
-        occupancy,
+    correlation, external_id = side_by_side(
         partial(dense, args.get("correlation"), len(rows.ts), -1),
         partial(dense, args.get("external_id"), len(rows.ts), -1),
     )
-    own = {name: column for name, column in filled.columns.items() if len(column.row)}
-    kept = {name: args[name] for name in args if name not in (*WITHOUT, *filled.columns)}
     return Activity(
         ts=rows.ts,
         dur=rows.dur,
-        name=name,
+        name=_names_by_args(texts, rows, args),
         category=rows.category,
         kind=rows.kind,
-        device=device,
+        device=take(streams.table.device, rows.stream),
         stream=rows.stream,
         correlation=correlation,
         external_id=external_id,
         raw=rows.raw,
-        args=kept | own,
-        occupancy_computed=filled.computed,
-        occupancy_unknown=filled.unknown,
+        args={name: args[name] for name in args if name not in WITHOUT},
     )
+
+
+def occupancy_of(texts: Texts, activity: Activity, devices: Devices) -> Filled:
+    """The columns of occupancy of some device work; none where no kernel is among it."""
+    kernels = equal(activity.kind, DeviceKind.KERNEL)
+    if kernels.any():
+        return fill_occupancy(texts, kernels, activity.device, devices.limits, activity.args)
+    return Filled({}, computed=0, unknown=0)
 
 
 def _names_by_args(texts: Texts, rows: DeviceRows, args: Mapping[str, Sparse]) -> I32:

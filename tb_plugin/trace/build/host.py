@@ -142,9 +142,9 @@ def time_host(raw: RawTrace, rows: Rows, ordered: OrderedRows, threads: int) -> 
     return HostTimes(row, thread, times.ts, times.dur, first)
 
 
-def name_host(raw: RawTrace, texts: Texts, rows: Rows, times: HostTimes) -> HostRows:
+def name_host(raw: RawTrace, rows: Rows, times: HostTimes, kinds: Kinds) -> HostRows:
     """The rows of the host table: what each event is, beside its times."""
-    named = fill_names(raw.events, rows.role, times.row, _kinds(raw, texts))
+    named = fill_names(raw.events, rows.role, times.row, kinds)
     return HostRows(
         ts=times.ts,
         dur=times.dur,
@@ -195,15 +195,15 @@ _NUMBERED = {
 }
 
 
-def take_ids(ints: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> HostIds:
+def take_ids(columns: dict[str, Sparse], places: TablePlaces, rows: HostRows) -> HostIds:
     """Take the ids of host events, the first table, out of the columns of the file."""
 
     def taken(name: str) -> tuple[I32 | I64, Sparse]:
-        column = ints.pop(name, None)
+        column = columns.get(name)
         if column is None:
             nothing = np.full(len(rows), -1, np.int32)
             return nothing, Sparse(np.empty(0, np.int32), nothing[:0])
-        numbers, useful, ints[name] = take_numbers(column, places, rows.kind, _NUMBERED[name])
+        numbers, useful, columns[name] = take_numbers(column, places, rows.kind, _NUMBERED[name])
         return numbers, useful
 
     (correlation, calls), (external_id, owners) = each(taken, list(_NUMBERED))
@@ -252,7 +252,7 @@ def build_host(
     )
 
 
-def _kinds(raw: RawTrace, texts: Texts) -> Kinds:
+def kinds_of_host(raw: RawTrace, texts: Texts) -> Kinds:
     """The kinds of host events, by role and name."""
     names = distinct(raw.events.name, len(texts))
     roles = max(EventRole) + 1

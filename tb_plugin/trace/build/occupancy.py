@@ -76,6 +76,11 @@ class Filled(Struct, frozen=True, eq=False):
     computed: int  # have an occupancy that was computed
     unknown: int  # had 0, and what a value follows from is not known
 
+    def put_into(self, args: Mapping[str, Sparse]) -> dict[str, Sparse]:
+        """These args with the columns in place of those that were written."""
+        kept = {name: args[name] for name in args if name not in self.columns}
+        return kept | {name: one for name, one in self.columns.items() if len(one.row)}
+
 
 def limits_of(
     properties: Mapping[str, Any], capability: tuple[int, int] | None, multiprocessors: int | None

@@ -289,11 +289,11 @@ def rank_cells_in_python(rows: I32, places: TablePlaces) -> Ranks:
 def split(
     columns: dict[str, Sparse], places: TablePlaces, skip: Sequence[Collection[str]]
 ) -> list[dict[str, Sparse]]:
-    """The columns of each table, in the order of their names; ``columns`` is empty afterwards.
+    """The columns of each table, in the order they are given in; ``columns`` is empty afterwards.
 
     ``skip`` names for each table the columns that it does without.
     """
-    names = sorted(columns)
+    names = list(columns)
     together: dict[int, list[str]] = {}
     for name in names:
         together.setdefault(id(columns[name].row), []).append(name)
