@@ -134,7 +134,7 @@ class Buffered:
 GZIP_MAGIC = b"\x1f\x8b"
 MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
 FED_BYTES = 64 * 1024
-TEXT_CHUNK = 512 * 1024
+TEXT_CHUNK = 1024 * 1024
 CAREFUL_CHUNK = 4096
 TRAILER_BYTES = 8
 TOGETHER_BYTES = 1024 * 1024  # of members that are inflated side by side

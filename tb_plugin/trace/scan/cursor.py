@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # the limits are asked for where no column is
     from ..raw import FaultLog
 
 MIB, GIB = 1 << 20, 1 << 30
-PIECE_BYTES = 512 * 1024  # of text that is read at once
+PIECE_BYTES = 1024 * 1024  # of text that is read at once
 RUN_BLOCKS, MOST_BLOCKS = 16, 64  # in memory on several threads: for each of them, and at most
 LEAST_END_BYTES, MOST_END_BYTES = 4 * 1024, 512 * 1024
 TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"
