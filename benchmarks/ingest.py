@@ -6,13 +6,17 @@
 
 For each kind and size: up to the moment the Overview is ready, and up to the columns being written;
 the median of the runs. In the same run, when asked for: the *floor* (inflating into nothing, and
-tokenizing text that is in memory already; beside it, also writing all columns once, and the same
-with the defaults of malloc, which takes most new pages from the system where a reading process
-finds memory again), the floor of an earlier version, the reader in Python alone, and the peers.
-The floor falls when the scanner gets faster; that of an earlier version stays what it was. With
-several sizes of one kind, the exponent of CPU time over text is fitted, after what a trace of one
-event costs was taken off: starting processes would hide growth. ``--keep`` writes the figures to
-``results.json``.
+tokenizing text that is in memory already), the reader in Python alone, and the peers.
+
+Beside the floor stand: the same with writing all columns once; the same with the defaults of
+malloc, which takes most new pages from the system where a reading process finds memory again; and
+each with the scanner of an earlier version. The floor falls when the scanner gets faster; that of
+an earlier version stays what it was. The floor is measured on one thread, so the Overview is also
+read on one: cores share caches and memory, and use more CPU time beside each other.
+
+With several sizes of one kind, the exponent of CPU time over text is fitted, after what a trace of
+one event costs was taken off: starting processes would hide growth. ``--keep`` writes the figures
+to ``results.json``.
 """
 
 from __future__ import annotations
@@ -30,10 +34,12 @@ import numpy as np
 from benchmarks import _corpus, _peers, _results
 from benchmarks._measure import calibration_seconds, run
 from benchmarks._once import ONE_EVENT
+from kinetoscope.base.machine import THREADS_VARIABLE
 from kinetoscope.store.ingest.child import environment
 
 SCAN_SIZE = "100MB"  # the text that is tokenized in memory; the cost per byte is the same
 FALLBACK = {"KINETOSCOPE_NATIVE": "0"}
+ONE_THREAD = {THREADS_VARIABLE: "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,43 +80,57 @@ def opened(trace: Path, env: Mapping[str, str] | None = None) -> dict[str, float
     }
 
 
+FLOORS = {
+    "floor": "inflate + tokenize",
+    "floor_written": "the same, and writing all columns once",
+    "floor_default": "the same, with the defaults of malloc",
+    "floor_earlier": "tokenizing by an earlier version",
+    "floor_earlier_written": "the same, and writing all columns once",
+    "floor_earlier_default": "the same, with the defaults of malloc",
+}
+READINGS = {"overview_cpu": "", "overview_cpu_one_thread": "_one_thread"}
+
+
 def floor(made: _corpus.Made, folder: Path, earlier: str | None = None) -> dict[str, float]:
-    """CPU seconds that inflating and tokenizing this trace take alone, and writing its columns.
+    """CPU seconds of ``FLOORS``, and of what they are made of.
 
     ``earlier``: Python of an environment with an earlier version, to scan with that, too.
     """
     small = _corpus.made(made.kind, SCAN_SIZE, folder)
-    steps = (("inflate", made), ("scan", small), ("write", made))
-    as_read = environment()
-    inflate, scan, write = (_alone(what, of, as_read) * made.text_bytes for what, of in steps)
-    by_default = sum(_alone(what, of) * made.text_bytes for what, of in steps[:2])
-    told: dict[str, float] = {}
-    if earlier:
-        told["floor_earlier_cpu"] = inflate + made.text_bytes * _alone(
-            "scan", small, as_read, earlier
-        )
-    return told | {
-        "floor_inflate_cpu": inflate,
-        "floor_scan_cpu": scan,
-        "floor_write_cpu": write,
-        "floor_cpu": inflate + scan,
-        "floor_default_cpu": by_default,
-    }
+
+    def alone(what: str, of: _corpus.Made, *, as_read: bool, python: str = sys.executable) -> float:
+        return _alone(what, of, environment() if as_read else None, python) * made.text_bytes
+
+    write = alone("write", made, as_read=True)
+    told: dict[str, float] = {"floor_write_cpu": write}
+    for as_read, name in ((True, ""), (False, "_default")):
+        inflate = alone("inflate", made, as_read=as_read)
+        scan = alone("scan", small, as_read=as_read)
+        told |= {
+            f"floor{name}_inflate_cpu": inflate,
+            f"floor{name}_scan_cpu": scan,
+            f"floor{name}_cpu": inflate + scan,
+        }
+        if earlier:
+            then = alone("scan", small, as_read=as_read, python=earlier)
+            told[f"floor_earlier{name}_cpu"] = inflate + then
+    for name in ("floor", "floor_earlier")[: 1 + bool(earlier)]:
+        told[f"{name}_written_cpu"] = told[f"{name}_cpu"] + write
+    return told
 
 
 def _round(made: _corpus.Made, options: Options) -> dict[str, float]:
     """One run, and the floor right after it: a machine is faster in one minute than in another."""
     figures = opened(made.path)
     if options.floor:
+        figures["overview_cpu_one_thread"] = opened(made.path, ONE_THREAD)["overview_cpu"]
         figures |= floor(made, options.folder, options.floor_python)
-        least, written = figures["floor_cpu"], figures["floor_write_cpu"]
-        figures["over_floor"] = figures["overview_cpu"] / least
-        figures["over_floor_written"] = figures["overview_cpu"] / (least + written)
-        figures["over_floor_default"] = figures["overview_cpu"] / figures["floor_default_cpu"]
-        if options.floor_python:
-            least = figures["floor_earlier_cpu"]
-            figures["over_floor_earlier"] = figures["overview_cpu"] / least
-            figures["over_floor_earlier_written"] = figures["overview_cpu"] / (least + written)
+        figures |= {
+            f"over_{name}{suffix}": figures[reading] / figures[f"{name}_cpu"]
+            for reading, suffix in READINGS.items()
+            for name in FLOORS
+            if f"{name}_cpu" in figures
+        }
     return figures
 
 
@@ -195,20 +215,7 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
     click.echo(f"  {cpu / unit:.1f} calibration units of {unit:.2f} CPU s")
     found |= {"text_bytes": made.text_bytes, "events": made.events, "calibration_cpu": unit}
     if options.floor:
-        click.echo(
-            f"  floor: inflate {figures['floor_inflate_cpu']:.2f} + tokenize"
-            f" {figures['floor_scan_cpu']:.2f} CPU s; the Overview costs"
-            f" {figures['over_floor']:.2f}× that, {figures['over_floor_written']:.2f}× with"
-            f" {figures['floor_write_cpu']:.2f} s for writing the columns of its tables once, and"
-            f" {figures['over_floor_default']:.2f}× the {figures['floor_default_cpu']:.2f} s that"
-            " the floor takes with malloc's defaults"
-        )
-    if options.floor and options.floor_python:
-        click.echo(
-            f"  floor of an earlier version: {figures['floor_earlier_cpu']:.2f} CPU s; the Overview"
-            f" costs {figures['over_floor_earlier']:.2f}× that,"
-            f" {figures['over_floor_earlier_written']:.2f}× with writing the columns"
-        )
+        _print_floors(figures)
     if options.fallback:
         python = opened(made.path, FALLBACK)
         click.echo(_row("without the native library", python, "columns"))
@@ -217,6 +224,21 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
         if interpreter:
             found |= against(peer, interpreter, made, figures["overview_cpu"])
     return found
+
+
+def _print_floors(figures: Mapping[str, float]) -> None:
+    click.echo(
+        f"  inflate {figures['floor_inflate_cpu']:.2f}, tokenize {figures['floor_scan_cpu']:.2f},"
+        f" write columns {figures['floor_write_cpu']:.2f} CPU s; the Overview on one thread"
+        f" {figures['overview_cpu_one_thread']:.2f} CPU s"
+    )
+    click.echo(f"  {'floor':<44}{'CPU s':>8}{'Overview over it':>20}{'on one thread':>16}")
+    for name, title in FLOORS.items():
+        if f"{name}_cpu" in figures:
+            over = figures[f"over_{name}"], figures[f"over_{name}_one_thread"]
+            click.echo(
+                f"  {title:<44}{figures[f'{name}_cpu']:>8.2f}{over[0]:>19.2f}×{over[1]:>15.2f}×"
+            )
 
 
 def against(peer: str, interpreter: str, made: _corpus.Made, cpu: float) -> dict[str, float]:

@@ -9,8 +9,11 @@ memory. Medians of the rounds. Where fewer cores are free than threads are asked
 little; those of CPU time still tell what the cutting costs.
 
 A machine may be faster in one minute than in the next, so each reading is held against the mean of
-one on a single thread right before it and one right after it. How far those two are apart, the
-median of the larger over the smaller, is printed beside: what is nearer to 1 says nothing.
+one on a single thread before it and one after it. How far those two are apart, the median of the
+larger over the smaller, is printed beside: what is nearer to 1 says nothing. Cores share caches,
+memory and the host of a virtual machine. So as many readings at once, in a process and on a thread
+each, are measured between the same two: their CPU time over that of one alone is what the machine
+takes for using so many cores, whatever the threads of one reading do.
 """
 
 from __future__ import annotations
@@ -30,8 +33,11 @@ from benchmarks._measure import touch_memory
 from kinetoscope.base.machine import THREADS_VARIABLE, core_count
 from kinetoscope.store.ingest.child import environment
 
+CPU = ("scan_cpu", "overview_cpu")
 FIGURES = ("scan_wall", "scan_cpu", "overview_wall", "overview_cpu")
 BUSY = ("scan_wall_by_cpu", "overview_wall_by_cpu", "peak_mb", "two_alike")
+BESIDE = tuple(f"processes_{name}" for name in CPU)
+NAMES = FIGURES + BUSY + BESIDE
 CODE = """
 import json, sys, time
 from kinetoscope.analysis.summarize import summarize
@@ -57,27 +63,30 @@ print(json.dumps({
 """
 
 
-def once(trace: Path, threads: int) -> dict[str, float]:
-    """Seconds of one reading in a process of its own."""
+def once(trace: Path, threads: int, processes: int = 1) -> dict[str, float]:
+    """Seconds of one reading in a process of its own; the means of several at once."""
     touch_memory()
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, str(trace)],
-        env={**os.environ, **environment(), THREADS_VARIABLE: str(threads)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", CODE, str(trace)],
+            env={**os.environ, **environment(), THREADS_VARIABLE: str(threads)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(processes)
+    ]
+    found = [json.loads(process.communicate()[0]) for process in running]
+    return {name: statistics.mean(one[name] for one in found) for name in found[0]}
 
 
 def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
-    """Medians of the rounds: figures over those of one thread right beside, then ``BUSY``."""
+    """Medians of the rounds: figures over those of one thread right beside, and ``BUSY``."""
     told: dict[int, list[dict[str, float]]] = {count: [] for count in counts}
     for _ in range(rounds):
         before = once(trace, 1)
         for count in counts:
             found = once(trace, count)
+            at_once = once(trace, 1, processes=count)
             after = once(trace, 1)
             alike = before["overview_cpu"], after["overview_cpu"]
             told[count].append(
@@ -88,12 +97,20 @@ def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[st
                     "peak_mb": found["peak_mb"],
                     "two_alike": max(alike) / min(alike),
                 }
+                | {
+                    f"processes_{name}": 2 * at_once[name] / (before[name] + after[name])
+                    for name in CPU
+                }
             )
             before = after
     return {
-        count: {name: statistics.median(one[name] for one in found) for name in FIGURES + BUSY}
+        count: {name: statistics.median(one[name] for one in found) for name in NAMES}
         for count, found in told.items()
     }
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
 
 
 @click.command()
@@ -111,9 +128,8 @@ def main(
     """Print ratios to one thread, and of wall time to CPU time."""
     most = most or core_count()
     counts = [count for count in (2, 4, 8, 16, 32) if count <= most]
-    names = [*FIGURES, *BUSY]
     click.echo(f"{core_count()} cores; over one thread, and by itself:")
-    click.echo("trace         threads" + "".join(f"{name.replace('_', ' '):>22}" for name in names))
+    click.echo("trace         threads" + "".join(f"{_title(name):>26}" for name in NAMES))
     for kind in kinds:
         try:
             made = _corpus.made(kind, size, folder)
@@ -121,12 +137,12 @@ def main(
             click.echo(f"{kind} {size}: not measured, because {absent}")
             continue
         for count, of_count in ratios(made.path, counts, rounds).items():
-            figures = "".join(f"{of_count[name]:>22.2f}" for name in names)
+            figures = "".join(f"{of_count[name]:>26.2f}" for name in NAMES)
             click.echo(f"{kind + ' ' + size:<14}{count:<7}" + figures)
             if keep:
                 _results.keep(
                     f"threads/{kind}/{size}/{count}",
-                    {name: {"value": of_count[name]} for name in names},
+                    {name: {"value": of_count[name]} for name in NAMES},
                 )
 
 
