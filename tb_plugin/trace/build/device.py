@@ -21,7 +21,7 @@ from ...base.arrays import (
     take,
     where,
 )
-from ...base.machine import side_by_side
+from ...base.machine import each, side_by_side
 from ...base.regex import regex
 from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
@@ -222,20 +222,32 @@ def order_instants(raw: RawTrace, rows: Rows, some: I32, owner: I32, start: int)
     return Instants(ts=ts - start, name=take(raw.events.name, row), owner=owner, raw=row)
 
 
+_OF_MEMORY = {
+    "memory_bytes": 0,
+    "device_type": 0,
+    "device_id": -1,
+    "address": 0,
+    "total_allocated": -1,
+    "total_reserved": -1,
+}
+"""Args of allocator events, and what stands where one is missing."""
+
+
 def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:
     """Allocator events in time order; at one instant, file order."""
 
-    def column(name: str, missing: int) -> I64:
-        return dense(args.pop(name, None), len(rows.ts), missing)
+    def column(name: str) -> I64:
+        return dense(args.pop(name, None), len(rows.ts), _OF_MEMORY[name])
 
+    size, kind, device, address, allocated, reserved = each(column, list(_OF_MEMORY))
     return MemoryTable(
         ts=rows.ts,
-        bytes=column("memory_bytes", 0),
-        device_type=column("device_type", 0).astype(np.int32),
-        device_id=column("device_id", -1).astype(np.int32),
-        address=column("address", 0),
-        total_allocated=column("total_allocated", -1),
-        total_reserved=column("total_reserved", -1),
+        bytes=size,
+        device_type=kind.astype(np.int32),
+        device_id=device.astype(np.int32),
+        address=address,
+        total_allocated=allocated,
+        total_reserved=reserved,
         thread=rows.owner,
         raw=rows.raw,
     )
