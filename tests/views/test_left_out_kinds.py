@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kinetoscope.analysis.diff.bridge import Division, bridge
+from kinetoscope.analysis.diff.budget import Budget, Checked, check_budget
 from kinetoscope.analysis.diff.comparable import mismatches
+from kinetoscope.analysis.diff.verdict import compare
 from kinetoscope.analysis.facts import IDLE_CAUSES
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
@@ -115,6 +118,37 @@ def test_a_comparison_says_that_one_side_has_no_kernels() -> None:
     assert (one.base, one.other, one.weight) == ("no", "yes", "taints")
     assert one.text.endswith("compute and idle time of the other are not known.")
     assert "recorded kernels" not in {one.what for one in mismatches(base, base, None)}
+
+
+COPIES, BOTH = ("copy",), ("kernel", "copy")
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "division", "keys"),
+    [
+        (COPIES, COPIES, "device", ["exposed_copy_ns", "unknown_ns"]),
+        (COPIES, BOTH, "device", ["unknown_ns"]),
+        (BOTH, COPIES, "classic", ["unknown_ns"]),
+    ],
+)
+def test_a_bridge_has_no_idle_time_where_kernels_were_left_out(
+    base: tuple[str, ...], other: tuple[str, ...], division: Division, keys: list[str]
+) -> None:
+    sides = side_of(recorded(*base)), side_of(recorded(*other))
+    found = bridge(sides[0].selection, sides[1].selection, division)
+    assert [part.key for part in found.parts] == keys
+    assert sum(part.base_ns for part in found.parts) == found.base_ns == 100_000
+    assert sum(part.other_ns for part in found.parts) == found.other_ns == 100_000
+    verdict = compare(*sides)
+    assert not any("idle" in one.key for one in verdict.bridge.parts)
+    assert "idle" not in verdict.headline + verdict.detail
+
+
+def test_a_budget_for_idle_time_cannot_tell_where_kernels_were_left_out() -> None:
+    sides = side_of(recorded("copy")), side_of(recorded("kernel", "copy"))
+    checked = Checked(*sides, compare(*sides), (), ())
+    _, case = check_budget(checked, Budget(parts={"idle_blocking_ns": 0.01}))
+    assert case.outcome == "cannot tell"
 
 
 @pytest.mark.parametrize("kinds", [("kernel", "copy"), ()])

@@ -10,7 +10,7 @@ change of the step, to the nanosecond.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -37,6 +37,9 @@ PARTS: dict[Division, tuple[str, ...]] = {
 
 CLOCK = "clock_ns"
 """Key of the part that another clock makes; it is no field of a division."""
+UNKNOWN = "unknown_ns"
+"""Key of what cannot be told apart where the kernels of a device were not recorded."""
+_APART_FROM_KERNELS = ("exposed_copy_ns", "memset_ns")
 DEVICE_WORK = ("compute_ns", "kernel_ns")
 HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstrumented_ns")
 
@@ -44,10 +47,11 @@ HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstru
 class BridgePart(Struct, frozen=True):
     """One part of both steps. Integers in ns; ``is_real``: None where it cannot be told."""
 
-    key: str  # field of Partition, HostPartition or Breakdown
+    key: str  # field of Partition, HostPartition or Breakdown, UNKNOWN or CLOCK
     base_ns: int
     other_ns: int
     is_real: bool | None
+    fields: tuple[str, ...] = ()  # of the division: it is their sum
 
     @property
     def change_ns(self) -> int:
@@ -80,6 +84,24 @@ def divisions(base: Selection, other: Selection) -> tuple[Division, ...]:
     return (*found, "classic")
 
 
+def parts_of(base: Selection, other: Selection, division: Division) -> dict[str, tuple[str, ...]]:
+    """The parts of both steps by key, each with the fields of the division that it is the sum of.
+
+    Where the kernels of a device were not recorded, what lies between its copies is work or idle
+    time. Where only one recording has kernels, not even copies are alike: those that run beside a
+    kernel are no part of its steps.
+    """
+    fields: dict[str, tuple[str, ...]] = {key: (key,) for key in PARTS[division]}
+    lack = [
+        one.partition is not None and "kernels" in one.facts.unavailable for one in (base, other)
+    ]
+    if division == "host" or not any(lack) or (division == "classic" and all(lack)):
+        return fields
+    apart = _APART_FROM_KERNELS if all(lack) else ()
+    rest = tuple(key for key in fields if key not in apart)
+    return {key: (key,) for key in apart} | {UNKNOWN: rest}
+
+
 def bridge(
     base: Selection, other: Selection, division: Division = "device", center: Center = "mean"
 ) -> Bridge:
@@ -88,11 +110,12 @@ def bridge(
     ``center``: "mean" divides the mean step; "median" the mean of the one or two steps in the
     middle, so that a few odd steps take no part.
     """
-    keys = PARTS[division]
+    fields = parts_of(base, other, division)
     sides = [
-        np.array([step_parts(one, step, division) for step in one.steps]) for one in (base, other)
+        np.array([_summed(step_parts(one, step, division), division, fields) for step in one.steps])
+        for one in (base, other)
     ]
-    sides = [side.reshape(-1, len(keys)) for side in sides]
+    sides = [side.reshape(-1, len(fields)) for side in sides]
     values = [centred(side, center) for side in sides]
     p = welch(*(side.T.astype(np.float64) for side in sides))
     unsure = np.isnan(p)
@@ -104,8 +127,9 @@ def bridge(
             a,
             b,
             None if unsure[at] else bool(real[at] and abs(b - a) >= least),
+            fields[key],
         )
-        for at, (key, a, b) in enumerate(zip(keys, *values, strict=True))
+        for at, (key, a, b) in enumerate(zip(fields, *values, strict=True))
         if a or b
     )
     return Bridge(division, center, sum(values[0]), sum(values[1]), parts)
@@ -127,6 +151,13 @@ def with_clock(found: Bridge, ratio: float, *, of_device: bool) -> Bridge:
     if clock:
         parts.append(BridgePart(CLOCK, 0, clock, is_real=None))
     return replace(found, parts=tuple(parts))
+
+
+def _summed(
+    values: list[int], division: Division, fields: Mapping[str, tuple[str, ...]]
+) -> list[int]:
+    of_field = dict(zip(PARTS[division], values, strict=True))
+    return [sum(of_field[name] for name in names) for names in fields.values()]
 
 
 def step_parts(selection: Selection, step: StepFacts, division: Division) -> list[int]:

@@ -21,7 +21,7 @@ from ..idle.places import is_own_frame
 from ..operators.groups import in_steps
 from ..operators.stacks import frames_of
 from ..steps import step_parameter
-from .bridge import PARTS, divisions
+from .bridge import PARTS, divisions, parts_of
 from .changes import ItemChange
 from .comparable import COUNTS, OF_OPERATORS, StepCount, amounts, both_tell
 from .noise import BUDGET
@@ -210,8 +210,9 @@ def source_line(side: Side, name: str) -> str:
 def _part(key: str, most: float, found: Checked) -> BudgetCase:
     """A part of the step, in the first division of both that has it."""
     name = f"part {key}"
-    both = divisions(found.base.selection, found.other.selection)
-    division = next((one for one in both if key in PARTS[one]), None)
+    sides = found.base.selection, found.other.selection
+    both = divisions(*sides)
+    division = next((one for one in both if key in parts_of(*sides, one)), None)
     if division is None:
         text = "The step has no such part, as not both recordings have what it is made of."
         return BudgetCase(name, "cannot tell", text)

@@ -19,6 +19,7 @@ from .bridge import (
     CLOCK,
     HOST_WORK,
     PARTS,
+    UNKNOWN,
     Bridge,
     BridgePart,
     Center,
@@ -71,6 +72,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "cpu_exec_ns": "ops on the host",
         "other_ns": "the rest",
         "clock_ns": "another clock",
+        "unknown_ns": "time that may be work or idle",
     }
 )
 """Field of a division → what it is in a sentence."""
@@ -381,7 +383,8 @@ def count_words(one: StepCount, value: float) -> str:
 
 def _main_cause(between: Bridge, change: int) -> BridgePart | None:
     """The part that explains most of the change, and at least half of it."""
-    alike = [part for part in between.parts if part.change_ns * change > 0 and part.key != CLOCK]
+    causes = [part for part in between.parts if part.key not in (CLOCK, UNKNOWN)]
+    alike = [part for part in causes if part.change_ns * change > 0]
     main = max(alike, key=lambda part: abs(part.change_ns), default=None)
     enough = main is not None and abs(main.change_ns) >= MAIN_CAUSE * abs(change)
     return main if enough else None
@@ -432,7 +435,7 @@ def _outlier_steps(found: PairVerdict, other: Side, against: Sequence[BridgePart
     if not aside:
         return ""
     division = found.bridge.division
-    places = [PARTS[division].index(part.key) for part in against]
+    places = [PARTS[division].index(name) for part in against for name in part.fields]
     usual = sum(part.base_ns for part in against)
     changed = [
         sum(step_parts(other.selection, step, division)[at] for at in places) - usual

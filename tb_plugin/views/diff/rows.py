@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...analysis.diff.bridge import CLOCK, Bridge, BridgePart, Division, divisions
+from ...analysis.diff.bridge import CLOCK, UNKNOWN, Bridge, BridgePart, Division, divisions
 from ...analysis.diff.changes import ItemChange, changes
 from ...analysis.diff.sides import (
     Items,
@@ -32,7 +32,7 @@ from ...analysis.steps import Selection, select
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
 from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
-from ..legend import BREAKDOWN, HOST, PARTITION, LegendEntry, named_for
+from ..legend import BREAKDOWN, COPY, HOST, PARTITION, LegendEntry, named_for
 from ..shared import as_structs
 from ..view import TracePlace
 from . import contract as answers
@@ -60,6 +60,13 @@ _CLOCK = LegendEntry(
     "other",
     "What the clock alone makes of the work: kernels of equal name and size (without a device,"
     " operators of equal name and shapes) all take longer, or shorter, by one factor.",
+    ghost=True,
+)
+_UNKNOWN = LegendEntry(
+    UNKNOWN,
+    "Not known",
+    "other",
+    "Kernels were not recorded in both: in this time work ran, or the device was idle.",
     ghost=True,
 )
 _LEGENDS: Mapping[Division, tuple[LegendEntry, ...]] = {
@@ -182,8 +189,10 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
     def _part(self, between: Bridge, part: BridgePart) -> answers.DiffPart:
         # Where either is the file of another recorder, its rest is not known to be the other's.
         legend = named_for(_LEGENDS[between.division], self.base.facts, self.other.facts)
+        if any(one.key == UNKNOWN for one in between.parts):
+            legend = (COPY, *legend)  # no copy is known to be exposed
         entry = next(
-            (one for one in (*legend, _CLOCK) if one.key == part.key),
+            (one for one in (*legend, _CLOCK, _UNKNOWN) if one.key == part.key),
             LegendEntry(part.key, part.key.removesuffix("_ns").replace("_", " "), "other", ""),
         )
         return answers.DiffPart(
