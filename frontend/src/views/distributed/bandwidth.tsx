@@ -48,12 +48,13 @@ function option(
     all.filter((_, at) => at % Math.ceil(all.length / most) === 0);
   return {
     animation: false,
+    textStyle: { fontFamily: theme.font },
     grid: { left: 52, right: 14, top: 24, bottom: 26 },
     tooltip: {
       confine: true,
       backgroundColor: theme.surface,
       borderColor: theme.line,
-      textStyle: { color: theme.ink, fontSize: 12 },
+      textStyle: { color: theme.ink, fontSize: 12, fontFamily: theme.font },
       renderMode: "richText",
       formatter: (point) => {
         const one = Array.isArray(point) ? point[0] : point;

@@ -18,7 +18,6 @@ const BIGGEST = 42;
 const SMALLEST = 6;
 const GRID = { left: 40, right: 12, top: 14, bottom: 38 };
 const FONT = 11;
-const LABEL = `${FONT}px sans-serif`;
 const NAME_MOST = 24;
 const UNDER_FILLED = "under-filled";
 const LISTED = 4;
@@ -38,6 +37,7 @@ const blocksText = (decade: number) => String(Number((10 ** decade).toPrecision(
 function option(rows: readonly Known[], theme: Theme, width: number): ChartOption {
   const longest = Math.max(...rows.map((row) => row.total_ns), 1);
   const { color } = theme.fill("compute", false);
+  const font = `${FONT}px ${theme.font}`;
   const [low, high] = decadesOf(rows.map((row) => row.blocks_per_sm));
   const top = Math.max(25, Math.ceil(Math.max(...rows.map((row) => row.occupancy)) / 25) * 25);
   const area: Box = {
@@ -59,10 +59,10 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
   const under: Box = {
     left: area.left,
     top: GRID.top,
-    right: area.left + textWidth(UNDER_FILLED, LABEL) + 10,
+    right: area.left + textWidth(UNDER_FILLED, font) + 10,
     bottom: GRID.top + 20,
   };
-  const sides = placeLabels(dots, area, isUnder ? [under] : [], (text) => textWidth(text, LABEL));
+  const sides = placeLabels(dots, area, isUnder ? [under] : [], (text) => textWidth(text, font));
   const ticks = [...decadeTicks(low, high)];
   const axis = {
     axisLine: { show: false },
@@ -71,12 +71,13 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
   };
   return {
     animation: false,
+    textStyle: { fontFamily: theme.font },
     grid: GRID,
     tooltip: {
       confine: true,
       backgroundColor: theme.surface,
       borderColor: theme.line,
-      textStyle: { color: theme.ink, fontSize: 12 },
+      textStyle: { color: theme.ink, fontSize: 12, fontFamily: theme.font },
       renderMode: "richText",
       formatter: (point) => {
         const row = rows[(Array.isArray(point) ? point[0] : point)?.dataIndex ?? -1];

@@ -140,7 +140,7 @@ export const COMMANDS: readonly Described[] = [
     ["zoom-out", "Zoom out", "S", "−"],
     ["left", "Move left (Shift: faster)", "A", "←"],
     ["right", "Move right", "D", "→"],
-    ["scroll-down", "Scroll, when a slice is selected with Shift", "↑", "↓"],
+    ["scroll-down", "Scroll (with Shift when a slice is selected)", "↑", "↓"],
     ["whole", "Show the whole trace", "0", "Home"],
     ["mode-select", "Pointer: select", "1"],
     ["mode-pan", "Pointer: pan (or drag with Shift, Space or the middle button)", "2"],
