@@ -12,7 +12,7 @@ Beside the floor stand: the same with writing all columns once; the same with th
 malloc, which takes most new pages from the system where a reading process finds memory again; and
 each with the scanner of an earlier version. The floor falls when the scanner gets faster; that of
 an earlier version stays what it was. The floor is measured on one thread, so the Overview is also
-read on one: cores share caches and memory, and use more CPU time beside each other.
+read on one: what several threads cost is no part of a floor.
 
 With several sizes of one kind, the exponent of CPU time over text is fitted, after what a trace of
 one event costs was taken off: starting processes would hide growth. ``--keep`` writes the figures

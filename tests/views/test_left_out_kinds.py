@@ -144,10 +144,11 @@ def test_a_bridge_has_no_idle_time_where_kernels_were_left_out(
     assert "idle" not in verdict.headline + verdict.detail
 
 
-def test_a_budget_for_idle_time_cannot_tell_where_kernels_were_left_out() -> None:
-    sides = side_of(recorded("copy")), side_of(recorded("kernel", "copy"))
+@pytest.mark.parametrize(("other", "key"), [(BOTH, "idle_blocking_ns"), (COPIES, "kernel_ns")])
+def test_a_budget_for_what_was_left_out_cannot_be_told(other: tuple[str, ...], key: str) -> None:
+    sides = side_of(recorded(*COPIES)), side_of(recorded(*other))
     checked = Checked(*sides, compare(*sides), (), ())
-    _, case = check_budget(checked, Budget(parts={"idle_blocking_ns": 0.01}))
+    _, case = check_budget(checked, Budget(parts={key: 0.01}))
     assert case.outcome == "cannot tell"
 
 

@@ -95,7 +95,10 @@ def parts_of(base: Selection, other: Selection, division: Division) -> dict[str,
     lack = [
         one.partition is not None and "kernels" in one.facts.unavailable for one in (base, other)
     ]
-    if division == "host" or not any(lack) or (division == "classic" and all(lack)):
+    if division == "host" or not any(lack):
+        return fields
+    if division == "classic" and all(lack):
+        del fields["kernel_ns"]  # not recorded in either, which is not the same as none
         return fields
     apart = _APART_FROM_KERNELS if all(lack) else ()
     rest = tuple(key for key in fields if key not in apart)

@@ -8,6 +8,7 @@ SNIFFED = 64 * 1024
 ORIGIN = "kinetoscopePerfetto"
 """Top-level key of the text, which says that the file is protobuf and who wrote it."""
 PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
+"""Bytes of JSON text in ASCII."""
 
 
 def may_be_perfetto(head: bytes) -> bool:
@@ -15,4 +16,4 @@ def may_be_perfetto(head: bytes) -> bool:
 
     JSON may begin with a line break, which is the first byte of a packet, too.
     """
-    return head.startswith(b"\n") and bool(head.translate(None, PRINTABLE))
+    return bool(head.translate(None, PRINTABLE))
