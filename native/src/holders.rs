@@ -22,9 +22,8 @@ pub struct Entries<'a> {
 /// each event; where there is too little for all, what is written means nothing. `windows` hold all
 /// `pieces`. O(events + pieces + windows), and a sort of what few events hold in windows before their last.
 pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, to: Entries) -> usize {
-    let count = events.ts.len();
     let mut made = Made {
-        place: vec![0; count],
+        place: Vec::with_capacity(events.ts.len()),
         kept: 0,
         late: Vec::new(),
         before: Vec::new(),
@@ -38,7 +37,8 @@ pub fn hold(events: Events, pieces: Spans, windows: Spans, low: i32, to: Entries
 
 /// What events held: of each its last window and what it held there.
 struct Made<'a> {
-    /// Where the entry of an event is, from 1 on: in `to`, from `LATE` on in `late`.
+    /// Where the entry of an event is, from 1 on: in `to`, from `LATE` on in `late`; of those up to the last that held
+    /// something. New memory that is read before it is written costs twice, and more where other threads run.
     place: Vec<u32>,
     /// Entries in `to`, in order of their events.
     kept: usize,
@@ -56,6 +56,9 @@ impl Made<'_> {
     #[inline(always)]
     fn add(&mut self, event: usize, window: i32, length: i64) {
         let to = &mut self.to;
+        if event >= self.place.len() {
+            self.place.resize(event + 1, 0);
+        }
         let (of, held) = match self.place[event] {
             0 if self.kept == 0 || to.event[self.kept - 1] < event as i32 => {
                 to.put(self.kept, event as i32, window, length);
