@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # the limits are asked for where no column is
 
 MIB, GIB = 1 << 20, 1 << 30
 PIECE_BYTES = 1024 * 1024  # of text that is read at once
-RUN_BLOCKS, MOST_BLOCKS = 16, 64  # in memory on several threads: for each of them, and at most
+RUN_BLOCKS = 64  # scanned at once on several threads: where one run ends, some of them wait
 LEAST_END_BYTES, MOST_END_BYTES = 4 * 1024, 512 * 1024
 TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"
 OTHER_TEXT_VARIABLE = "KINETOSCOPE_METADATA_LIMIT"
@@ -86,13 +86,12 @@ class ScanLimits(Struct, frozen=True):
     @property
     def run_bytes(self) -> int:
         """Text that is in memory when a run of events begins: a block for each thread."""
-        return self.block_bytes * min(self.threads, MOST_BLOCKS) + self.block_end_bytes
+        return self.block_bytes * min(self.threads, RUN_BLOCKS) + self.block_end_bytes
 
     @property
     def most_run_bytes(self) -> int:
-        """So much of it is read while the run before is scanned: some blocks for each thread."""
-        blocks = min(RUN_BLOCKS * self.threads, MOST_BLOCKS)
-        return self.block_bytes * blocks + self.block_end_bytes
+        """So much of it is read at most while the run before is scanned."""
+        return self.block_bytes * RUN_BLOCKS + self.block_end_bytes
 
 
 # What events of recorders have at least, however well they compress: each has a time of its own,
