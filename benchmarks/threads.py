@@ -10,10 +10,15 @@ little; those of CPU time still tell what the cutting costs.
 
 A machine may be faster in one minute than in the next, so each reading is held against the mean of
 one on a single thread before it and one after it. How far those two are apart, the median of the
-larger over the smaller, is printed beside: what is nearer to 1 says nothing. Cores share caches,
-memory and the host of a virtual machine. So as many readings at once, in a process and on a thread
-each, are measured between the same two: their CPU time over that of one alone is what the machine
-takes for using so many cores, whatever the threads of one reading do.
+larger over the smaller, is printed beside: what is nearer to 1 says nothing. As many readings at
+once, in a process and on a thread each, are measured between the same two: their CPU time over that
+of one alone is what the machine takes for using so many cores, whatever the threads of one reading
+do.
+
+What one thread has written another reads from its core's cache, if the two share one. The host of a
+virtual machine may move them apart at any moment, and then each such read takes several times as
+long. So it is measured how fast a value gets from one core to the other, before and after each
+reading (``handoff``), and readings with the cores near each other and far apart have a row each.
 """
 
 from __future__ import annotations
@@ -23,19 +28,19 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from benchmarks import _corpus, _results
-from benchmarks._measure import touch_memory
+from benchmarks._measure import are_near, handoff_ns, touch_memory
 from kinetoscope.base.machine import THREADS_VARIABLE, core_count
 from kinetoscope.store.ingest.child import environment
 
 CPU = ("scan_cpu", "overview_cpu")
 FIGURES = ("scan_wall", "scan_cpu", "overview_wall", "overview_cpu")
-BUSY = ("scan_wall_by_cpu", "overview_wall_by_cpu", "peak_mb", "two_alike")
+BUSY = ("scan_wall_by_cpu", "overview_wall_by_cpu", "peak_mb", "two_alike", "handoff_ns")
 BESIDE = tuple(f"processes_{name}" for name in CPU)
 NAMES = FIGURES + BUSY + BESIDE
 CODE = """
@@ -51,9 +56,10 @@ def clock():
 
 path = Path(sys.argv[1])
 began = clock()
-raw = scan(path)
+held = [scan(path)]
 scanned = clock()
-summarize(build(raw, path, path.stat().st_size))
+# As a reading process does it: nobody holds the columns of the scan while tables are made of them.
+summarize(build(held.pop(), path, path.stat().st_size))
 done = clock()
 print(json.dumps({
     "scan_wall": scanned[0] - began[0], "scan_cpu": scanned[1] - began[1],
@@ -79,13 +85,15 @@ def once(trace: Path, threads: int, processes: int = 1) -> dict[str, float]:
     return {name: statistics.mean(one[name] for one in found) for name in found[0]}
 
 
-def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
-    """Medians of the rounds: figures over those of one thread right beside, and ``BUSY``."""
+def rounds_of(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, list[dict[str, float]]]:
+    """Of each round: figures over those of one thread right beside, and ``BUSY``."""
     told: dict[int, list[dict[str, float]]] = {count: [] for count in counts}
     for _ in range(rounds):
         before = once(trace, 1)
         for count in counts:
+            handoffs = [handoff_ns()]
             found = once(trace, count)
+            handoffs.append(handoff_ns())
             at_once = once(trace, 1, processes=count)
             after = once(trace, 1)
             alike = before["overview_cpu"], after["overview_cpu"]
@@ -96,6 +104,7 @@ def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[st
                     "overview_wall_by_cpu": found["overview_wall"] / found["overview_cpu"],
                     "peak_mb": found["peak_mb"],
                     "two_alike": max(alike) / min(alike),
+                    "handoff_ns": max(handoffs),
                 }
                 | {
                     f"processes_{name}": 2 * at_once[name] / (before[name] + after[name])
@@ -103,10 +112,16 @@ def ratios(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, dict[st
                 }
             )
             before = after
-    return {
-        count: {name: statistics.median(one[name] for one in found) for name in NAMES}
-        for count, found in told.items()
-    }
+    return told
+
+
+def by_nearness(found: Sequence[Mapping[str, float]]) -> dict[str, list[Mapping[str, float]]]:
+    """The rounds with the cores "near" each other, and those with them "far" apart."""
+    near = are_near([one["handoff_ns"] for one in found])
+    parted: dict[str, list[Mapping[str, float]]] = {}
+    for one, is_near in zip(found, near, strict=True):
+        parted.setdefault("near" if is_near else "far", []).append(one)
+    return dict(sorted(parted.items(), reverse=True))
 
 
 def _title(name: str) -> str:
@@ -129,21 +144,25 @@ def main(
     most = most or core_count()
     counts = [count for count in (2, 4, 8, 16, 32) if count <= most]
     click.echo(f"{core_count()} cores; over one thread, and by itself:")
-    click.echo("trace         threads" + "".join(f"{_title(name):>26}" for name in NAMES))
+    click.echo(
+        "trace         threads  cores  rounds" + "".join(f"{_title(name):>26}" for name in NAMES)
+    )
     for kind in kinds:
         try:
             made = _corpus.made(kind, size, folder)
         except _corpus.AbsentError as absent:
             click.echo(f"{kind} {size}: not measured, because {absent}")
             continue
-        for count, of_count in ratios(made.path, counts, rounds).items():
-            figures = "".join(f"{of_count[name]:>26.2f}" for name in NAMES)
-            click.echo(f"{kind + ' ' + size:<14}{count:<7}" + figures)
-            if keep:
-                _results.keep(
-                    f"threads/{kind}/{size}/{count}",
-                    {name: {"value": of_count[name]} for name in NAMES},
-                )
+        for count, found in rounds_of(made.path, counts, rounds).items():
+            for place, some in by_nearness(found).items():
+                of_some = {name: statistics.median(one[name] for one in some) for name in NAMES}
+                figures = "".join(f"{of_some[name]:>26.2f}" for name in NAMES)
+                click.echo(f"{kind + ' ' + size:<14}{count:<9}{place:<7}{len(some):<6}" + figures)
+                if keep and place == "near":
+                    _results.keep(
+                        f"threads/{kind}/{size}/{count}",
+                        {name: {"value": of_some[name]} for name in NAMES},
+                    )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import mmap
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 from benchmarks import _corpus, _peers, _results, report
-from benchmarks._measure import Measured, run
+from benchmarks._measure import Measured, are_near, handoff_ns, run
 from benchmarks._targets import Target, itself, ratio, targets
 from benchmarks.ingest import exponent
 
@@ -57,6 +59,30 @@ def test_a_command_that_fails_says_why() -> None:
 def test_a_command_that_hangs_is_ended() -> None:
     measured = run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5)
     assert measured.exit_code == -9
+
+
+def test_a_value_gets_from_one_core_to_another() -> None:
+    """In more than a step of a loop and less than a change of threads, and cores are free again."""
+    if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one core, or no way to choose")
+    before = os.sched_getaffinity(0)
+    assert 10 < handoff_ns() < 1_000_000
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize(
+    ("handoffs", "near"),
+    [
+        ([80, 90, 210, 85], [True, True, False, True]),
+        ([210, 220], [True, True]),
+        ([math.nan, math.nan], [True, True]),
+        ([], []),
+    ],
+)
+def test_cores_are_near_when_they_are_as_near_as_they_were(
+    handoffs: list[float], near: list[bool]
+) -> None:
+    assert are_near(handoffs) == near
 
 
 @pytest.mark.parametrize("k", [0.5, 1.0, 2.0])
