@@ -65,26 +65,27 @@ def summarize(trace: Trace) -> Facts:
     counters = {work.device: one for work, one in zip(works, series, strict=True)}
     names = HeldNames(trace, hosts)
     causes = IdleCauses(names, windows)
-    # What takes longest begins first. Only one of them gives numbers to names.
+    # What takes longest begins first, before them what has no steps that another thread could take.
+    # Only one of them gives numbers to names.
     (
+        on_host,
         patterns,
         (idle, held),
-        on_host,
-        by_category,
         measured,
+        by_category,
         (spent, threads),
         (rows, recording, of_run, of_classes),
     ) = side_by_side(
+        lambda: None if works else host_partitions(trace, hosts, windows),
         lambda: patterns_of(hosts, works, counters, windows),
         lambda: (
             {work.device: causes.of_device(work) for work in works},
             [()] * len(windows) if works else host_held(names, windows),
         ),
-        lambda: None if works else host_partitions(trace, hosts, windows),
-        lambda: breakdowns(hosts, works, windows),
         lambda: {
             work.device: _Measured.of(hosts, work, windows, counters[work.device]) for work in works
         },
+        lambda: breakdowns(hosts, works, windows),
         lambda: parallel(trace, hosts, windows),
         lambda: side_by_side(
             lambda: counts(trace),
@@ -147,17 +148,18 @@ class _Measured(NamedTuple):
         cls, hosts: Hosts, work: DeviceWork, windows: Windows, series: tuple[Series, ...]
     ) -> _Measured:
         """``series``: what was sampled of the device."""
-        columns = side_by_side(
+        # What takes longest begins first.
+        gauged, launched, said, copied, longest, shares, counted, ahead = side_by_side(
             lambda: gauges(work, windows),
-            lambda: device_shares(work, windows),
-            lambda: longest_activity(work, windows),
+            lambda: launches(work, windows),
             lambda: communication(work, hosts, windows),
             lambda: copies(work, windows),
-            lambda: launches(work, windows),
+            lambda: longest_activity(work, windows),
+            lambda: device_shares(work, windows),
             lambda: step_counters(work, windows, series),
             lambda: lead(work),
         )
-        return cls._make((*columns, series))
+        return cls(gauged, shares, longest, said, copied, launched, counted, ahead, series)
 
 
 def _counters(work: DeviceWork) -> tuple[Series, ...]:
