@@ -111,7 +111,7 @@ def touch_memory() -> None:
 
 
 HANDOFFS, HANDOFF_TRIES = 2000, 7
-FAR = 1.3  # times the least of a run: then two cores share no cache
+FAR = 1.5  # times the least of a run: then two cores share no cache
 
 
 def handoff_ns() -> float:
