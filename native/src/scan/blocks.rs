@@ -101,6 +101,7 @@ struct Done {
 
 /// Blocks one after the other.
 fn run(scanner: &mut Scanner, text: &Pieces, start: usize, limits: Limits) -> Done {
+    scanner.make_room();
     let mut joined = take(&mut scanner.joined);
     let mut blocks = Vec::new();
     let mut at = start;
@@ -405,6 +406,7 @@ impl<'a> Chain<'a> {
 
     /// Returns the columns, emptied.
     fn append_one(&mut self, read: Read) -> Columns {
+        self.scanner.make_room();
         let codes = &mut self.codes[read.helper];
         codes.truncate(read.texts.first);
         codes.extend(read.texts.iter().map(|text| self.scanner.texts.code(text)));
@@ -535,6 +537,22 @@ mod tests {
         assert_eq!(why, End::Left);
         assert_eq!(blocks.iter().map(|block| block.rows).sum::<usize>(), 300);
         assert_eq!((many.helpers.scanners.len(), many.trust.pause), (4, 0));
+    }
+
+    #[test]
+    fn room_is_made_when_the_next_rows_come() {
+        let data = text((0..300).map(event));
+        let pieces = pieces(&data, 1000);
+        for threads in [1, 4] {
+            let mut scanner = scanner();
+            for (expected, rows) in [(None, 300), (Some(5000), 600)] {
+                scanner.expected = expected;
+                read(&mut scanner, &pieces, 0, limits(&data, threads), &mut || 0);
+                assert_eq!(scanner.columns.rows(), rows);
+            }
+            assert_eq!(scanner.expected, None);
+            assert_eq!(scanner.columns.dense.ts.capacity(), 5000);
+        }
     }
 
     #[test]

@@ -96,9 +96,10 @@ exported! {
         i64::from((*scanner).texts.code(text))
     }
 
-    /// Makes room for so many events in all, with values as often as so far; returns 0.
+    /// The next run makes room for so many events in all, with values as often as so far, while other threads go on
+    /// reading; returns 0.
     kinetoscope_scan_expect(scanner: raw(*mut Scanner), rows: number) {
-        (*scanner).columns.expect(rows);
+        (*scanner).expected = Some(rows);
         0
     }
 

@@ -27,6 +27,8 @@ pub struct Scanner {
     pub widths: Widths,
     pub helpers: Helpers,
     pub trust: Trust,
+    /// Rows for which room is to be made before the next ones are appended.
+    pub expected: Option<usize>,
     /// Memory for text of several pieces.
     pub joined: Vec<u8>,
     table: Vec<u8>,
@@ -58,6 +60,7 @@ impl Scanner {
             widths,
             helpers: Helpers::default(),
             trust: Trust::default(),
+            expected: None,
             joined: Vec::new(),
             table: table.to_vec(),
             key,
@@ -67,6 +70,13 @@ impl Scanner {
             scratch: Vec::new(),
             last: [(0, 0); 3],
         })
+    }
+
+    /// Makes the room that was asked for.
+    pub fn make_room(&mut self) {
+        if let Some(rows) = self.expected.take() {
+            self.columns.expect(rows);
+        }
     }
 
     /// A scanner for the same columns that has read nothing.

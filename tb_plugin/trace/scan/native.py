@@ -161,7 +161,10 @@ class NativeColumns:
         return behind, bool(why)
 
     def expect(self, rows: int) -> None:
-        """Make room for so many rows in all: columns that grow are moved, to memory never used."""
+        """Let the next run make room for so many rows in all, on a thread that is free by then.
+
+        Columns that grow without it are moved, to memory never used.
+        """
         self.call("expect", rows)
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:

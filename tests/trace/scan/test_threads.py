@@ -121,8 +121,9 @@ def test_runs_of_a_compressed_file_grow_to_so_many_blocks(
 
     monkeypatch.setattr(scanning.NativeColumns, "run", noted)
     limits = ScanLimits(block_bytes=BLOCK, threads=3)
-    by_library(gzip.compress(document(*map(event, range(1500)))), limits)
-    assert BLOCK * RUN_BLOCKS < max(sizes) < 2 * BLOCK * RUN_BLOCKS, "and what is read ahead"
+    by_library(gzip.compress(document(*map(event, range(6000)))), limits)
+    most = limits.most_run_bytes + 10 * cursor.PIECE_BYTES  # some pieces are read ahead
+    assert BLOCK * RUN_BLOCKS < max(sizes) <= most
 
 
 @pytest.mark.parametrize("more", [0.01, 1.1, 50])
