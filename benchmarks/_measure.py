@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import mmap
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,61 +106,6 @@ def touch_memory() -> None:
     with mmap.mmap(-1, max(size, mmap.PAGESIZE)) as memory:
         for start in range(0, len(memory), mmap.PAGESIZE):
             memory[start] = 1
-
-
-HANDOFFS, HANDOFF_TRIES = 2000, 7
-FAR = 1.5  # times the least of a run: then two cores share no cache
-
-
-def handoff_ns() -> float:
-    """How long until one core sees what another has written, in ns; NaN where that is not known.
-
-    Cores that share a cache take a fraction of what others take, and so does every column that one
-    thread has written and another reads. The host of a virtual machine moves its cores: without
-    this figure, two readings of one file differ by a fifth for no reason that can be seen.
-
-    The time of a loop in Python is part of it. Of more than two cores the first two are asked.
-    """
-    cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
-    if len(cores) < 2:
-        return math.nan
-    return min(_handoff_ns(*cores[:2]) for _ in range(HANDOFF_TRIES))
-
-
-def _handoff_ns(one: int, other: int) -> float:
-    """Two processes count up by turns, each as soon as it sees what the other wrote."""
-    with mmap.mmap(-1, mmap.PAGESIZE) as memory, memoryview(memory).cast("Q") as shared:
-        child = os.fork()
-        if child == 0:
-            os.sched_setaffinity(0, {other})
-            _count_up(shared, 0, 2 * HANDOFFS)
-            os._exit(0)
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {one})
-        _count_up(shared, 1, HANDOFFS)  # until the other is there, too
-        began = time.perf_counter_ns()
-        _count_up(shared, 1 + HANDOFFS, 2 * HANDOFFS)
-        took = time.perf_counter_ns() - began
-        os.sched_setaffinity(0, before)
-        os.waitpid(child, 0)
-    return took / HANDOFFS
-
-
-def _count_up(shared: memoryview[int], first: int, end: int) -> None:
-    for number in range(first, end, 2):
-        while shared[0] != number:
-            pass
-        shared[0] = number + 1
-
-
-def are_near(handoffs: Sequence[float]) -> list[bool]:
-    """For each reading, by the handoff around it: were the cores as near as they ever were?
-
-    Where nothing is known, all are. Where the cores were far all the time, all are called near:
-    a handoff of a run says more than this.
-    """
-    known = [handoff for handoff in handoffs if not math.isnan(handoff)]
-    return [not handoff > FAR * min(known, default=math.inf) for handoff in handoffs]
 
 
 def high_water() -> int:

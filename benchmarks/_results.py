@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import os
 import platform
 import statistics
@@ -76,6 +77,8 @@ def keep(prefix: str, found: Mapping[str, Any]) -> None:
             entry = dict(figure)
         else:
             entry = {"value": figure}
+        if math.isnan(entry.get("value", 0)):
+            entry = {"because": "cannot be known on this machine"}
         entry["value"] = _rounded(entry["value"]) if "value" in entry else None
         measured[f"{prefix}/{name}"] = {**entry, **about}
     text = json.dumps({"machine": machine(), "measured": dict(sorted(measured.items()))}, indent=1)

@@ -28,13 +28,15 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from benchmarks import _corpus, _results
-from benchmarks._measure import are_near, handoff_ns, touch_memory
+from benchmarks._handoff import by_nearness, with_handoff
+from benchmarks._measure import touch_memory
 from kinetoscope.base.machine import THREADS_VARIABLE, core_count
 from kinetoscope.store.ingest.child import environment
 
@@ -91,9 +93,7 @@ def rounds_of(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, list
     for _ in range(rounds):
         before = once(trace, 1)
         for count in counts:
-            handoffs = [handoff_ns()]
-            found = once(trace, count)
-            handoffs.append(handoff_ns())
+            found = with_handoff(partial(once, trace, count))
             at_once = once(trace, 1, processes=count)
             after = once(trace, 1)
             alike = before["overview_cpu"], after["overview_cpu"]
@@ -104,7 +104,7 @@ def rounds_of(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, list
                     "overview_wall_by_cpu": found["overview_wall"] / found["overview_cpu"],
                     "peak_mb": found["peak_mb"],
                     "two_alike": max(alike) / min(alike),
-                    "handoff_ns": max(handoffs),
+                    "handoff_ns": found["handoff_ns"],
                 }
                 | {
                     f"processes_{name}": 2 * at_once[name] / (before[name] + after[name])
@@ -113,15 +113,6 @@ def rounds_of(trace: Path, counts: Sequence[int], rounds: int) -> dict[int, list
             )
             before = after
     return told
-
-
-def by_nearness(found: Sequence[Mapping[str, float]]) -> dict[str, list[Mapping[str, float]]]:
-    """The rounds with the cores "near" each other, and those with them "far" apart."""
-    near = are_near([one["handoff_ns"] for one in found])
-    parted: dict[str, list[Mapping[str, float]]] = {}
-    for one, is_near in zip(found, near, strict=True):
-        parted.setdefault("near" if is_near else "far", []).append(one)
-    return dict(sorted(parted.items(), reverse=True))
 
 
 def _title(name: str) -> str:
@@ -154,7 +145,9 @@ def main(
             click.echo(f"{kind} {size}: not measured, because {absent}")
             continue
         for count, found in rounds_of(made.path, counts, rounds).items():
-            for place, some in by_nearness(found).items():
+            for place, some in zip(("near", "far"), by_nearness(found), strict=True):
+                if not some:
+                    continue
                 of_some = {name: statistics.median(one[name] for one in some) for name in NAMES}
                 figures = "".join(f"{of_some[name]:>26.2f}" for name in NAMES)
                 click.echo(f"{kind + ' ' + size:<14}{count:<9}{place:<7}{len(some):<6}" + figures)

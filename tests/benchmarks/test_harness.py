@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from benchmarks import _corpus, _peers, _results, report
-from benchmarks._measure import Measured, are_near, handoff_ns, run
+from benchmarks._handoff import are_near, by_nearness, handoff_ns
+from benchmarks._measure import Measured, run
 from benchmarks._targets import Target, itself, ratio, targets
 from benchmarks.ingest import exponent
 
@@ -83,6 +84,8 @@ def test_cores_are_near_when_they_are_as_near_as_they_were(
     handoffs: list[float], near: list[bool]
 ) -> None:
     assert are_near(handoffs) == near
+    rounds = [{"handoff_ns": handoff} for handoff in handoffs]
+    assert [len(some) for some in by_nearness(rounds)] == [near.count(True), near.count(False)]
 
 
 @pytest.mark.parametrize("k", [0.5, 1.0, 2.0])
@@ -150,7 +153,10 @@ def test_the_page_shows_every_target_and_what_was_kept(
     }
     _results.keep("ingest/stacks/1GB", found)
     _results.keep("ingest/nccl/1GB", {"overview_cpu": "the trace is absent: x"})
+    _results.keep("threads/nccl/1GB/2", {"handoff_ns": {"value": math.nan}})
     measured = _results.load()
+    assert measured["threads/nccl/1GB/2/handoff_ns"]["value"] is None
+    assert "NaN" not in _results.RESULTS.read_text()
     text = report.tables({"machine": _results.machine(), "measured": measured})
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert sum(target.promise in text for target in targets()) == len(targets())
