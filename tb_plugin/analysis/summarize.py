@@ -134,11 +134,11 @@ class _Measured(NamedTuple):
     """What one device did, by step."""
 
     gauges: list[StepGauges]
-    shares: list[I64]
-    longest: list[tuple[Longest, ...]]
+    launches: list[LaunchSums]
     collectives: list[Communication]
     copies: list[tuple[CopySum, ...]]
-    launches: list[LaunchSums]
+    longest: list[tuple[Longest, ...]]
+    shares: list[I64]
     counters: list[tuple[StepCounter, ...]]
     lead_ns: tuple[int, int, int] | None
     series: tuple[Series, ...]  # what was sampled of it
@@ -148,8 +148,8 @@ class _Measured(NamedTuple):
         cls, hosts: Hosts, work: DeviceWork, windows: Windows, series: tuple[Series, ...]
     ) -> _Measured:
         """``series``: what was sampled of the device."""
-        # What takes longest begins first.
-        gauged, launched, said, copied, longest, shares, counted, ahead = side_by_side(
+        # In the order of the fields: what takes longest begins first.
+        columns = side_by_side(
             lambda: gauges(work, windows),
             lambda: launches(work, windows),
             lambda: communication(work, hosts, windows),
@@ -159,7 +159,7 @@ class _Measured(NamedTuple):
             lambda: step_counters(work, windows, series),
             lambda: lead(work),
         )
-        return cls(gauged, shares, longest, said, copied, launched, counted, ahead, series)
+        return cls._make((*columns, series))
 
 
 def _counters(work: DeviceWork) -> tuple[Series, ...]:
