@@ -48,6 +48,7 @@ NAMES = FIGURES + BUSY + BESIDE
 CODE = """
 import json, sys, time
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.machine import threads_kept
 from kinetoscope.trace.read import build
 from kinetoscope.trace.scan.scanner import scan
 from benchmarks._measure import high_water
@@ -58,10 +59,12 @@ def clock():
 
 path = Path(sys.argv[1])
 began = clock()
-held = [scan(path)]
-scanned = clock()
 # As a reading process does it: nobody holds the columns of the scan while tables are made of them.
-summarize(build(held.pop(), path, path.stat().st_size))
+with threads_kept():
+    held = [scan(path)]
+    scanned = clock()
+    trace = build(held.pop(), path, path.stat().st_size)
+summarize(trace)
 done = clock()
 print(json.dumps({
     "scan_wall": scanned[0] - began[0], "scan_cpu": scanned[1] - began[1],

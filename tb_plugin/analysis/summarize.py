@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -74,7 +74,7 @@ def summarize(trace: Trace) -> Facts:
         measured,
         by_category,
         (spent, threads),
-        (rows, recording, of_run, of_classes),
+        (rows, recording, of_run, of_classes, peaks),
     ) = side_by_side(
         lambda: None if works else host_partitions(trace, hosts, windows),
         lambda: patterns_of(hosts, works, counters, windows),
@@ -92,11 +92,12 @@ def summarize(trace: Trace) -> Facts:
             lambda: recording_facts(trace),
             lambda: traits(trace, hosts),
             lambda: classified(trace),
+            lambda: [_peaks(trace, device) for device in trace.devices],
         ),
     )
     of_host = _HostSteps(by_category, on_host, held, spent, threads)
     steps = _steps(trace, windows, idle, measured, of_host)
-    devices = _device_facts(trace, idle, measured)
+    devices = _device_facts(trace, peaks, idle, measured)
     first = next((device for device in devices if device.used), None)
     return Facts(
         path=trace.path,
@@ -225,9 +226,12 @@ def _steps(
 
 
 def _device_facts(
-    trace: Trace, idle: Mapping[int, CauseTable], measured: Mapping[int, _Measured]
+    trace: Trace,
+    peaks: Sequence[Mapping[str, Any]],
+    idle: Mapping[int, CauseTable],
+    measured: Mapping[int, _Measured],
 ) -> tuple[DeviceFacts, ...]:
-    """Per row of ``Trace.devices``: was it used, and how full did its memory get?"""
+    """Per row of ``Trace.devices``: was it used, and how full did its memory get (``peaks``)?"""
     return tuple(
         DeviceFacts(
             index=device.index,
@@ -237,7 +241,7 @@ def _device_facts(
             memory_bytes=device.memory_bytes,
             capability=device.capability,
             used=device.used,
-            **_peaks(trace, device),
+            **peaks[row],
             has_peak=peak_of(device) is not None,
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=measured[row].lead_ns if row in measured else None,

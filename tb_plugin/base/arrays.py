@@ -220,12 +220,17 @@ def count_codes(codes: NDArray[Any]) -> I64:
 
 def tally(codes: I32, marks: U8, index: I32, kinds: int) -> I64:
     """How often each kind occurs, a number below ``kinds``: ``index[code] + mark`` of a row."""
-    counts = np.zeros(kinds, np.int64)
+    def tallied(part: slice) -> I64 | None:
+        counts = np.zeros(kinds, np.int64)
+        kind = codes[part], marks[part], part.stop - part.start, index, len(index)
+        asked = call("kinetoscope_rows_tally", *kind, counts, kinds)
+        return None if asked is None else counts
+
     if handed(codes, np.int32) and handed(marks, np.uint8):
-        kind = codes, marks, len(codes), index, len(index)
-        if call("kinetoscope_rows_tally", *kind, counts, kinds) is not None:
-            return counts
-        counts[:] = 0
+        parts = each(tallied, pieces(len(codes)))
+        if not any(part is None for part in parts):
+            return np.asarray(np.sum(parts, axis=0))
+    counts = np.zeros(kinds, np.int64)
     for part in chunks(len(codes)):
         counts += np.bincount(index[codes[part]] + marks[part], minlength=kinds)
     return counts

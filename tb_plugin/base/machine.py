@@ -12,8 +12,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -262,10 +262,11 @@ class _Crew:
 
     def run(self, call: _Steps) -> None:
         """Take steps until those of the call are done: its own first, then what others call."""
+        others = max(0, len(call.steps) - 1)
         with self._changed:
             self._calls.append(call)
-            self._changed.notify_all()
-            self._hire(len(call.steps) - 1 - self._waiting)
+            self._changed.notify(others)
+            self._hire(others - self._waiting)
         while (found := self._next(call)) is not None:
             self._do(*found)
         with self._changed:
@@ -311,7 +312,25 @@ class _Crew:
             call.errors[at] = error
         with self._changed:
             call.running -= 1
-            self._changed.notify_all()
+            if call.is_done():  # Who waits for it is woken; without others there is nobody to take.
+                self._changed.notify_all()
+
+
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """Inside, the threads of ``side_by_side`` wait for its next call and end with the last.
+
+    To begin a thread takes longer than many of the steps. In a step, it is so anyway.
+    """
+    if getattr(_here, "crew", None) is not None:
+        yield
+        return
+    crew = _here.crew = _Crew()
+    try:
+        yield
+    finally:
+        _here.crew = None
+        crew.end()
 
 
 def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
@@ -329,16 +348,8 @@ def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
     raised, when all that had begun are done.
     """
     call = _Steps(steps)
-    crew: _Crew | None = getattr(_here, "crew", None)
-    if crew is not None:
-        crew.run(call)
-    else:
-        crew = _here.crew = _Crew()
-        try:
-            crew.run(call)
-        finally:
-            _here.crew = None
-            crew.end()
+    with threads_kept():
+        _here.crew.run(call)
     if call.errors:
         raise call.errors[min(call.errors)]
     return call.results

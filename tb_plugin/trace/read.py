@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
-from ..base.machine import side_by_side
+from ..base.machine import side_by_side, threads_kept
 from .build.categories import DEPENDENCY_FLOW, FORWARD_FLOWS
 from .build.device import (
     WITHOUT,
@@ -397,12 +397,13 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
         return _of_snapshot(path, on_progress)
     if TIMELINE.match(head):
         return _of_timeline(path, on_progress)
-    # Only build() may hold the columns, so that it can let them go one by one.
-    scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
-    file_bytes = path.stat().st_size
-    if on_progress is not None:
-        on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
-    return build(scanned.pop(), path, file_bytes)
+    with threads_kept():
+        # Only build() may hold the columns, so that it can let them go one by one.
+        scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
+        file_bytes = path.stat().st_size
+        if on_progress is not None:
+            on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
+        return build(scanned.pop(), path, file_bytes)
 
 
 # Few files are of memory alone: what reads them is imported for them.

@@ -82,7 +82,7 @@ def examine(evidence: HealthInputs) -> HealthRecord:
         "flow end without a start": evidence.flows.lonely_ends,
     }
     ignored |= {reason: count for reason, count in lonely.items() if count}
-    checks = [_of_file, _of_time]
+    checks = [_of_file, _of_time, _of_overlaps, _of_clocks]
     if evidence.recording.file_format != "other_perfetto":
         checks += [_of_links, _of_content, _of_steps, _of_recorder]
     of_file, *others = each(lambda check: list(check(evidence)), checks)
@@ -248,9 +248,11 @@ def _of_time(evidence: HealthInputs) -> Iterator[Note]:
     if evidence.recording.resolution_ns >= 1000 and len(host.ts) + len(device):
         zero = np.count_nonzero(host.dur == 0) + np.count_nonzero(device.dur == 0)
         yield note("rounded_time", int(zero), len(host.ts) + len(device))
-    if overlaps := _stream_overlaps(device):
-        yield note("stream_overlap", overlaps, len(device))
-    yield from _skew(evidence)
+
+
+def _of_overlaps(evidence: HealthInputs) -> Iterator[Note]:
+    if overlaps := _stream_overlaps(evidence.device):
+        yield note("stream_overlap", overlaps, len(evidence.device))
 
 
 def _unfinished(host: Host) -> np.ndarray[Any, Any]:
@@ -279,7 +281,7 @@ def _stream_overlaps(device: DeviceTable) -> int:
     return total
 
 
-def _skew(evidence: HealthInputs) -> Iterator[Note]:
+def _of_clocks(evidence: HealthInputs) -> Iterator[Note]:
     device, host = evidence.device, evidence.host
     linked = np.flatnonzero(device.launch >= 0)
     early = take(host.ts, device.launch[linked]) - device.ts[linked]
