@@ -7,7 +7,6 @@ block of strict JSON, found only when a fault asks for it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...base.arrays import Sparse, chunks
 from ...base.errors import TraceFormatError
-from ...base.machine import PIECE, each
 from ..raw import (
     COUNTER_ARGS,
     FLOAT_ARGS,
@@ -139,25 +137,20 @@ def not_events() -> TraceFormatError:
     )
 
 
-def share_rows(columns: list[Sparse]) -> None:
-    """Where rows of several sparse columns are the same, let them be one array; in place."""
-    by_length: dict[int, list[int]] = {}
-    for at in range(len(columns)):
-        by_length.setdefault(len(columns[at].row), []).append(at)
+class SharedRows:
+    """Rows of sparse columns: those that are the same are one array."""
 
-    def shares(first: int, at: int) -> bool:
-        row = columns[first].row
-        is_same = np.array_equal(row, columns[at].row)
-        if is_same:
-            columns[at] = Sparse(row, columns[at].value)  # The memory of its own rows is freed.
-        return is_same
+    def __init__(self) -> None:
+        self._by_length: dict[int, list[NDArray[np.int32]]] = {}
 
-    for length, alike in by_length.items():
-        while len(alike) > 1:
-            first, *others = alike
-            ask = partial(shares, first)
-            is_same = each(ask, others) if length >= PIECE else map(ask, others)
-            alike = [at for at, same in zip(others, is_same, strict=True) if not same]
+    def share(self, row: NDArray[np.int32]) -> NDArray[np.int32]:
+        """``row``, or an equal array that was shared before."""
+        alike = self._by_length.setdefault(len(row), [])
+        for known in alike:
+            if np.array_equal(known, row):
+                return known
+        alike.append(row)
+        return row
 
 
 class Codes(dict[str, int]):
@@ -238,12 +231,12 @@ class RawColumns:
     def finish(self) -> FinishedColumns:
         """All columns in one piece; takes them out."""
         dense = {name: column.take() for name, column in self._dense.items()}
-        used = {name: pair for name, pair in self._sparse.items() if len(pair[0].used())}
-        columns = [
-            Sparse(row.take(), _narrow(name, value.take())) for name, (row, value) in used.items()
-        ]
-        share_rows(columns)
-        sparse = dict(zip(used, columns, strict=True))
+        rows = SharedRows()
+        sparse = {
+            name: Sparse(rows.share(row.take()), _narrow(name, value.take()))
+            for name, (row, value) in self._sparse.items()
+            if len(row.used())
+        }
         return in_order_of_use(
             FinishedColumns(
                 events=RawEvents(**dense),

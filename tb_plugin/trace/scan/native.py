@@ -29,9 +29,9 @@ from .column_builder import (
     TEXTS,
     BlockTable,
     FinishedColumns,
+    SharedRows,
     in_order_of_use,
     not_events,
-    share_rows,
     sparse_dtype,
 )
 from .cursor import PIECE_BYTES, ScanLimits, TextWindow
@@ -200,12 +200,12 @@ class NativeColumns:
         dense = {
             name: self._taken("take", number, DENSE[name]) for number, name in enumerate(DENSE)
         }
-        sparse = self._take()
+        rows_known = SharedRows()
         found = FinishedColumns(
             events=RawEvents(**dense),
-            ints={name: sparse[name] for name in INTS if name in sparse},
-            floats={name: sparse[name] for name in FLOATS if name in sparse},
-            texts={name: sparse[name] for name in TEXTS if name in sparse},
+            ints=self._take(INTS, rows_known),
+            floats=self._take(FLOATS, rows_known),
+            texts=self._take(TEXTS, rows_known),
             strings=self._strings(),
         )
         return found if self.in_order else in_order_of_use(found)
@@ -214,18 +214,16 @@ class NativeColumns:
         """The places of the rows in the text."""
         return self._blocks.finish(self.rows)
 
-    def _take(self) -> dict[str, Sparse]:
-        """The sparse columns with values."""
-        names, columns = [], []
-        for name, number in _NUMBER.items():
+    def _take(self, names: tuple[str, ...], known: SharedRows) -> dict[str, Sparse]:
+        taken = {}
+        for name in names:
+            number = _NUMBER[name]
             row = self._taken("take_rows", number, np.int32)
             if len(row):
                 values = "take_values" if name in NAMING else "take_wide_values"
-                columns.append(Sparse(row, self._taken(values, number, sparse_dtype(name))))
-                names.append(name)
-        del row  # Where it is shared, its memory is freed.
-        share_rows(columns)
-        return dict(zip(names, columns, strict=True))
+                value = self._taken(values, number, sparse_dtype(name))
+                taken[name] = Sparse(known.share(row), value)
+        return taken
 
     def _taken(self, what: str, number: int, dtype: type[np.generic]) -> NDArray[Any]:
         """A column of this type, or of a narrower one, where the library has it."""
