@@ -220,6 +220,7 @@ def count_codes(codes: NDArray[Any]) -> I64:
 
 def tally(codes: I32, marks: U8, index: I32, kinds: int) -> I64:
     """How often each kind occurs, a number below ``kinds``: ``index[code] + mark`` of a row."""
+
     def tallied(part: slice) -> I64 | None:
         counts = np.zeros(kinds, np.int64)
         kind = codes[part], marks[part], part.stop - part.start, index, len(index)

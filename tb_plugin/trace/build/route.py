@@ -7,7 +7,6 @@ Nothing is dropped in silence: each row of the file is in one of the row lists, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -17,6 +16,7 @@ from ...base.arrays import (
     I64,
     U8,
     Mask,
+    count_codes,
     flags_by_code,
     has_cell,
     is_any,
@@ -129,11 +129,16 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
         _settle_either(raw, texts, census, role, device_pids)
         return role, device_pids
 
-    groups = (COUNTER,), (FLOW_START,), (FLOW_END,), tuple(INSTANTS)
-    (role, device_pids), (counters, flow_starts, flow_ends, instants) = side_by_side(
-        roles, partial(rows_by_code, phase, groups)
+    def others() -> tuple[I32, I32, I32, I32]:
+        groups = (COUNTER,), (FLOW_START,), (FLOW_END,), tuple(INSTANTS)
+        *found, instants = rows_by_code(phase, groups)
+        return *found, _memory_rows(events, texts, census, named_so, instants)
+
+    # What adds texts does so in one order, however many threads there are.
+    named_so = texts.code(MEMORY_NAME)
+    (role, device_pids), (counters, flow_starts, flow_ends, allocations) = side_by_side(
+        roles, others
     )
-    allocations = _memory_rows(events, texts, census, instants)
     put(role, allocations, np.full(len(allocations), _NO_ROLE, np.uint8))
     halves = census.of_phase(BEGIN) + census.of_phase(END)
     pairs = pair(events, where(is_any(phase, (BEGIN, END))), texts) if halves else Pairs.none()
@@ -148,7 +153,7 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
     ignored = dict(found.settled.ignored)
     if pairs.stray_ends:
         ignored["end without a begin"] = pairs.stray_ends
-    _ignore_others(ignored, census, phase[allocations])
+    _ignore_others(ignored, census, take(phase, allocations))
     host, device, device_annotations, syncs, ranges = found.ranges
     memory, counters = found.instants
     return Rows(
@@ -180,7 +185,7 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
 
 def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
     """Count the rows of phases that make no table; instants of the allocator do make one."""
-    taken = np.bincount(memory, minlength=256)
+    taken = count_codes(memory)
     for phase in sorted(set(census.phase.tolist()) - _PLACED):
         count = census.of_phase(phase) - int(taken[phase])
         if count:
@@ -280,9 +285,10 @@ def _settle_either(
     role[rows] = np.where(device, on_device, EventRole.HOST_OTHER)
 
 
-def _memory_rows(events: RawEvents, texts: Texts, census: Census, instants: I32) -> I32:
+def _memory_rows(
+    events: RawEvents, texts: Texts, census: Census, named_so: int, instants: I32
+) -> I32:
     """Allocator events: Kineto writes them as instants, Python exporters as ranges."""
-    named_so = texts.code(MEMORY_NAME)
     if any(texts[code] in MEMORY_CATEGORIES for code in census.categories((COMPLETE,))):
         rows = where(events.name == named_so)
         rows = rows[is_any(take(events.phase, rows), (COMPLETE, *INSTANTS))]
