@@ -109,6 +109,6 @@ def _handed(argument: NDArray[Any] | bytes | int) -> object:
         return ctypes.c_int64(argument)
     if not argument.flags.c_contiguous:
         raise ValueError("the native library reads and writes contiguous arrays alone")
-    if argument.flags.writeable and argument.nbytes:  # A quarter of the time that others take.
-        return ctypes.byref(ctypes.c_char.from_buffer(argument))
+    if argument.flags.writeable and argument.nbytes:  # in half the time that others take
+        return ctypes.byref(ctypes.c_char.from_buffer(argument.data))
     return ctypes.c_void_p(argument.ctypes.data)

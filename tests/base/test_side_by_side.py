@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kinetoscope.base import machine
-from kinetoscope.base.machine import each, side_by_side
+from kinetoscope.base.machine import each, side_by_side, threads_kept
 
 
 @pytest.fixture(params=[1, 2, 5], autouse=True)
@@ -102,6 +102,32 @@ def test_the_first_failure_is_raised_and_no_step_begins_behind_it() -> None:
         side_by_side(*[lambda: fail("early")] * 8, *[lambda: done.append(1)] * 8)
     assert not done
     assert side_by_side(lambda: 1) == [1]  # the threads were given back
+
+
+def test_threads_are_kept_between_calls_and_end_with_the_last(threads: int) -> None:
+    def meet() -> set[int]:
+        """All threads at once."""
+        meeting = threading.Barrier(threads)
+        return set(each(lambda _: (meeting.wait(60), threading.get_ident())[1], range(threads)))
+
+    before = threading.active_count()
+    with threads_kept():
+        first = meet()
+        assert len(first) == threads
+        with threads_kept():
+            assert meet() == first
+        assert meet() == first
+        assert threading.active_count() == before + threads - 1
+    assert threading.active_count() == before
+
+
+def test_threads_that_are_kept_end_where_a_step_failed() -> None:
+    def fail(_: int) -> None:
+        raise ValueError("first")
+
+    with pytest.raises(ValueError, match="first"), threads_kept():
+        each(fail, range(9))
+    assert each(abs, [-1, -2]) == [1, 2]  # the threads were given back
 
 
 def test_a_system_without_threads_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

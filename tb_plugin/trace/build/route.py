@@ -129,10 +129,10 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
         _settle_either(raw, texts, census, role, device_pids)
         return role, device_pids
 
-    def others() -> tuple[I32, I32, I32, I32]:
+    def others() -> list[I32]:
         groups = (COUNTER,), (FLOW_START,), (FLOW_END,), tuple(INSTANTS)
         *found, instants = rows_by_code(phase, groups)
-        return *found, _memory_rows(events, texts, census, named_so, instants)
+        return [*found, _memory_rows(events, texts, census, named_so, instants)]
 
     # What adds texts does so in one order, however many threads there are.
     named_so = texts.code(MEMORY_NAME)
