@@ -222,6 +222,14 @@ class _Lent:
         with self._lock:
             self._count -= count
 
+    def give_back_if_too_many(self) -> bool:
+        """Whether one has to end, because fewer may be used by now."""
+        most = thread_count() - 1
+        with self._lock:
+            is_too_many = self._count > most
+            self._count -= is_too_many
+        return is_too_many
+
 
 _lent = _Lent()
 _here = threading.local()
@@ -257,6 +265,7 @@ class _Crew:
         self._changed = threading.Condition()
         self._calls: list[_Steps] = []
         self._threads: list[threading.Thread] = []
+        self._given_back = 0  # of them
         self._waiting = 0
         self._ended = False
 
@@ -279,7 +288,7 @@ class _Crew:
             self._changed.notify_all()
         for thread in self._threads:
             thread.join()
-        _lent.give_back(len(self._threads))
+        _lent.give_back(len(self._threads) - self._given_back)
 
     def _hire(self, wanted: int) -> None:
         count = _lent.take(wanted)
@@ -294,7 +303,10 @@ class _Crew:
             self._do(*found)
 
     def _next(self, call: _Steps | None = None) -> tuple[_Steps, int] | None:
-        """The next step to take; None when the call is done, or without one, when all has ended."""
+        """The next step to take; None when the call is done.
+
+        Without a call, None when all has ended, or when this thread is one too many by now.
+        """
         with self._changed:
             while not (self._ended if call is None else call.is_done()):
                 for one in (*((call,) if call else ()), *reversed(self._calls)):
@@ -303,6 +315,10 @@ class _Crew:
                 self._waiting += 1
                 self._changed.wait()
                 self._waiting -= 1
+                if call is None and not self._ended and _lent.give_back_if_too_many():
+                    self._given_back += 1
+                    self._changed.notify()  # another one, in its place
+                    return None
         return None
 
     def _do(self, call: _Steps, at: int) -> None:
@@ -320,7 +336,8 @@ class _Crew:
 def threads_kept() -> Iterator[None]:
     """Inside, the threads of ``side_by_side`` wait for its next call and end with the last.
 
-    To begin a thread takes longer than many of the steps. In a step, it is so anyway.
+    To begin a thread takes longer than many of the steps. Where fewer threads may be used by then,
+    some end before. In a step, it is so anyway.
     """
     if getattr(_here, "crew", None) is not None:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -104,21 +105,37 @@ def test_the_first_failure_is_raised_and_no_step_begins_behind_it() -> None:
     assert side_by_side(lambda: 1) == [1]  # the threads were given back
 
 
-def test_threads_are_kept_between_calls_and_end_with_the_last(threads: int) -> None:
-    def meet() -> set[int]:
-        """All threads at once."""
-        meeting = threading.Barrier(threads)
-        return set(each(lambda _: (meeting.wait(60), threading.get_ident())[1], range(threads)))
+def at_once(count: int) -> set[int]:
+    """Threads that take a step each, all at once."""
+    meeting = threading.Barrier(count)
+    return set(each(lambda _: (meeting.wait(60), threading.get_ident())[1], range(count)))
 
+
+def test_threads_are_kept_between_calls_and_end_with_the_last(threads: int) -> None:
     before = threading.active_count()
     with threads_kept():
-        first = meet()
+        first = at_once(threads)
         assert len(first) == threads
         with threads_kept():
-            assert meet() == first
-        assert meet() == first
+            assert at_once(threads) == first
+        assert at_once(threads) == first
         assert threading.active_count() == before + threads - 1
     assert threading.active_count() == before
+
+
+def test_kept_threads_are_as_many_as_may_be_used_by_then(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file is read beside this one for a while, and takes its share."""
+    with threads_kept():
+        assert len(at_once(threads)) == threads
+        monkeypatch.setattr(machine, "thread_count", lambda: 1)
+        for _ in range(threads):  # A call wakes who waits; who is one too many ends then.
+            used = set(each(lambda _: (time.sleep(0.001), threading.get_ident())[1], range(8)))
+            time.sleep(0.01)  # so that all wait before the next
+        assert used == {threading.get_ident()}
+        monkeypatch.setattr(machine, "thread_count", lambda: threads)
+        assert len(at_once(threads)) == threads
 
 
 def test_threads_that_are_kept_end_where_a_step_failed() -> None:
