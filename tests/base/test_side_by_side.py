@@ -127,13 +127,18 @@ def test_kept_threads_are_as_many_as_may_be_used_by_then(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another file is read beside this one for a while, and takes its share."""
+
+    def who(_: int) -> int:
+        time.sleep(0.001)
+        return threading.get_ident()
+
     with threads_kept():
         assert len(at_once(threads)) == threads
         monkeypatch.setattr(machine, "thread_count", lambda: 1)
         for _ in range(threads):  # A call wakes who waits; who is one too many ends then.
-            used = set(each(lambda _: (time.sleep(0.001), threading.get_ident())[1], range(8)))
+            each(who, range(8))
             time.sleep(0.01)  # so that all wait before the next
-        assert used == {threading.get_ident()}
+        assert set(each(who, range(8))) == {threading.get_ident()}
         monkeypatch.setattr(machine, "thread_count", lambda: threads)
         assert len(at_once(threads)) == threads
 
