@@ -8,8 +8,8 @@ which called it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -213,35 +213,41 @@ class IdleCauses:
 
         ``host_side`` has a window of its own for each of them.
         """
-        found: list[list[Gap]] = [[] for _ in range(count)]
+        host, device, strings = self._trace.host, self._trace.device, self._trace.strings
         cause = host_side.ns.argmax(axis=1)
         holders = self._holders(host_side.rows, pieces, side, cause)
-        host = self._trace.host
-        for piece in range(len(pieces.start)):
+        work = pieces.following
+        columns = (
+            pieces.window, pieces.start, pieces.end - pieces.start, cause,
+            host_side.ns[np.arange(len(cause)), cause], _of_rows(host.ts, pieces.call, -1),
+            work, _of_rows(device.name, work, -1), _of_rows(device.raw, work, -1),
+            _of_rows(device.dur, work, 0),
+        )  # fmt: skip
+        found: list[list[Gap]] = [[] for _ in range(count)]
+        for piece, cells in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            window, ts, dur, code, cause_ns, launch_ts, row, next_name, raw, next_dur = cells
             name, held_ns, held_ts, held_dur_ns, place, spot = holders.get(piece, _NOBODY)
-            work = int(pieces.following[piece])
-            following = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
-            call = int(pieces.call[piece])
-            found[int(pieces.window[piece])].append(
+            following, at = -1, Spot()
+            if row >= 0:
+                text = strings[next_name]
+                following = self._following.setdefault(text, len(self._following))
+                at = Spot(len(host) + row, raw)
+            found[window].append(
                 Gap(
-                    ts=int(pieces.start[piece]),
-                    dur_ns=int(pieces.end[piece] - pieces.start[piece]),
-                    cause=int(cause[piece]),
-                    cause_ns=int(host_side.ns[piece, cause[piece]]),
+                    ts=ts,
+                    dur_ns=dur,
+                    cause=code,
+                    cause_ns=cause_ns,
                     name=name,
                     held_ns=held_ns,
                     held_ts=held_ts,
                     held_dur_ns=held_dur_ns,
                     place=place,
-                    following=self._following.setdefault(following, len(self._following))
-                    if work >= 0
-                    else -1,
-                    launch_ts=int(host.ts[call]) if call >= 0 else -1,
+                    following=following,
+                    launch_ts=launch_ts,
                     held_spot=spot,
-                    following_spot=Spot(len(host) + work, int(self._trace.device.raw[work]))
-                    if work >= 0
-                    else Spot(),
-                    following_dur_ns=int(self._trace.device.dur[work]) if work >= 0 else 0,
+                    following_spot=at,
+                    following_dur_ns=next_dur,
                 )
             )
         return [tuple(sorted(gaps, key=lambda gap: (-gap.dur_ns, gap.ts))) for gaps in found]
@@ -252,18 +258,26 @@ class IdleCauses:
         """What held the device longest in each of some gaps; none where nothing is known."""
         names, host = self._names, self._trace.host
         found: dict[int, _Holder] = {}
-        for gap, (row, ns, counts_as) in _heaviest(rows, cause).items():
-            name = names.number(row, IDLE_CAUSES[counts_as])
-            ts, dur, spot = int(host.ts[row]), int(host.dur[row]), Spot(row, int(host.raw[row]))
-            found[gap] = name, ns, ts, dur, names.places.of(row), spot
+        heaviest = rows.only(_heaviest(rows, cause))
+        row = heaviest.row
+        columns = (
+            heaviest.window, row, heaviest.idle, heaviest.cause,
+            host.ts[row], host.dur[row], host.raw[row],
+        )  # fmt: skip
+        for cells in zip(*(column.tolist() for column in columns), strict=True):
+            gap, at, ns, code, ts, dur, raw = cells
+            name = names.number(at, IDLE_CAUSES[code])
+            found[gap] = name, ns, ts, dur, names.places.of(at), Spot(at, raw)
         if (nodes := self._nodes) is not None:
             each = np.arange(len(pieces.start), dtype=np.int32)
-            by_node = _heaviest(_node_rows(nodes, pieces, side, each), cause)
-            for gap in np.flatnonzero(cause == CAUSE["graph"]).tolist():
-                if gap in by_node:
-                    node, ns, _ = by_node[gap]
-                    name = names.node_number(int(nodes.name[node]))
-                    found[gap] = name, ns, int(nodes.ts[node]), int(nodes.dur[node]), -1, Spot()
+            in_graphs = _node_rows(nodes, pieces, side, each)
+            in_graphs = in_graphs.only(_heaviest(in_graphs, cause))
+            graph = cause[in_graphs.window] == CAUSE["graph"]
+            for at in np.flatnonzero(graph).tolist():
+                node, ns = int(in_graphs.row[at]), int(in_graphs.idle[at])
+                name = names.node_number(int(nodes.name[node]))
+                span = int(nodes.ts[node]), int(nodes.dur[node])
+                found[int(in_graphs.window[at])] = name, ns, *span, -1, Spot()
         return found
 
 
@@ -368,16 +382,22 @@ class _HostSide:
         return length_within(some, self.windows.start, self.windows.end)
 
 
-def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[int, int, int]]:
-    """For each window the event that holds most of its main cause, else most at all."""
-    found: dict[int, tuple[int, int, int]] = {}
-    fits = rows.cause == cause[rows.window] if len(rows.row) else np.empty(0, np.bool_)
+def _of_rows(column: NDArray[Any], rows: I32, unknown: int) -> I64:
+    """The column at each of some rows; −1 is no row."""
+    found = np.full(len(rows), unknown, np.int64)
+    found[rows >= 0] = column[rows[rows >= 0]]
+    return found
+
+
+def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> I64:
+    """Of each window the event that holds most of its main cause, else most at all."""
+    if not len(rows.row):
+        return np.empty(0, np.int64)
+    fits = rows.cause == cause[rows.window]
     # What fits is larger than all that does not.
     weight = rows.idle + (fits.astype(np.int64) << 62)
     first = first_largest(rows.window, weight, len(cause))
-    for at in first[first >= 0].tolist():
-        found[int(rows.window[at])] = int(rows.row[at]), int(rows.idle[at]), int(rows.cause[at])
-    return found
+    return np.asarray(first[first >= 0])
 
 
 def _node_rows(nodes: GraphNodes, pieces: IdlePieces, side: DeviceSide, window: I32) -> HeldRows:

@@ -37,6 +37,12 @@ class HeldRows(NamedTuple):
         """The same, with these causes."""
         return self._replace(cause=cause)
 
+    def only(self, chosen: I64) -> HeldRows:
+        """Some of them."""
+        return HeldRows(
+            self.row[chosen], self.window[chosen], self.idle[chosen], self.cause[chosen]
+        )
+
 
 _NOTHING = np.empty(0, np.int32)
 NO_ROWS = HeldRows(_NOTHING, _NOTHING, np.empty(0, np.int64), np.empty(0, np.int8))
