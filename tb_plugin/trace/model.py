@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse
+from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse, distinct_values
 from .health_record import HealthRecord
 from .memory_model import MemoryTimeline, Snapshot
 from .raw import NO_POINTS, Blocks, SeekIndex
@@ -161,6 +161,16 @@ class MemoryTable(ColumnTable, frozen=True, eq=False):
     total_reserved: I64  # −1 where not written
     thread: I32
     raw: I32
+
+    def allocating_devices(self) -> list[tuple[int, int]]:
+        """(device type, device id) of the events, ascending."""
+        half = 1 << 31
+        number = self.device_id.astype(np.int64) + half  # not negative: type and number in one
+        both = self.device_type.astype(np.int64) << 32 | number
+        new = np.ones(len(both), np.bool_)  # neighbours are mostly of one device
+        np.not_equal(both[1:], both[:-1], out=new[1:])
+        known = distinct_values(both[new]).tolist()
+        return [(key >> 32, (key & 0xFFFFFFFF) - half) for key in known]
 
 
 class CounterTable(ColumnTable, frozen=True, eq=False):

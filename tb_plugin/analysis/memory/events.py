@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...base.arrays import I32, I64, B, take
 from ...trace.build.nest import innermost_at, nest
 from ...trace.model import MemoryTable, Trace
-from ..timeline.tracks import HOST, allocating_devices, memory_devices
+from ..timeline.tracks import HOST, memory_devices
 from .model import BEFORE, NEVER, NONE
 
 # c10 DeviceType → its name in torch
@@ -68,7 +68,7 @@ def has_totals(memory: MemoryTable, rows: I64) -> bool:
 def _counted(trace: Trace) -> Iterator[Counted]:
     memory, owners = trace.memory, memory_devices(trace)
     sound = ~damaged(memory)
-    for kind, number in allocating_devices(trace):
+    for kind, number in memory.allocating_devices():
         rows = np.flatnonzero(sound & (memory.device_type == kind) & (memory.device_id == number))
         if not len(rows):
             continue

@@ -36,7 +36,7 @@ from ...base.arrays import (
 from ...base.group_sums import middles
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...base.regex import regex
-from ...trace.model import DeviceClass, MemoryTable
+from ...trace.model import DeviceClass
 from ..host_activity import HostRole
 from .host_code import MOST_FRAMES, PRINTS, Found, HostCode, of_code
 
@@ -385,16 +385,6 @@ def all_ops(code: HostCode) -> Iterator[Found]:
 # --- memory ---------------------------------------------------------------------------------------
 
 
-def _devices(memory: MemoryTable) -> list[tuple[int, int]]:
-    """Type and number of each device with memory events, ascending."""
-    device = (memory.device_type.astype(np.int64) << 32) + memory.device_id
-    new = np.ones(len(device), np.bool_)  # neighbours are mostly of one device
-    new[1:] = np.diff(device) != 0
-    known = distinct_values(device[new])
-    number = known.astype(np.int32)  # its lower half
-    return sorted(zip(((known - number) >> 32).tolist(), number.tolist(), strict=True))
-
-
 def leaks(code: HostCode) -> Iterator[Found]:
     """Memory that grows in every step: of the host, and of each device."""
     memory, windows = code.trace.memory, code.windows
@@ -405,7 +395,7 @@ def leaks(code: HostCode) -> Iterator[Found]:
     chosen = np.array(after_warm_up(windows.excluded), np.int64)
     if len(chosen) < 2:
         return
-    for kind, number in _devices(memory):
+    for kind, number in memory.allocating_devices():
         mine = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
         total = np.concatenate([np.zeros(1, np.int64), np.cumsum(memory.bytes[mine])])
         at = np.searchsorted(memory.ts[mine], windows.end[chosen], side="left")

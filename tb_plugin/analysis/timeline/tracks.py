@@ -29,21 +29,13 @@ _TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "
 HOST = 0  # c10 DeviceType of the CPU
 
 
-def allocating_devices(trace: Trace) -> list[tuple[int, int]]:
-    """(device type, device id) of allocator events, ascending."""
-    memory, half = trace.memory, 1 << 31
-    number = memory.device_id.astype(np.int64) + half  # not negative: kind and number in one
-    both = memory.device_type.astype(np.int64) << 32 | number
-    return [(key >> 32, (key & 0xFFFFFFFF) - half) for key in distinct_values(both).tolist()]
-
-
 def memory_devices(trace: Trace) -> dict[tuple[int, int], int]:
     """(device type, device id) of allocator events → row of ``Trace.devices``, where one matches.
 
     On AMD the allocator counts the devices that the process sees and the tracer those of the
     machine: where one device worked and one allocated, they are the same.
     """
-    pairs = allocating_devices(trace)
+    pairs = trace.memory.allocating_devices()
     ours = [(kind, number) for kind, number in pairs if kind != HOST and number >= 0]
     used = [row for row, device in enumerate(trace.devices) if device.used]
     if len(ours) == 1 and len(used) == 1:

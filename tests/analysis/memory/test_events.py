@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.memory.events import mapped_files, pair, sort_events
@@ -88,6 +91,16 @@ def table(*rows: tuple[int, int, int]) -> MemoryTable:
         np.arange(count), size, nothing, nothing - 1, np.arange(count), total, reserved, nothing,
         nothing,
     )  # fmt: skip
+
+
+_ANY_INT32 = st.sampled_from([0, 1, -1, 20, 2**31 - 1, -(2**31)])
+
+
+@given(st.lists(st.tuples(_ANY_INT32, _ANY_INT32), max_size=20))
+def test_each_device_of_the_events_is_told_once(devices: list[tuple[int, int]]) -> None:
+    kind, number = np.array(devices, np.int32).reshape(-1, 2).T
+    events = replace(table((0, 0, 0)), device_type=kind, device_id=number)
+    assert events.allocating_devices() == sorted(set(devices))
 
 
 @pytest.mark.parametrize(

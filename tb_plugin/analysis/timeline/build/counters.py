@@ -14,7 +14,7 @@ from ....trace.model import DeviceClass, Link, Trace
 from ...device_work import DeviceWork
 from ...overview.utilization import level, sparse_of
 from ..model import Counter
-from ..tracks import HOST, TrackGroups, allocating_devices, memory_devices
+from ..tracks import HOST, TrackGroups, memory_devices
 
 _MOST_BUCKETS = 100
 _RECORDER_SPAN = "PyTorch Profiler ("
@@ -181,7 +181,7 @@ def _run_ahead(trace: Trace, groups: TrackGroups, device: int, rows: I64) -> Cou
 def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
     memory = trace.memory
     owners = memory_devices(trace)
-    for kind, number in allocating_devices(trace):
+    for kind, number in memory.allocating_devices():
         rows = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
         device = owners.get((kind, number))
         group = groups.of_device[device] if device is not None else groups.host
