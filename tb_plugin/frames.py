@@ -14,7 +14,7 @@ from .base.arrays import Sparse, dense
 from .base.units import NBSP
 from .trace.model import DeviceClass, DeviceKind, HostKind, Link, RangeTable, Trace
 from .trace.raw import FLOAT_ARGS, TEXT_ARGS
-from .views.shared import Column, Table
+from .views.table import Column, Table
 
 Codes = NDArray[Any]
 

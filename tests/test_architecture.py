@@ -576,7 +576,7 @@ def test_a_python_import_against_the_arrows_is_found(
         ("views/health.py", "from . import overview", "overview"),
         ("views/overview/view.py", "from .legend import rows", None),
         ("views/overview/view.py", "from . import legend", None),
-        ("views/health.py", "from .shared import Table", None),
+        ("views/health.py", "from .table import Table", None),
         ("views/shared.py", "from .overview.view import VIEW", "overview"),
         ("views/__init__.py", "from . import overview, health", None),
     ],

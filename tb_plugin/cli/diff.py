@@ -24,7 +24,7 @@ from ..views.diff.contract import (
     DiffTableQuery,
 )
 from ..views.diff.rows import Pair, Recorded
-from ..views.shared import Column, Table
+from ..views.table import Column, Table
 from ..views.view import TracePlace
 from .entry import as_json, printable, say, write
 from .render import TableLayout, print_tables, progress_bar, width_of, wrapped

@@ -43,7 +43,7 @@ from ..store.filesystems.listing import list_files
 from ..store.ingest.worker import truncation_of
 from ..trace.health_record import COSTLY, Note
 from ..trace.io.source import special_file
-from ..views.shared import Column, Table
+from ..views.table import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.plugin import OLD_DISTRIBUTION, plugin_name
 from .entry import as_json, write

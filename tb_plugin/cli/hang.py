@@ -12,7 +12,7 @@ import numpy as np
 from ..analysis.distributed.hang import PROBLEMS, HangReport, explain_hang, said_ranks
 from ..base.errors import NotFoundError, TraceFormatError
 from ..trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
-from ..views.shared import Column, Table
+from ..views.table import Column, Table
 from .entry import as_json, printable, say, write
 from .render import TableLayout, print_tables, width_of, wrapped, write_csv
 

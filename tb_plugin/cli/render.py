@@ -30,7 +30,7 @@ from ..base.regex import regex
 from ..base.units import NBSP
 from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
-from ..views.shared import Column, Table
+from ..views.table import Column, Table
 from .entry import printable
 
 if TYPE_CHECKING:

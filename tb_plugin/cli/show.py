@@ -22,7 +22,8 @@ from ..analysis.overview.findings import Sentence
 from ..base.errors import NotFoundError, QueryError
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
-from ..views.shared import EVERY_ROW, LIMIT, Table, parse, with_limit
+from ..views.shared import EVERY_ROW, LIMIT, parse, with_limit
+from ..views.table import Table
 from ..views.view import View
 from .entry import as_json, printable, say, write
 from .render import (

@@ -21,7 +21,7 @@ from ..base.errors import QueryError, TraceFormatError
 from ..base.units import listing, parse_size, plural, size
 from ..trace.memory_model import HOST, Snapshot
 from ..trace.pickles.snapshot import read_snapshot
-from ..views.shared import Column, Table
+from ..views.table import Column, Table
 from .entry import printable, write
 from .render import TableLayout, print_tables, progress_bar, width_of, wrapped, write_csv
 

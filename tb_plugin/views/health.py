@@ -18,7 +18,7 @@ from ..base.units import plural, size
 from ..trace.health_record import HealthRecord, Note, worst_first
 from ..trace.model import RECORDERS, is_of_other_recorder
 from ..trace.recipes import ASCEND
-from .shared import Column, Table, table_from
+from .table import Column, Table, table_from
 from .view import View
 
 

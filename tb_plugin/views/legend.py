@@ -16,7 +16,7 @@ from ..analysis.wording import CAUSE_NAMES, step_noun
 from ..base.regex import regex
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
-from .shared import Table
+from .table import Table
 
 
 class LegendEntry(NamedTuple):

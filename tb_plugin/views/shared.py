@@ -1,16 +1,15 @@
 """Structs and parameters that several views share (contract).
 
-For the Operator and the Kernel view: steps, columns, keys, shares. For every view: tables for the
-terminal, CSV and pandas, and the reading of queries.
+For the Operator and the Kernel view: steps, columns, keys, shares. For every view: the reading of
+queries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
-from operator import attrgetter
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 import numpy as np
@@ -144,54 +143,6 @@ def known(value: float) -> float | None:
 def as_structs(kind: type[S], objects: Iterable[object]) -> tuple[S, ...]:
     """Objects as Structs whose fields have the names of their attributes."""
     return tuple(msgspec.convert(one, kind, from_attributes=True) for one in objects)
-
-
-ColumnKind = Literal["value", "name", "path", "words", "text"]
-
-
-class Column(Struct, frozen=True):
-    """``key`` carries the unit (``compute_ns``); ``label`` and ``help`` are for people.
-
-    ``kind`` says what may be shortened where there is little room: the name of an op or a kernel, a
-    path; words of a few lines and text of sentences are never cut. A minor column is shown on a
-    terminal only when it is asked for.
-    """
-
-    key: str
-    label: str
-    help: str = ""
-    kind: ColumnKind = "value"
-    is_minor: bool = False
-
-
-Cell = str | int | float | None
-
-
-class Table(Struct, frozen=True):
-    """Rows of plain values in the order of the columns; None = not known."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    row_count: int | None = None  # of all that match, where the rows may be only some of them
-    note: str = ""  # what the figures are held against, where a title has no room for it
-
-
-def table_from(
-    title: str,
-    columns: tuple[Column, ...],
-    objects: Iterable[object],
-    row_count: int | None = None,
-    note: str = "",
-    **cells: Callable[[Any], Cell],
-) -> Table:
-    """A table with a row for each object.
-
-    A cell is the attribute with the name of its column's key, unless ``cells`` says how it is made.
-    """
-    makers = [cells.get(column.key) or attrgetter(column.key) for column in columns]
-    rows = tuple(tuple(cell(one) for cell in makers) for one in objects)
-    return Table(title, columns, rows, row_count, note)
 
 
 # --- query strings as Structs; an error names the valid values ------------------------------------

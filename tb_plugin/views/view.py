@@ -11,7 +11,7 @@ from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotFoundError
 from ..trace.model import Trace
-from .shared import Table
+from .table import Table
 
 T = TypeVar("T")
 

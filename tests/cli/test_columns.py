@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.cli.entry import one_line, printable
 from kinetoscope.cli.render import Cell, written
-from kinetoscope.views.shared import Column, Table
+from kinetoscope.views.table import Column, Table
 
 
 def column(key: str, *values: Cell, label: str = "x") -> tuple[str, ...]:

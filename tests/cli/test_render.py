@@ -9,7 +9,7 @@ import pytest
 
 from kinetoscope.cli.render import progress_bar, write_csv
 from kinetoscope.trace.raw import Progress
-from kinetoscope.views.shared import Column, Table
+from kinetoscope.views.table import Column, Table
 
 
 class Terminal(StringIO):

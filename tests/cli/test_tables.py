@@ -19,7 +19,7 @@ from rich.cells import cell_len
 from kinetoscope.cli.render import TableLayout, drawn, name_parts, shortened_name, wrapped
 from kinetoscope.cli.show import show
 from kinetoscope.views import all_views
-from kinetoscope.views.shared import Column, Table
+from kinetoscope.views.table import Column, Table
 from tests.cli.runs import run
 from tests.conftest import ROOT, TRACES, requires_traces
 from tests.trace.drawn import kernel, launch, x

@@ -26,7 +26,7 @@ from kinetoscope.store.contract import (
 )
 from kinetoscope.trace.health_record import HealthRecord, Note
 from kinetoscope.trace.model import Trace
-from kinetoscope.views.shared import Column, Table
+from kinetoscope.views.table import Column, Table
 from kinetoscope.views.view import Part, Subject, View
 
 RUN, WORKER, SPAN = "resnet/50 & <b>", "host.1_7", "1"

@@ -11,7 +11,8 @@ from ...analysis.diff.sides import Items, Side, operator_items
 from ...analysis.facts import Facts
 from ...analysis.steps import step_parameter
 from ...base.errors import QueryError, UnavailableError
-from ..shared import Column, Table, as_structs, table_from
+from ..shared import as_structs
+from ..table import Column, Table, table_from
 from ..view import Part, Recordings, Subject, TracePlace, View
 from . import contract as answers
 from .rows import OPERATORS, Pair, Recorded, row_of

@@ -18,7 +18,7 @@ from ...analysis.recording import no_message_sizes
 from ...base.errors import KinetoscopeError, QueryError
 from ...base.units import NBSP, count, duration, plural
 from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
-from ..shared import Column, Table
+from ..table import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
 from . import what_if

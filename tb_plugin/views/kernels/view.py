@@ -26,16 +26,8 @@ from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import Link
 from ..legend import core_words, cores_name, tables_in_core_words
-from ..shared import (
-    Cell,
-    Column,
-    ColumnKind,
-    SharePart,
-    Table,
-    column_named,
-    share_parts,
-    table_from,
-)
+from ..shared import SharePart, column_named, share_parts
+from ..table import Cell, Column, ColumnKind, Table, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .captures import OpenedGraph, opened

@@ -28,7 +28,7 @@ from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, size
-from ..shared import Column, Table
+from ..table import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
 from .compare import comparison

@@ -22,7 +22,8 @@ from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
-from ..shared import Column, ColumnKind, Flame, Table, flame_of, steps_of
+from ..shared import Flame, flame_of, steps_of
+from ..table import Column, ColumnKind, Table
 from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import TreeRows, tree_rows

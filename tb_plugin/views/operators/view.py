@@ -26,7 +26,8 @@ from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
 from ..legend import core_words, cores_name, tables_in_core_words
-from ..shared import Column, Flame, Table, flame_of, share_parts, steps_of, table_from
+from ..shared import Flame, flame_of, share_parts, steps_of
+from ..table import Column, Table, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .contract import (

@@ -16,7 +16,8 @@ from ...analysis.wording import CAUSE_NAMES, as_recorded, device_name, short_fra
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, share
 from ..legend import PARTITION, path_kind
-from ..shared import Column, Flame, Table, flame_of, table_from
+from ..shared import Flame, flame_of
+from ..table import Column, Table, table_from
 from ..view import Part, Subject
 
 _CATEGORY = {part.key: part.category for part in PARTITION}

@@ -22,7 +22,7 @@ from ...analysis.steps import Selection
 from ...analysis.wording import as_recorded, step_noun
 from ...base.units import duration, plural, share, three_digits
 from ..legend import PARTITION
-from ..shared import Cell, Column, Table
+from ..table import Cell, Column, Table
 
 
 class MeasuredColumn(Struct, frozen=True):

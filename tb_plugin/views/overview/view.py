@@ -34,7 +34,8 @@ from ..legend import (
     cores_name,
     gauge_help,
 )
-from ..shared import Column, Table, as_structs, table_from
+from ..shared import as_structs
+from ..table import Column, Table, table_from
 from ..view import View
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, figures_table, gaps_of, gaps_table
 from .measured import Measured, measured_of, measured_tables

@@ -33,7 +33,8 @@ from ...base.regex import regex
 from ...trace.event_text import event_texts
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
-from ..shared import Column, Flame, Table, as_structs, table_from
+from ..shared import Flame, as_structs
+from ..table import Column, Table, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, search, tiles
 from . import range as in_range

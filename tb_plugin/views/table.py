@@ -1,0 +1,232 @@
+"""Tables: a column is declared once, beside the field of its row (contract).
+
+    class KernelRow(Struct, frozen=True):
+        name: Annotated[str, column("Name", "The kernel.", kind="name", of=names_of)]
+        p95_ns: Annotated[int, column("p95", "95 % of them take no longer.", is_minor=True)]
+
+One line gives the value, the heading, the help, the unit (by the key), the sorting and whether the
+column is shown by default. The page, the terminal, CSV, pandas, the docs and the TypeScript types
+read it. A field without a ``column`` is data of the row that no table shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+from numpy.typing import NDArray
+
+R = TypeVar("R", bound=Struct)
+ColumnKind = Literal["value", "name", "path", "words", "text"]
+ColumnUnit = Literal["", "ns", "bytes", "bytes/s", "FLOP", "ratio", "%", "W", "MHz", "J"]
+Cell = str | int | float | None
+
+_UNITS: tuple[tuple[str, ColumnUnit], ...] = (
+    ("_bytes_per_s", "bytes/s"),
+    ("_bytes", "bytes"),
+    ("_ns", "ns"),
+    ("flops", "FLOP"),
+    ("ratio", "ratio"),
+    ("_percent", "%"),
+    ("_w", "W"),
+    ("_mhz", "MHz"),
+    ("_j", "J"),
+)
+
+
+def unit_of(key: str) -> ColumnUnit:
+    """The unit that the key of a column carries: "dur_ns" and "ns" are times.
+
+    >>> unit_of("p95_ns"), unit_of("calls")
+    ('ns', '')
+    """
+    return next((unit for end, unit in _UNITS if f"_{key}".endswith(end)), "")
+
+
+class Column(Struct, frozen=True):
+    """The head of a column, as answers carry it; the key carries the unit (``compute_ns``).
+
+    ``kind`` says what may be shortened where there is little room: the name of an op or a kernel, a
+    path; words of a few lines and text of sentences are never cut. A minor column is hidden by
+    default. An optional column has rows without a value; it is left out where all rows are.
+    """
+
+    key: str
+    label: str
+    help: str = ""
+    kind: ColumnKind = "value"
+    is_minor: bool = False
+    is_numeric: bool = False
+    is_sortable: bool = False
+    is_optional: bool = False
+    unit: ColumnUnit = ""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "unit", self.unit or unit_of(self.key))
+
+
+class Table(Struct, frozen=True):
+    """Rows of plain values in the order of the columns; None = not known."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    row_count: int | None = None  # of all that match, where the rows may be only some of them
+    note: str = ""  # what the figures are held against, where a title has no room for it
+
+
+# --- declared beside the fields of a row ----------------------------------------------------------
+
+Values = Sequence[Any] | NDArray[Any]
+ValuesOf = Callable[[Any, NDArray[np.intp]], Values]
+"""(What the rows are of, which of its groups) → one value for each of these groups."""
+
+
+class Declared(Struct, frozen=True):
+    """What a row's field declares beside its type; without a label it is in no table."""
+
+    label: str
+    help: str
+    kind: ColumnKind
+    is_minor: bool
+    is_sortable: bool | None
+    of: ValuesOf | None
+    when: Callable[[Any], bool] | None
+
+
+def column(  # the facts of a column
+    label: str = "",
+    help: str = "",  # noqa: A002  # the word of the field
+    *,
+    kind: ColumnKind = "value",
+    is_minor: bool = False,
+    is_sortable: bool | None = None,
+    of: ValuesOf | None = None,
+    when: Callable[[Any], bool] | None = None,
+) -> Declared:
+    """Declare a column.
+
+    ``of`` makes its values; without it they are the attribute of the field's name. By default
+    figures can be sorted by. ``when`` says for which tables the column is there.
+    """
+    return Declared(label, help, kind, is_minor, is_sortable, of, when)
+
+
+class FieldSpec(Struct, frozen=True):
+    """A field of a row with its head and what makes its values."""
+
+    head: Column
+    of: ValuesOf | None
+    when: Callable[[Any], bool] | None
+
+
+_NOTHING = column()
+
+
+@cache
+def fields_of(kind: type[Struct]) -> tuple[FieldSpec, ...]:
+    """The fields of a row in their order, those without a label too."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(_field(name, hints[name]) for name in kind.__struct_fields__)
+
+
+def _field(name: str, hint: object) -> FieldSpec:
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    declared = next((one for one in extras if isinstance(one, Declared)), _NOTHING)
+    types = _types(hint)
+    numeric = bool(types & {int, float})
+    head = Column(
+        key=name,
+        label=declared.label,
+        help=declared.help,
+        kind=declared.kind,
+        is_minor=declared.is_minor,
+        is_numeric=numeric,
+        is_sortable=numeric if declared.is_sortable is None else declared.is_sortable,
+        is_optional=type(None) in types,
+    )
+    return FieldSpec(head, declared.of, declared.when)
+
+
+def _types(hint: object) -> set[object]:
+    """The types of a union; of any other the type itself."""
+    if get_origin(hint) is Annotated:
+        return _types(get_args(hint)[0])
+    if get_origin(hint) is Union or type(hint).__name__ == "UnionType":
+        return {kind for member in get_args(hint) for kind in _types(member)}
+    return {hint}
+
+
+def heads(kind: type[Struct], source: object = None) -> tuple[Column, ...]:
+    """The columns of a table of such rows; ``source`` is what the rows are of."""
+    return tuple(
+        field.head
+        for field in fields_of(kind)
+        if field.head.label and (field.when is None or field.when(source))
+    )
+
+
+def sorts(kind: type[Struct]) -> tuple[str, ...]:
+    """Keys of the columns that such rows can be sorted by."""
+    return tuple(
+        field.head.key for field in fields_of(kind) if field.head.label and field.head.is_sortable
+    )
+
+
+def rows_from(kind: type[R], source: object, at: NDArray[np.intp]) -> tuple[R, ...]:
+    """Some groups of ``source`` as rows, made column by column; NaN becomes None."""
+    columns = [_plain(_values(field, source, at)) for field in fields_of(kind)]
+    return tuple(map(kind, *columns))
+
+
+def _values(field: FieldSpec, source: object, at: NDArray[np.intp]) -> Values:
+    if field.of is not None:
+        return field.of(source, at)
+    whole: NDArray[Any] = getattr(source, field.head.key)
+    return whole[at]
+
+
+def _plain(values: Values) -> Sequence[Any]:
+    """Values of Python; a NaN is a value that is not known."""
+    if not isinstance(values, np.ndarray):
+        return values
+    plain: list[Any] = values.tolist()
+    if values.dtype.kind != "f":
+        return plain
+    return [None if math.isnan(value) else value for value in plain]
+
+
+def recorded(values: NDArray[np.integer]) -> list[int | None]:
+    """Whole numbers of which −1 means that there is none."""
+    return [value if value >= 0 else None for value in values.tolist()]
+
+
+# --- for the terminal, CSV and pandas -------------------------------------------------------------
+
+
+def shown(table: Iterable[Column], words: Callable[[str], str]) -> tuple[Column, ...]:
+    """The columns with their words changed, as the names of a vendor ask for."""
+    return tuple(replace(one, label=words(one.label), help=words(one.help)) for one in table)
+
+
+def table_from(
+    title: str,
+    columns: tuple[Column, ...],
+    objects: Iterable[object],
+    row_count: int | None = None,
+    note: str = "",
+    **cells: Callable[[Any], Cell],
+) -> Table:
+    """A table with a row for each object.
+
+    A cell is the attribute with the name of its column's key, unless ``cells`` says how it is made.
+    """
+    makers = [cells.get(column.key) or attrgetter(column.key) for column in columns]
+    rows = tuple(tuple(cell(one) for cell in makers) for one in objects)
+    return Table(title, columns, rows, row_count, note)
