@@ -5,6 +5,7 @@
 #   make check   linters, types, architecture
 #   make fix     formats, and repairs what linters can repair
 #   make page    builds the page when its sources changed
+#   make docs     writes the tables of columns in docs/, and the page's types
 #   make pictures  takes the pictures of the docs anew, of the recorded samples
 #   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
@@ -27,7 +28,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: pictures help demo test pytest vitest cargotest check lint types fix page native node bench clean \
+.PHONY: docs pictures help demo test pytest vitest cargotest check lint types fix page native node bench clean \
   distclean
 
 help:
@@ -69,6 +70,11 @@ fix: $(VENV)/.dev node_modules/.install-stamp
 
 page: node
 	@$(PY) tools/build_page.py
+
+# What is derived from declarations in Python.
+docs: $(VENV)/.dev
+	$(PY) tools/gen_docs.py
+	$(PY) tools/gen_api_types.py
 
 pictures: $(VENV)/.dev page
 	@$(PY) tools/find_browser.py

@@ -1,4 +1,4 @@
-"""The page's types say what the Structs say."""
+"""The page's types and the docs say what the Structs say."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 from gen_api_types import TARGET, TypeGenerationError, main, type_text
+from gen_docs import main as main_of_docs
+from gen_docs import with_columns
 
 Mood = Literal["fine", "bad"]
 
@@ -78,3 +80,13 @@ def test_check_notices_a_stale_file_and_leaves_it_alone(
     main([])
     assert main(["--check"]) == 0
     assert stale.read_bytes() == TARGET.read_bytes()
+
+
+def test_the_docs_have_the_declared_columns() -> None:
+    text = "<!-- columns: kernels.rows.CopyRow -->\nstale\n<!-- end of columns -->\nafter"
+    written = with_columns(text)
+    assert "| Size | `total_bytes` | Bytes moved or set" in written
+    assert "stale" not in written
+    assert written.endswith("after")
+    assert with_columns(written) == written
+    assert main_of_docs(["--check"]) == 0

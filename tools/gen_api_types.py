@@ -28,6 +28,7 @@ from kinetoscope import __version__
 from kinetoscope.cli.show import field_comments
 from kinetoscope.store import contract as catalog_types
 from kinetoscope.views import all_views
+from kinetoscope.views.table import fields_of
 from kinetoscope.views.view import Part
 from kinetoscope.web import contract
 
@@ -186,7 +187,9 @@ def _aliases(modules: set[ModuleType | None]) -> list[Alias]:
 
 def _interface(struct: type[msgspec.Struct], names: Names, *, optional: bool) -> str:
     """One interface. In a query, what has a default may be left out."""
-    comments = field_comments(struct)
+    comments = field_comments(struct) | {
+        one.head.key: one.head.help for one in fields_of(struct) if one.head.help
+    }
     base = _base(struct)
     inherits = "" if base is None else f" extends {base.__name__}"
     lines = [*_comment(_own_doc(struct), ""), f"export interface {struct.__name__}{inherits} {{"]

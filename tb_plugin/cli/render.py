@@ -17,9 +17,10 @@ import csv
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, TypeGuard
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ from ..base.regex import regex
 from ..base.units import NBSP
 from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
-from ..views.table import Column, Table
+from ..views.table import Column, ColumnUnit, Table
 from .entry import printable
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ TIMES = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
 SIZES = tuple(Unit(n, 1024.0**i) for i, n in enumerate(("B", "KiB", "MiB", "GiB", "TiB")))
 RATES = tuple(Unit(f"{n}B/s", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T")))
 FLOPS = tuple(Unit(f"{n}FLOP", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T", "P")))
-SCALES = {"_ns": TIMES, "_bytes": SIZES, "_bytes_per_s": RATES, "flops": FLOPS}
-"""End of a column's key, or all of it → units to choose from."""
+SCALES: Mapping[ColumnUnit, tuple[Unit, ...]] = MappingProxyType(
+    {"ns": TIMES, "bytes": SIZES, "bytes/s": RATES, "FLOP": FLOPS}
+)
+"""Unit of a column → units to choose from."""
 
 _UNIT_IN_LABEL = regex(r"\s*\((?:ns|bytes)\)$")
 
@@ -75,7 +78,7 @@ class Written(Struct, frozen=True):
 def written(table: Table) -> tuple[Written, ...]:
     """The columns of the table in order."""
     values = [[row[index] for row in table.rows] for index in range(len(table.columns))]
-    chosen = {suffix: _unit(table, values, suffix) for suffix in SCALES}
+    chosen = {unit: _unit(table, values, unit) for unit in SCALES}
     return tuple(_column(c, v, chosen) for c, v in zip(table.columns, values, strict=True))
 
 
@@ -84,28 +87,25 @@ def is_number(value: Cell) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_of(key: str, suffix: str) -> bool:
-    """Whether a column is of a kind of quantity: "dur_ns" and "ns" are times."""
-    return f"_{key}".endswith(suffix)
-
-
-def _unit(table: Table, values: Sequence[Sequence[Cell]], suffix: str) -> Unit:
+def _unit(table: Table, values: Sequence[Sequence[Cell]], base: ColumnUnit) -> Unit:
     """The unit for the largest quantity of the kind."""
-    columns = (v for c, v in zip(table.columns, values, strict=True) if _is_of(c.key, suffix))
+    columns = (v for c, v in zip(table.columns, values, strict=True) if c.unit == base)
     largest = max((abs(v) for column in columns for v in column if is_number(v)), default=0)
-    scale = SCALES[suffix]
+    scale = SCALES[base]
     return next((unit for unit in reversed(scale) if largest >= unit.size), scale[0])
 
 
-def _column(column: Column, values: Sequence[Cell], chosen: dict[str, Unit]) -> Written:
+def _column(column: Column, values: Sequence[Cell], chosen: dict[ColumnUnit, Unit]) -> Written:
     heading = printable(column.label)
     numeric = any(is_number(value) for value in values)
-    unit = next((unit for suffix, unit in chosen.items() if _is_of(column.key, suffix)), None)
+    unit = chosen.get(column.unit)
     if unit is not None:
         heading = f"{_UNIT_IN_LABEL.sub('', heading)} ({unit.name})"
         return Written(column, heading, _scaled(values, unit), numeric)
-    if column.key.endswith("ratio"):
+    if column.unit == "ratio":
         return Written(column, heading, tuple(_share(value) for value in values), numeric)
+    if column.unit and column.unit not in heading:
+        heading = f"{heading} ({column.unit})"
     return Written(column, heading, tuple(_plain(value) for value in values), numeric)
 
 

@@ -113,7 +113,8 @@ def column(  # the facts of a column
     """Declare a column.
 
     ``of`` makes its values; without it they are the attribute of the field's name. By default
-    figures can be sorted by. ``when`` says for which tables the column is there.
+    figures can be sorted by. ``when`` says for which tables the column is there. Both are functions
+    of the module: a lambda in an annotation sees no names of its module.
     """
     return Declared(label, help, kind, is_minor, is_sortable, of, when)
 

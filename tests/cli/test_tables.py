@@ -150,9 +150,6 @@ def test_columns_of_one_name_are_chosen_for_all_formats(many: Path) -> None:
 PAGE = {
     "operators": "calls device_self_ns device_total_ns self_ns total_ns min_ns mean_ns p50_ns"
     " p95_ns max_ns step_ratio kernels flops tensor_core_eligible tensor_core_self_ratio",
-    "kernels": "kernel_class op grid block calls total_ns ratio mean_ns min_ns p50_ns p95_ns"
-    " max_ns blocks_per_sm occupancy_percent registers shared_bytes launch_ns queue_ns"
-    " tensor_core op_eligible",
 }
 """The columns of the tables on the page."""
 

@@ -192,7 +192,7 @@ def test_copies_are_told_by_their_arguments(which: str) -> None:
                 continue
             kind, ends = row.name.removeprefix("Memcpy ").split(" (")
             key = f"{kind} {ends.lower().rstrip(')').replace(' -> ', '->')}"
-            found[key] = {"count": row.calls, "bytes": row.bytes, "dur_ns": row.total_ns}
+            found[key] = {"count": row.calls, "bytes": row.total_bytes, "dur_ns": row.total_ns}
             assert ("pageable" in row.direction) == ("pageable" in key)
         assert found == true
     facts = recorded(which).facts

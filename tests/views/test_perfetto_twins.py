@@ -261,6 +261,6 @@ def test_what_is_left_out_is_said_to_be_missing(which: str) -> None:
         "direction not recorded", "Memset (Device)",
     }  # fmt: skip
     assert {"occupancy", "blocks", "direction"} <= found["kernels"]["missing"].keys()
-    assert all(row["occupancy"] is None for row in found["kernels"]["table"]["rows"])
+    assert all(row["occupancy_percent"] is None for row in found["kernels"]["table"]["rows"])
     gauges = found["overview"]["devices"][0]["gauges"]
     assert [bool(gauge["reason"]) for gauge in gauges if gauge["ratio"] is None] == [True, True]

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "d3feb764";
+export const CONTRACT = "5af55a79";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -12,6 +12,8 @@ export type CaptureState = "lent" | "refused" | "none";
 export type CategoryConfidence = "high" | "medium" | "low";
 
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
+
+export type ColumnUnit = "" | "ns" | "bytes" | "bytes/s" | "FLOP" | "ratio" | "%" | "W" | "MHz" | "J";
 
 export type DiffGroup = "operators" | "kernels" | "modules" | "memory";
 
@@ -381,6 +383,25 @@ export interface ChurnAnswer {
   readonly sentence: string;
 }
 
+/**
+ * The head of a column, as answers carry it; the key carries the unit (`compute_ns`).
+ *
+ * `kind` says what may be shortened where there is little room: the name of an op or a kernel, a
+ * path; words of a few lines and text of sentences are never cut. A minor column is hidden by
+ * default. An optional column has rows without a value; it is left out where all rows are.
+ */
+export interface Column {
+  readonly key: string;
+  readonly label: string;
+  readonly help: string;
+  readonly kind: ColumnKind;
+  readonly is_minor: boolean;
+  readonly is_numeric: boolean;
+  readonly is_sortable: boolean;
+  readonly is_optional: boolean;
+  readonly unit: ColumnUnit;
+}
+
 /** Allocated bytes over steps: 2.5 is the middle of the third. */
 export interface CompareCurve {
   readonly at: readonly number[];
@@ -406,17 +427,22 @@ export interface Configuration {
 
 /** Copies or sets of one direction. */
 export interface CopyRow {
-  /** as recorded */
-  readonly name: string;
-  /** "host → device, pageable", … */
+  /** From where to where memory is copied, or set. */
   readonly direction: string;
+  /** How often, in the chosen steps. */
   readonly calls: number;
+  /** Sum of the durations on the device. */
   readonly total_ns: number;
+  /** Bytes moved or set, of those whose size was recorded. */
+  readonly total_bytes: number | null;
+  /** Size divided by total. */
+  readonly bandwidth_bytes_per_s: number | null;
+  /** Total divided by calls. */
   readonly mean_ns: number;
+  /** The longest. */
   readonly max_ns: number;
-  readonly bytes: number | null;
-  /** bytes per second while copying */
-  readonly bandwidth: number | null;
+  /** As recorded. */
+  readonly name: string;
   readonly longest: number;
 }
 
@@ -1100,34 +1126,12 @@ export interface Gauge {
   readonly help: string;
 }
 
-/** The replays of a graph in the chosen steps; a replay is the work of one launch. */
-export interface GraphFigures {
-  /** the id as recorded */
-  readonly number: number | null;
-  readonly device: string;
-  /** batch sizes as names around the launches tell them: "8", "8, 16"; "" = none does */
-  readonly batch: string;
-  readonly replays: number;
-  /** of the largest replay: device work, calls of the host, events */
-  readonly nodes: number;
-  /** mean length of its device work */
-  readonly node_ns: number | null;
-  /** from the start of the first work to the end of the last */
-  readonly replay_min_ns: number | null;
-  readonly replay_p50_ns: number | null;
-  readonly replay_p95_ns: number | null;
-  readonly replay_max_ns: number | null;
-  /** sum of the replays */
-  readonly replay_ns: number;
-  /** within the replays, while none of their work ran */
-  readonly inside_idle_ns: number;
-}
-
 /** One graph. */
 export interface GraphPage {
   readonly headline: string;
   readonly detail: string;
-  readonly row: KernelRow;
+  readonly row: GraphRow;
+  readonly waits_columns: readonly Column[];
   readonly waits: readonly InsideWait[];
   readonly waits_count: number;
   /** of the replays; the ratio is to the median */
@@ -1139,7 +1143,6 @@ export interface GraphPage {
   readonly ops_count: number;
   readonly capture: Capture;
   readonly missing: Readonly<Record<string, string>>;
-  readonly definitions: Readonly<Record<string, string>>;
 }
 
 /** One graph, and the recording of its capture. */
@@ -1164,6 +1167,34 @@ export interface GraphReplay {
   readonly nodes: number;
   readonly step: string;
   readonly batch: number | null;
+}
+
+/** One graph with its replays in the chosen steps; a replay is the work of one launch. */
+export interface GraphRow extends KernelRow {
+  /** The graph's id as recorded. */
+  readonly number: number | null;
+  /** Device of the graph. */
+  readonly device: string | null;
+  /** The batch size that a range around the launch names, as `execute_32_…` of vLLM, `bs=32` of SGLang, `capture_32_…` do. */
+  readonly batch: string | null;
+  /** Number of launches in the chosen steps. */
+  readonly replays: number | null;
+  /** Kernels, copies, sets, calls of the host and recorded events of its largest replay. */
+  readonly nodes: number | null;
+  /** Mean length of a kernel, copy or set of its replays. */
+  readonly node_ns: number | null;
+  /** The shortest replay, from the start of its first work to the end of its last. */
+  readonly replay_min_ns: number | null;
+  /** Half of the replays take no longer. */
+  readonly replay_p50_ns: number | null;
+  /** 95 % of the replays take no longer. */
+  readonly replay_p95_ns: number | null;
+  /** The longest replay, from the start of its first work to the end of its last. */
+  readonly replay_max_ns: number | null;
+  /** Sum of its replays, each from the start of its first work to the end of its last. */
+  readonly replay_ns: number | null;
+  /** Time within its replays in which none of their work ran. */
+  readonly inside_idle_ns: number | null;
 }
 
 /** The test for a leak. */
@@ -1330,19 +1361,21 @@ export interface Info {
 
 /** Idle time inside replays by what the next node waited for; all sum to the idle time. */
 export interface InsideWait {
+  /** The idle time inside replays by the dependency that the next node waited for: the one that ended last. Up to its end a call of the host holds the device; after it is the launch inside the graph. */
   readonly kind: WaitKind;
-  /** of the nodes that were waited for; "" where none is known */
+  /** The node that was waited for. */
   readonly name: string;
-  /** how many nodes of that name were waited for */
+  /** Number of nodes of that name that were waited for. */
   readonly nodes: number;
-  /** of the node, if it is one */
+  /** Place of the node, if it is one. */
   readonly place: number | null;
-  readonly ns: number;
-  /** of the idle time inside */
+  /** Idle time inside replays while it was waited for. */
+  readonly idle_ns: number;
+  /** Share of all idle time inside replays. */
   readonly ratio: number;
-  /** stretches */
+  /** Number of idle stretches. */
   readonly count: number;
-  /** by the order of time: no dependency is recorded */
+  /** Yes where no dependency was recorded and the order of time stands in. */
   readonly inferred: boolean;
   /** slice of what ran after the longest stretch */
   readonly longest: number;
@@ -1435,55 +1468,70 @@ export interface KernelQuery {
 /** All kernels of one group; means of blocks and occupancy are weighted by duration. */
 export interface KernelRow {
   readonly key: string;
+  /** The kernel, class or graph; what the grouping does not tell apart is one row. */
   readonly name: string;
-  /** gemm, attention, …, "unclassified" */
-  readonly kernel_class: string;
-  /** the rule that said so */
-  readonly class_why: string;
-  /** grouped by properties: the op it is credited to */
+  /** The operator that launched it. */
   readonly op: string | null;
-  /** whether that op may run on tensor cores */
+  /** Whether the op it is credited to may run on tensor cores: matrix products, convolutions, attention. */
   readonly op_eligible: boolean | null;
+  /** Blocks of the launch. */
   readonly grid: string | null;
+  /** Threads of a block. */
   readonly block: string | null;
+  /** Registers per thread. */
   readonly registers: number | null;
+  /** Shared memory per block. */
   readonly shared_bytes: number | null;
+  /** What it is for, by rules over names that a file of yours may extend. */
+  readonly kernel_class: string;
+  /** Number of launches in the chosen steps. */
   readonly calls: number;
+  /** Sum of the durations on the device. */
   readonly total_ns: number;
-  readonly min_ns: number;
-  readonly mean_ns: number;
-  readonly p50_ns: number;
-  readonly p95_ns: number;
-  readonly max_ns: number;
-  /** of all kernel time */
+  /** Share of the durations of all chosen kernels. */
   readonly ratio: number;
-  readonly tensor_core: MatrixUseName;
+  /** Total divided by calls. */
+  readonly mean_ns: number;
+  /** The shortest. */
+  readonly min_ns: number;
+  /** Half of them take no longer. */
+  readonly p50_ns: number;
+  /** 95 % of them take no longer. */
+  readonly p95_ns: number;
+  /** The longest. */
+  readonly max_ns: number;
+  /** Mean blocks per multiprocessor, weighted by duration. Below 1, some multiprocessors have nothing to do. */
   readonly blocks_per_sm: number | null;
-  /** est. achieved, percent */
-  readonly occupancy: number | null;
-  /** mean, from the start of the call to the start on the device */
+  /** Mean estimated achieved occupancy: warps on a multiprocessor of those it can hold, weighted by duration. The recorder computes it from grid, block, registers and shared memory. */
+  readonly occupancy_percent: number | null;
+  /** Whether its name shows tensor cores; unknown where the name does not say. Kernels that move data are no candidates. */
+  readonly tensor_core: MatrixUseName;
+  /** Mean time from the start of the launching call to the start on the device. */
   readonly launch_ns: number | null;
-  /** mean, from the end of the call */
+  /** Mean time from the end of the launching call to the start on the device: the wait for work that was launched before. */
   readonly queue_ns: number | null;
-  /** measured, as the next four; null = too few samples, or none */
+  /** ∫ power dt while kernels of the row run. Mean over samples, each of which holds until the next; needs samples for 80 % of the time. Kernels shorter than the time between samples share them with their neighbours. Kernels that run at the same time share the device; each row gets all of it. */
   readonly energy_j: number | null;
+  /** Mean power of the board while they run. Mean over samples, each of which holds until the next; needs samples for 80 % of the time. Kernels shorter than the time between samples share them with their neighbours. Kernels that run at the same time share the device; each row gets all of it. */
   readonly power_w: number | null;
+  /** Mean clock of the multiprocessors while they run. Mean over samples, each of which holds until the next; needs samples for 80 % of the time. Kernels shorter than the time between samples share them with their neighbours. */
   readonly sm_clock_mhz: number | null;
+  /** Multiprocessors with at least one warp, counted by the device. Mean over samples, each of which holds until the next; needs samples for 80 % of the time. Kernels shorter than the time between samples share them with their neighbours. */
   readonly sm_active_percent: number | null;
-  /** of its peak */
+  /** Traffic of the device's memory, counted by the device, as a share of its peak. Mean over samples, each of which holds until the next; needs samples for 80 % of the time. Kernels shorter than the time between samples share them with their neighbours. */
   readonly dram_percent: number | null;
-  /** by these counters, of 20 samples or more */
+  /** Measured, not estimated from shapes: DRAM at 60 % of its peak or more while 80 % of the multiprocessors or more are active, by 20 samples or more. */
   readonly memory_bound: boolean;
-  /** ops fused into a generated kernel, "" = not generated */
+  /** Ops fused into a generated kernel. */
   readonly fused: string;
-  /** file it was generated into */
+  /** File that holds the generated kernel. */
   readonly source: string;
-  /** how it found its op: "correlation", "graph", … */
+  /** How the kernel was joined to its operator. */
   readonly link: string;
+  /** The rule that gave the class. */
+  readonly class_why: string;
   /** slice id */
   readonly longest: number;
-  /** grouped by graph; null outside of graphs */
-  readonly graph: GraphFigures | null;
 }
 
 /** One row whose details are shown. */
@@ -1494,8 +1542,9 @@ export interface KernelRowQuery {
   readonly device?: number;
 }
 
-/** A window of the rows, and the sums of all that match. */
+/** A window of the rows, and the sums of all that match; grouped by graph they are GraphRows. */
 export interface KernelTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly KernelRow[];
   readonly offset: number;
   readonly count: number;
@@ -1521,6 +1570,7 @@ export interface Kernels {
   /** what the vendor calls them: "Tensor cores", "Matrix cores" */
   readonly cores_name: string;
   readonly table: KernelTable;
+  readonly copies_columns: readonly Column[];
   readonly copies: readonly CopyRow[];
   /** the graph that was asked for */
   readonly graph: GraphPage | null;
@@ -2076,38 +2126,48 @@ export interface NodeQuery extends GraphQuery {
 /** One node of a graph in all replays of the chosen steps. */
 export interface NodeRow {
   readonly key: string;
-  /** in the order of their mean start, from 1 */
-  readonly place: number;
-  /** the id as recorded */
-  readonly number: number | null;
-  readonly kind: NodeKindName;
+  /** The kernel, copy or call. */
   readonly name: string;
-  readonly calls: number;
-  /** mean, from the start of the replay */
-  readonly start_ns: number | null;
-  readonly total_ns: number;
-  readonly mean_ns: number;
-  readonly min_ns: number;
-  readonly max_ns: number;
-  /** of all device work of the graph; of calls of the host and events 0 */
-  readonly ratio: number;
-  /** place of the node that ends last of those it waits for */
-  readonly waits_for: number | null;
-  /** mean time before it in which nothing of the replay ran */
-  readonly idle_ns: number;
-  /** lent by a capture-time recording */
+  /** Nodes in the order of their mean start within a replay, from 1. */
+  readonly place: number;
+  /** What it is: a kernel, a copy, a set, a call of the host, a recorded event. */
+  readonly kind: NodeKindName;
+  /** The operator that launched the kernel when the graph was captured, from the capture-time recording: matched by name and order, refused where less than 90 % of the graph's kernel time finds its launch. */
   readonly op: string | null;
+  /** Input shapes of that operator, from the same recording. */
   readonly shapes: string | null;
+  /** How often it ran in the chosen steps. */
+  readonly calls: number;
+  /** Mean start, from the start of the replay. */
+  readonly start_ns: number | null;
+  /** Total divided by runs. */
+  readonly mean_ns: number;
+  /** The shortest run. */
+  readonly min_ns: number;
+  /** The longest run. */
+  readonly max_ns: number;
+  /** Sum of its runs. */
+  readonly total_ns: number;
+  /** Share of all device work of the graph; calls of the host and events have none. */
+  readonly ratio: number;
+  /** The place of the node that ends last of those it depends on. */
+  readonly waits_for: number | null;
+  /** Mean time before it in which nothing of the replay ran. */
+  readonly idle_ns: number;
+  /** The innermost module around that launch, from the capture-time recording. */
   readonly module: string | null;
   /** innermost frame first */
   readonly stack: readonly string[];
-  /** op, shapes, module and stack are from the capture-time recording */
+  /** Operator, shapes, module and stack are from the capture-time recording. */
   readonly lent: boolean;
+  /** The node's id as recorded. */
+  readonly number: number | null;
   readonly longest: number;
 }
 
 /** A window of the nodes. */
 export interface NodeTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly NodeRow[];
   readonly offset: number;
   readonly count: number;

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I64
 from ..operators.groups import group, in_steps
-from ..operators.kernels import ChosenKernels, KernelGroups, kernel_rows
+from ..operators.kernels import ChosenKernels, KernelGroups, kernel_rows, whole_ns
 from ..operators.model import OperatorColumns
 from .model import WORK, GraphColumns
 
@@ -125,4 +125,5 @@ def graph_table(
     rows = kernel_rows(operators, chosen)
     key = graphs.of_activity + 1
     groups = group(rows, key, operators.activities.dur_ns)
-    return GraphGroups(operators, groups, "graph", graphs, chosen.steps)
+    whole = whole_ns(operators, chosen)
+    return GraphGroups(operators, groups, "graph", whole, graphs, chosen.steps)

@@ -42,6 +42,8 @@ class ChosenKernels(Struct, frozen=True):
 class KernelGroups(Grouped, frozen=True, eq=False, dict=True):
     """Groups of kernels."""
 
+    whole_ns: int  # of all kernels of the chosen steps and device, whatever is searched for
+
     @property
     def activities(self) -> Activities:
         """The grouped activities."""
@@ -63,8 +65,8 @@ class KernelGroups(Grouped, frozen=True, eq=False, dict=True):
         return self._weighted(self.activities.blocks_per_sm)
 
     @cached_property
-    def occupancy(self) -> F64:
-        """Mean est. achieved occupancy in percent, weighted by duration; NaN where none."""
+    def occupancy_percent(self) -> F64:
+        """Mean estimated achieved occupancy, weighted by duration; NaN where none."""
         return self._weighted(self.activities.occupancy)
 
     @cached_property
@@ -182,14 +184,22 @@ def kernel_table(
         key = family_codes(operators)[1]
     else:
         key = _properties(operators)
-    return KernelGroups(operators, group(rows, key, activities.dur_ns), group_by)
+    groups = group(rows, key, activities.dur_ns)
+    return KernelGroups(operators, groups, group_by, whole_ns(operators, chosen))
+
+
+def whole_ns(operators: OperatorColumns, chosen: ChosenKernels) -> int:
+    """Summed duration of the kernels of the chosen steps and device, without the search."""
+    rows = kernel_rows(operators, ChosenKernels(chosen.steps, chosen.device))
+    return int(operators.activities.dur_ns[rows].sum())
 
 
 def copy_table(operators: OperatorColumns, chosen: ChosenKernels) -> KernelGroups:
     """Copies and sets by name, which includes their direction."""
     activities = operators.activities
     rows = _chosen(operators, chosen, ~_is_kernel(activities))
-    return KernelGroups(operators, group(rows, activities.name, activities.dur_ns), "name")
+    groups = group(rows, activities.name, activities.dur_ns)
+    return KernelGroups(operators, groups, "name", int(activities.dur_ns[rows].sum()))
 
 
 def kernel_rows(operators: OperatorColumns, chosen: ChosenKernels) -> NDArray[np.intp]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from ...analysis.graphs.artifact import CAPTURES, GRAPHS
 from ...analysis.graphs.captures import LEAST_SHARE, Lent, lend
@@ -17,7 +16,7 @@ from ...base.units import plural, share
 from ..shared import key_named, no_such_row
 from ..view import RunWorker, Subject, TracePlace
 from . import contract as answers
-from .rows import chosen_of
+from .rows import batches_of, chosen_of
 
 MOST_CHOICES = 50
 MOST_CAPTURES = 64
@@ -202,9 +201,3 @@ def _why_none(
         "Operators, shapes and stacks of nodes are not available, because the chosen recording"
         " holds no launch of a kernel that this graph could consist of."
     )
-
-
-def batches_of(graphs: GraphColumns, replays: NDArray[np.integer]) -> list[int]:
-    """The batch sizes that names around the launches of some replays tell, ascending."""
-    sizes: list[int] = np.unique(graphs.replays.batch[replays]).tolist()
-    return [size for size in sizes if size >= 0]

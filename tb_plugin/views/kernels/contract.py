@@ -14,13 +14,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ...analysis.graphs.captures import LEAST_SHARE
 from ..shared import Count, SharePart, SlowCall, Words
+from ..table import Column, column
+from .rows import CopyRow, GraphRow, KernelRow
 
 KernelGroupBy = Literal["name", "properties", "class", "graph"]
 NodeKindName = Literal["kernel", "copy", "set", "host", "event"]
 WaitKind = Literal["latency", "host", "other", "unknown"]
 CaptureState = Literal["lent", "refused", "none"]
-MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
 
 
 class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,85 +44,16 @@ class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
 
 
-class GraphFigures(Struct, frozen=True):
-    """The replays of a graph in the chosen steps; a replay is the work of one launch."""
-
-    number: int | None  # the id as recorded
-    device: str
-    batch: str  # batch sizes as names around the launches tell them: "8", "8, 16"; "" = none does
-    replays: int
-    nodes: int  # of the largest replay: device work, calls of the host, events
-    node_ns: float | None  # mean length of its device work
-    replay_min_ns: int | None  # from the start of the first work to the end of the last
-    replay_p50_ns: int | None
-    replay_p95_ns: int | None
-    replay_max_ns: int | None
-    replay_ns: int  # sum of the replays
-    inside_idle_ns: int  # within the replays, while none of their work ran
-
-
-class KernelRow(Struct, frozen=True):
-    """All kernels of one group; means of blocks and occupancy are weighted by duration."""
-
-    key: str
-    name: str
-    kernel_class: str  # gemm, attention, …, "unclassified"
-    class_why: str  # the rule that said so
-    op: str | None  # grouped by properties: the op it is credited to
-    op_eligible: bool | None  # whether that op may run on tensor cores
-    grid: str | None
-    block: str | None
-    registers: int | None
-    shared_bytes: int | None
-    calls: int
-    total_ns: int
-    min_ns: int
-    mean_ns: float
-    p50_ns: int
-    p95_ns: int
-    max_ns: int
-    ratio: float  # of all kernel time
-    tensor_core: MatrixUseName
-    blocks_per_sm: float | None
-    occupancy: float | None  # est. achieved, percent
-    launch_ns: float | None  # mean, from the start of the call to the start on the device
-    queue_ns: float | None  # mean, from the end of the call
-    energy_j: float | None  # measured, as the next four; None = too few samples, or none
-    power_w: float | None
-    sm_clock_mhz: float | None
-    sm_active_percent: float | None
-    dram_percent: float | None  # of its peak
-    memory_bound: bool  # by these counters, of 20 samples or more
-    fused: str  # ops fused into a generated kernel, "" = not generated
-    source: str  # file it was generated into
-    link: str  # how it found its op: "correlation", "graph", …
-    longest: int  # slice id
-    graph: GraphFigures | None = None  # grouped by graph; None outside of graphs
-
-
 class KernelTable(Struct, frozen=True):
-    """A window of the rows, and the sums of all that match."""
+    """A window of the rows, and the sums of all that match; grouped by graph they are GraphRows."""
 
+    columns: tuple[Column, ...]
     rows: tuple[KernelRow, ...]
     offset: int
     count: int
     calls: int
     total_ns: int
     sort_by: str
-
-
-class CopyRow(Struct, frozen=True):
-    """Copies or sets of one direction."""
-
-    name: str  # as recorded
-    direction: str  # "host → device, pageable", …
-    calls: int
-    total_ns: int
-    mean_ns: float
-    max_ns: int
-    bytes: int | None
-    bandwidth: float | None  # bytes per second while copying
-    longest: int
 
 
 class GraphQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,14 +79,29 @@ class NodeQuery(GraphQuery, frozen=True, forbid_unknown_fields=True):
 class InsideWait(Struct, frozen=True):
     """Idle time inside replays by what the next node waited for; all sum to the idle time."""
 
-    kind: WaitKind
-    name: str  # of the nodes that were waited for; "" where none is known
-    nodes: int  # how many nodes of that name were waited for
-    place: int | None  # of the node, if it is one
-    ns: int
-    ratio: float  # of the idle time inside
-    count: int  # stretches
-    inferred: bool  # by the order of time: no dependency is recorded
+    kind: Annotated[
+        WaitKind,
+        column(
+            "Waited for",
+            "The idle time inside replays by the dependency that the next node waited for: the one"
+            " that ended last. Up to its end a call of the host holds the device; after it is the"
+            " launch inside the graph.",
+        ),
+    ]
+    name: Annotated[str, column("Node", "The node that was waited for.", kind="name")]
+    nodes: Annotated[int, column("Nodes", "Number of nodes of that name that were waited for.")]
+    place: Annotated[int | None, column("Place", "Place of the node, if it is one.", is_minor=True)]
+    idle_ns: Annotated[int, column("Idle", "Idle time inside replays while it was waited for.")]
+    ratio: Annotated[float, column("Share", "Share of all idle time inside replays.")]
+    count: Annotated[int, column("Stretches", "Number of idle stretches.", is_minor=True)]
+    inferred: Annotated[
+        bool,
+        column(
+            "Inferred",
+            "Yes where no dependency was recorded and the order of time stands in.",
+            is_minor=True,
+        ),
+    ]
     longest: int  # slice of what ran after the longest stretch
 
 
@@ -205,7 +153,8 @@ class GraphPage(Struct, frozen=True):
 
     headline: str
     detail: str
-    row: KernelRow
+    row: GraphRow
+    waits_columns: tuple[Column, ...]
     waits: tuple[InsideWait, ...]
     waits_count: int
     quantiles: tuple[SharePart, ...]  # of the replays; the ratio is to the median
@@ -214,37 +163,91 @@ class GraphPage(Struct, frozen=True):
     ops_count: int
     capture: Capture
     missing: dict[str, str]
-    definitions: dict[str, str]
 
 
 class NodeRow(Struct, frozen=True):
     """One node of a graph in all replays of the chosen steps."""
 
     key: str
-    place: int  # in the order of their mean start, from 1
-    number: int | None  # the id as recorded
-    kind: NodeKindName
-    name: str
-    calls: int
-    start_ns: float | None  # mean, from the start of the replay
-    total_ns: int
-    mean_ns: float
-    min_ns: int
-    max_ns: int
-    ratio: float  # of all device work of the graph; of calls of the host and events 0
-    waits_for: int | None  # place of the node that ends last of those it waits for
-    idle_ns: float  # mean time before it in which nothing of the replay ran
-    op: str | None  # lent by a capture-time recording
-    shapes: str | None
-    module: str | None
+    name: Annotated[str, column("Node", "The kernel, copy or call.", kind="name", is_sortable=True)]
+    place: Annotated[
+        int, column("Place", "Nodes in the order of their mean start within a replay, from 1.")
+    ]
+    kind: Annotated[
+        NodeKindName,
+        column(
+            "Kind",
+            "What it is: a kernel, a copy, a set, a call of the host, a recorded event.",
+            is_sortable=True,
+        ),
+    ]
+    op: Annotated[
+        str | None,
+        column(
+            "Captured operator",
+            "The operator that launched the kernel when the graph was captured, from the"
+            " capture-time recording: matched by name and order, refused where less than"
+            f" {LEAST_SHARE * 100:.0f} % of the graph's kernel time finds its launch.",
+            kind="name",
+            is_sortable=True,
+        ),
+    ]
+    shapes: Annotated[
+        str | None,
+        column("Captured shapes", "Input shapes of that operator, from the same recording."),
+    ]
+    calls: Annotated[int, column("Runs", "How often it ran in the chosen steps.")]
+    start_ns: Annotated[float | None, column("Start", "Mean start, from the start of the replay.")]
+    mean_ns: Annotated[float, column("Mean", "Total divided by runs.")]
+    min_ns: Annotated[int, column("Min", "The shortest run.", is_minor=True)]
+    max_ns: Annotated[int, column("Max", "The longest run.", is_minor=True)]
+    total_ns: Annotated[int, column("Total", "Sum of its runs.")]
+    ratio: Annotated[
+        float,
+        column(
+            "Share",
+            "Share of all device work of the graph; calls of the host and events have none.",
+        ),
+    ]
+    waits_for: Annotated[
+        int | None,
+        column(
+            "Waits for",
+            "The place of the node that ends last of those it depends on.",
+            is_sortable=False,
+        ),
+    ]
+    idle_ns: Annotated[
+        float, column("Idle before", "Mean time before it in which nothing of the replay ran.")
+    ]
+    module: Annotated[
+        str | None,
+        column(
+            "Module",
+            "The innermost module around that launch, from the capture-time recording.",
+            is_minor=True,
+        ),
+    ]
     stack: tuple[str, ...]  # innermost frame first
-    lent: bool  # op, shapes, module and stack are from the capture-time recording
+    lent: Annotated[
+        bool,
+        column(
+            "From the capture",
+            "Operator, shapes, module and stack are from the capture-time recording.",
+            is_minor=True,
+        ),
+    ]
+    number: Annotated[
+        int | None,
+        column("Recorded id", "The node's id as recorded.", is_minor=True, is_sortable=False),
+    ]
     longest: int
 
 
 class NodeTable(Struct, frozen=True):
     """A window of the nodes."""
 
+    columns: tuple[Column, ...]
     rows: tuple[NodeRow, ...]
     offset: int
     count: int
@@ -265,6 +268,7 @@ class Kernels(Struct, frozen=True):
     tensor_core: dict[str, int]  # "yes", "no", "unknown", "none" → ns; sums to kernel_ns
     cores_name: str  # what the vendor calls them: "Tensor cores", "Matrix cores"
     table: KernelTable
+    copies_columns: tuple[Column, ...]
     copies: tuple[CopyRow, ...]
     graph: GraphPage | None  # the graph that was asked for
     nodes: NodeTable | None

@@ -1,39 +1,23 @@
-"""Replayed graphs in the Kernel view: rows of the table, the page of one graph, its nodes."""
+"""The page of one replayed graph: its replays, what they waited for, the lent operators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...analysis.graphs.captures import LEAST_SHARE
 from ...analysis.graphs.model import NONE, IdleKind
-from ...analysis.graphs.table import GraphGroups
-from ...analysis.operators.kernels import kernel_rows
 from ...base.units import duration, plural, share
-from ..shared import SharePart, known, no_such_row
+from ..shared import SharePart, no_such_row
+from ..table import heads, rows_from
 from ..view import Subject
 from . import contract as answers
-from .captures import OpenedGraph, batches_of, opened
+from .captures import OpenedGraph, opened
 from .nodes import node_rows
-from .rows import SORTS, rows_of
+from .rows import GraphRow
 
-GRAPH_SORTS = (
-    *SORTS,
-    "replays",
-    "nodes",
-    "node_ns",
-    "replay_min_ns",
-    "replay_p50_ns",
-    "replay_p95_ns",
-    "replay_max_ns",
-    "replay_ns",
-    "inside_idle_ns",
-)
-OUTSIDE_NAME = "outside graphs"
 MOST_REPLAYS = 20
 MOST_WAITS = 30
 MOST_OPS = 100
@@ -45,42 +29,6 @@ _WAITS: Mapping[int, answers.WaitKind] = MappingProxyType(
         IdleKind.HOST: "host",
         IdleKind.OTHER: "other",
         IdleKind.UNKNOWN: "unknown",
-    }
-)
-FROM_CAPTURE = "from the capture-time recording"
-GRAPH_DEFINITIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "graph": "Work that one call launches together, again and again. Told apart by the id that"
-        " the recorder writes; without ids, replays of work of the same names on one device, with"
-        " the same batch size, count as one graph.",
-        "batch": "The batch size that a range around the launch names, as `execute_32_…` of vLLM,"
-        " `bs=32` of SGLang, `capture_32_…` do.",
-        "replays": "How often it was launched in the chosen steps.",
-        "nodes": "Kernels, copies, sets, calls of the host and recorded events of its largest"
-        " replay.",
-        "node_ns": "Mean length of a kernel, copy or set of its replays.",
-        "replay_ns": "Sum of its replays, each from the start of its first work to the end of its"
-        " last.",
-        "replay_min_ns": "The shortest replay, from the start of its first work to the end of its"
-        " last.",
-        "replay_p50_ns": "Half of the replays take no longer.",
-        "replay_p95_ns": "95 % of the replays take no longer.",
-        "replay_max_ns": "The longest replay.",
-        "inside_idle_ns": "Within its replays, the time in which none of their work ran.",
-        "kind": "What it is: a kernel, a copy, a set, a call of the host, a recorded event.",
-        "place": "Nodes in the order of their mean start within a replay.",
-        "number": "The node's id as recorded.",
-        "start_ns": "Mean start, from the start of the replay.",
-        "waits_for": "The place of the node that ends last of those it depends on.",
-        "idle_ns": "Mean time before it in which nothing of the replay ran.",
-        "lent_op": "The operator that launched the kernel when the graph was captured, from the"
-        " capture-time recording: matched by name and order, refused where less than"
-        f" {LEAST_SHARE * 100:.0f} % of the graph's kernel time finds its launch.",
-        "shapes": "Input shapes of that operator, from the capture-time recording.",
-        "module": "The innermost module around that launch, from the capture-time recording.",
-        "waits": "The idle time inside of replays by the dependency that the next node waited for:"
-        " the one that ended last. Up to its end a call of the host holds the device; after it is"
-        " the launch inside the graph.",
     }
 )
 _NO_IDS = (
@@ -97,55 +45,6 @@ _NO_BATCH = "No range around its launches names a batch size."
 _NO_REPLAYS = "It was not replayed in the chosen steps."
 
 
-def graph_rows(
-    table: GraphGroups, groups: Iterable[int], whole_ns: int
-) -> tuple[answers.KernelRow, ...]:
-    """Rows by graph; the one of kernels outside of graphs has no figures of replays."""
-    rows = rows_of(table, groups, whole_ns)
-    made = []
-    for row in rows:
-        at = int(np.searchsorted(table.groups.key, int(row.key)))
-        graph = int(row.key) - 1
-        name = OUTSIDE_NAME if graph < 0 else table.graphs.label(graph)
-        made.append(
-            replace(
-                row,
-                name=name,
-                kernel_class="",
-                class_why="",
-                fused="",
-                source="",
-                graph=None if graph < 0 else _figures(table, at, graph),
-            )
-        )
-    return tuple(made)
-
-
-def _figures(table: GraphGroups, at: int, graph: int) -> answers.GraphFigures:
-    graphs = table.graphs
-    number = int(graphs.graphs.number[graph])
-    rows = table.of_graph[at]
-
-    def whole(column: NDArray[np.float64]) -> int | None:
-        value = known(float(column[at]))
-        return None if value is None else int(value)
-
-    return answers.GraphFigures(
-        number=number if number >= 0 else None,
-        device=table.operators.devices[int(graphs.graphs.device[graph])],
-        batch=", ".join(map(str, batches_of(graphs, rows))),
-        replays=len(rows),
-        nodes=whole(table.nodes) or 0,
-        node_ns=known(float(table.node_ns[at])),
-        replay_min_ns=whole(table.replay_min_ns),
-        replay_p50_ns=whole(table.replay_p50_ns),
-        replay_p95_ns=whole(table.replay_p95_ns),
-        replay_max_ns=whole(table.replay_max_ns),
-        replay_ns=whole(table.replay_ns) or 0,
-        inside_idle_ns=whole(table.inside_idle_ns) or 0,
-    )
-
-
 # --- the page of one graph ------------------------------------------------------------------------
 
 
@@ -156,17 +55,15 @@ def graph_page(subject: Subject, query: answers.GraphQuery) -> answers.GraphPage
 
 def page_of(of: OpenedGraph) -> answers.GraphPage:
     """The page of an opened graph."""
-    operators, graphs = of.table.operators, of.graphs
-    whole = int(operators.activities.dur_ns[kernel_rows(operators, of.chosen)].sum())
-    row = graph_rows(of.table, [of.at], whole)[0]
-    figures = row.graph
-    if figures is None:
+    graphs = of.graphs
+    (row,) = rows_from(GraphRow, of.table, np.array([of.at]))
+    if row.replays is None:
         raise no_such_row()
     waits = _waits(of)
     ops = _ops(of)
     rows = of.table.of_graph[of.at]
     missing = {}
-    if figures.number is None:
+    if row.number is None:
         missing["ids"] = _NO_IDS
     if not graphs.graphs.node_ids[of.graph]:
         missing["node_ids"] = _NO_NODE_IDS
@@ -174,17 +71,18 @@ def page_of(of: OpenedGraph) -> answers.GraphPage:
         # Cuspy, which does, records NVIDIA's devices alone.
         vendor = of.subject.facts.devices[int(graphs.graphs.device[of.graph])].vendor
         missing["dependencies"] = _NO_EDGES + (_EDGES_OF_NVIDIA if vendor in ("NVIDIA", "") else "")
-    if not figures.batch:
+    if not row.batch:
         missing["batch"] = _NO_BATCH
     if not len(rows):
         missing["replays"] = _NO_REPLAYS
     if of.capture.state != "lent":
         missing["operators"] = of.capture.text
-    headline, detail = _words(row, figures, waits)
+    headline, detail = _words(row, waits)
     return answers.GraphPage(
         headline=headline,
         detail=detail,
         row=row,
+        waits_columns=heads(answers.InsideWait),
         waits=waits[:MOST_WAITS],
         waits_count=len(waits),
         quantiles=_quantiles(of.table.span_ns[rows]),
@@ -193,20 +91,19 @@ def page_of(of: OpenedGraph) -> answers.GraphPage:
         ops_count=len(ops),
         capture=of.capture,
         missing=missing,
-        definitions=dict(GRAPH_DEFINITIONS),
     )
 
 
 def _words(
-    row: answers.KernelRow,
-    figures: answers.GraphFigures,
+    row: GraphRow,
     waits: tuple[answers.InsideWait, ...],
 ) -> tuple[str, str]:
     said = f"{row.name[0].upper()}{row.name[1:]}"
     part = f"{share(row.ratio)} of the kernel time"
-    if not figures.replays or figures.replay_p50_ns is None:
+    if not row.replays or row.replay_p50_ns is None:
         return f"{said} holds {part}.", _NO_REPLAYS
-    idle = figures.inside_idle_ns / figures.replay_ns if figures.replay_ns else 0.0
+    inside = row.inside_idle_ns or 0
+    idle = inside / row.replay_ns if row.replay_ns else 0.0
     first = waits[0] if waits else None
     what = {
         "host": "calls of the host",
@@ -215,12 +112,12 @@ def _words(
         "unknown": "what is not recorded",
     }
     held = f", most of it for {what[first.kind]}" if first else ""
-    median = duration(figures.replay_p50_ns)
+    median = duration(row.replay_p50_ns)
     headline = f"{said} holds {part} and is idle for {share(idle)} of its replays."
-    each = f"of {median}" if figures.replays == 1 else f"{median} each in the median"
+    each = f"of {median}" if row.replays == 1 else f"{median} each in the median"
     detail = (
-        f"{plural(figures.replays, 'replay')} of {plural(figures.nodes, 'node')}, {each};"
-        f" {duration(figures.inside_idle_ns)} idle inside{held}."
+        f"{plural(row.replays, 'replay')} of {plural(row.nodes or 0, 'node')}, {each};"
+        f" {duration(inside)} idle inside{held}."
     )
     return headline, detail
 
@@ -293,7 +190,7 @@ def _waits(of: OpenedGraph) -> tuple[answers.InsideWait, ...]:
             name=name,
             nodes=len(places[kind, name, inferred]),
             place=_only(places[kind, name, inferred], first),
-            ns=ns,
+            idle_ns=ns,
             ratio=ns / total if total else 0.0,
             count=count,
             inferred=inferred,
@@ -301,7 +198,7 @@ def _waits(of: OpenedGraph) -> tuple[answers.InsideWait, ...]:
         )
         for (kind, name, inferred), (ns, count, _, longest) in sums.items()
     ]
-    return tuple(sorted(made, key=lambda one: (-one.ns, one.name)))
+    return tuple(sorted(made, key=lambda one: (-one.idle_ns, one.name)))
 
 
 def _only(nodes: set[int], first: int) -> int | None:

@@ -11,24 +11,11 @@ from msgspec.structs import replace
 from ...analysis.graphs.model import NONE, WORK, NodeKind
 from ...analysis.operators.groups import in_steps
 from ..shared import column_named, known
+from ..table import heads, sorts
 from ..view import Subject
 from . import contract as answers
 from .captures import OpenedGraph, opened
 
-NODE_SORTS = (
-    "place",
-    "name",
-    "kind",
-    "op",
-    "calls",
-    "start_ns",
-    "total_ns",
-    "mean_ns",
-    "min_ns",
-    "max_ns",
-    "ratio",
-    "idle_ns",
-)
 MOST_FRAMES = 24
 _KINDS: Mapping[int, answers.NodeKindName] = MappingProxyType(
     {
@@ -48,7 +35,7 @@ def node_table(subject: Subject, query: answers.NodeQuery) -> answers.NodeTable:
 
 def nodes_of(of: OpenedGraph, query: answers.NodeQuery) -> answers.NodeTable:
     """A window of the nodes of an opened graph. Raises QueryError."""
-    sort_by = column_named(query.sort_by or "place", NODE_SORTS)
+    sort_by = column_named(query.sort_by or "place", sorts(answers.NodeRow))
     words = query.search.casefold().split()
     rows = [
         row
@@ -62,6 +49,7 @@ def nodes_of(of: OpenedGraph, query: answers.NodeQuery) -> answers.NodeTable:
     ordered = there + [row for row in rows if getattr(row, sort_by) is None]
     window = ordered[query.offset : query.offset + query.limit]
     return answers.NodeTable(
+        columns=heads(answers.NodeRow),
         rows=tuple(window),
         offset=query.offset,
         count=len(rows),

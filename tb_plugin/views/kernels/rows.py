@@ -1,59 +1,47 @@
-"""Groups of kernels and copies as rows of the Kernel view."""
+"""The rows of the Kernel view: kernels, graphs, copies; each column with its values (contract)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from ...analysis.counters.groups import LEAST_SAMPLES, MEMORY_BOUND_PERCENT, SM_ACTIVE_PERCENT
 from ...analysis.facts import Facts
-from ...analysis.operators.groups import group
+from ...analysis.graphs.model import GraphColumns
+from ...analysis.graphs.table import GraphGroups
 from ...analysis.operators.kernels import (
     ChosenKernels,
     KernelGroups,
     family_codes,
-    kernel_rows,
-    kernel_table,
     matrix_use,
     op_names,
 )
-from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import ELIGIBLE_OPS
+from ...base.arrays import I64
 from ...base.errors import QueryError
 from ...base.regex import regex
 from ...trace.model import Link
-from ..shared import SlowCall, key_named, known, no_such_row, steps_of
-from ..view import Subject
-from .contract import CopyRow, KernelDetails, KernelRow, KernelRowQuery, OpOfKernel
+from ..shared import steps_of
+from ..table import Values, ValuesOf, column, recorded
 
-SORTS = (
-    "name",
-    "calls",
-    "total_ns",
-    "ratio",
-    "min_ns",
-    "mean_ns",
-    "p50_ns",
-    "p95_ns",
-    "max_ns",
-    "blocks_per_sm",
-    "occupancy",
-    "launch_ns",
-    "queue_ns",
-    "energy_j",
-    "power_w",
-    "sm_clock_mhz",
-    "sm_active_percent",
-    "dram_percent",
-)
-MOST = 100
-MOST_CALLS = 20
+MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
+OUTSIDE_NAME = "outside graphs"
+Rows = NDArray[np.intp]
+
 _FUSED = regex(r"triton_(?:poi|red|per|for|unk|mix|tem)_fused_(.+?)_?\d*$")
 _COPY = regex(r"Memcpy (\w)to(\w)\s*(?:\((\w+) -> (\w+)\))?")
 _BARE_COPY = "Memcpy"
 NO_DIRECTION = "direction not recorded"
 _SIDE = {"H": "host", "D": "device", "P": "peer device", "A": "array"}
+_MEASURED = (
+    "Mean over samples, each of which holds until the next; needs samples for 80\u00a0% of the"
+    " time. Kernels shorter than the time between samples share them with their neighbours."
+)
+_SHARED = "Kernels that run at the same time share the device; each row gets all of it."
 
 
 def chosen_of(
@@ -72,78 +60,515 @@ def chosen_of(
     )
 
 
-def rows_of(table: KernelGroups, groups: Iterable[int], whole_ns: int) -> tuple[KernelRow, ...]:
-    """Some groups of a table as rows; ``whole_ns`` is the time of all chosen kernels."""
-    families, codes = family_codes(table.operators)
-    ops = op_names(table.operators)
-    strings, activities = table.operators.strings, table.activities
-    by_properties = table.group_by == "properties"
-
-    def row(at: int) -> KernelRow:
-        sample = int(table.sample[at])
-        name = strings[int(activities.name[sample])]
-        family = families[int(codes[sample])]
-        op = strings[int(ops[sample])] if ops[sample] >= 0 else None
-        total_ns = int(table.total_ns[at])
-        return KernelRow(
-            key=str(int(table.groups.key[at])),
-            name=family.name if table.group_by == "class" else name,
-            kernel_class=family.name,
-            class_why=family.why,
-            op=op if by_properties else None,
-            op_eligible=(op in ELIGIBLE_OPS) if by_properties and op is not None else None,
-            grid=_text(strings, int(activities.grid[sample])) if by_properties else None,
-            block=_text(strings, int(activities.block[sample])) if by_properties else None,
-            registers=_recorded(int(activities.registers[sample])) if by_properties else None,
-            shared_bytes=_recorded(int(activities.shared_bytes[sample])) if by_properties else None,
-            calls=int(table.count[at]),
-            total_ns=total_ns,
-            min_ns=int(table.min_ns[at]),
-            mean_ns=float(table.mean_ns[at]),
-            p50_ns=int(table.p50_ns[at]),
-            p95_ns=int(table.p95_ns[at]),
-            max_ns=int(table.max_ns[at]),
-            ratio=total_ns / whole_ns if whole_ns else 0.0,
-            tensor_core=matrix_use(table, at).name.lower(),  # type: ignore[arg-type]
-            blocks_per_sm=known(float(table.blocks_per_sm[at])),
-            occupancy=known(float(table.occupancy[at])),
-            launch_ns=known(float(table.launch_ns[at])),
-            queue_ns=known(float(table.queue_ns[at])),
-            energy_j=known(float(table.energy_j[at])),
-            power_w=known(float(table.power_w[at])),
-            sm_clock_mhz=known(float(table.sm_clock_mhz[at])),
-            sm_active_percent=known(float(table.sm_active_percent[at])),
-            dram_percent=known(float(table.dram_percent[at])),
-            memory_bound=bool(table.memory_bound[at]),
-            fused=fused_ops(name),
-            source=_text(strings, int(activities.source[sample])) or "",
-            link=Link(int(activities.link[sample])).name.lower().replace("_", " "),
-            longest=table.operators.first_slice + sample,
-        )
-
-    return tuple(row(int(at)) for at in groups)
+def by_graph(table: KernelGroups) -> bool:
+    """True if the rows are graphs."""
+    return table.group_by == "graph"
 
 
-def copy_rows(table: KernelGroups) -> tuple[CopyRow, ...]:
-    """Copies and sets by name, the largest first."""
-    strings = table.operators.strings
+def by_properties(table: KernelGroups) -> bool:
+    """True if the rows are kernels of one launch configuration."""
+    return table.group_by == "properties"
 
-    def row(at: int) -> CopyRow:
-        name, moved = strings[int(table.name[at])], int(table.bytes[at])
-        total_ns = int(table.total_ns[at])
-        return CopyRow(
-            name=name,
-            direction=direction(name),
-            calls=int(table.count[at]),
-            total_ns=total_ns,
-            mean_ns=float(table.mean_ns[at]),
-            max_ns=int(table.max_ns[at]),
-            bytes=_recorded(moved),
-            bandwidth=moved * 1e9 / total_ns if moved >= 0 and total_ns else None,
-            longest=table.operators.first_slice + int(table.sample[at]),
-        )
 
-    return tuple(row(at) for at in table.order("total_ns", ascending=False).tolist())
+def _not_by_graph(table: KernelGroups) -> bool:
+    return not by_graph(table)
+
+
+def _has_counters(table: KernelGroups) -> bool:
+    return len(table.operators.counters) > 0
+
+
+def _some_memory_bound(table: KernelGroups) -> bool:
+    return bool(table.memory_bound.any())
+
+
+def _keys(table: KernelGroups, at: Rows) -> Values:
+    return [str(key) for key in table.groups.key[at].tolist()]
+
+
+def _names(table: KernelGroups, at: Rows) -> Values:
+    if isinstance(table, GraphGroups):
+        graphs = (table.groups.key[at] - 1).tolist()
+        return [OUTSIDE_NAME if one < 0 else table.graphs.label(one) for one in graphs]
+    if table.group_by == "class":
+        return _families(table, at, lambda name, _: name)
+    return [table.text(code) for code in table.name[at].tolist()]
+
+
+def _families(table: KernelGroups, at: Rows, words: Callable[[str, str], str]) -> list[str]:
+    if by_graph(table):
+        return [""] * len(at)
+    known, codes = family_codes(table.operators)
+    return [words(known[code].name, known[code].why) for code in codes[table.sample[at]].tolist()]
+
+
+def _classes(table: KernelGroups, at: Rows) -> Values:
+    return _families(table, at, lambda name, _: name)
+
+
+def _class_reasons(table: KernelGroups, at: Rows) -> Values:
+    return _families(table, at, lambda _, why: why)
+
+
+def _ops(table: KernelGroups, at: Rows) -> list[str | None]:
+    if not by_properties(table):
+        return [None] * len(at)
+    codes = op_names(table.operators)[table.sample[at]].tolist()
+    return [table.text(code) if code >= 0 else None for code in codes]
+
+
+def _eligible(table: KernelGroups, at: Rows) -> Values:
+    return [None if op is None else op in ELIGIBLE_OPS for op in _ops(table, at)]
+
+
+def _text(name: str) -> ValuesOf:
+    """Texts of a launch, where rows have one launch configuration."""
+
+    def of(table: KernelGroups, at: Rows) -> Values:
+        if not by_properties(table):
+            return [None] * len(at)
+        codes = getattr(table.activities, name)[table.sample[at]].tolist()
+        return [table.text(code) if code >= 0 else None for code in codes]
+
+    return of
+
+
+def _number(name: str) -> ValuesOf:
+    """Figures of a launch, where rows have one launch configuration."""
+
+    def of(table: KernelGroups, at: Rows) -> Values:
+        if not by_properties(table):
+            return [None] * len(at)
+        return recorded(getattr(table.activities, name)[table.sample[at]])
+
+    return of
+
+
+def _ratios(table: KernelGroups, at: Rows) -> Values:
+    whole = table.whole_ns
+    spent: Values = table.total_ns[at] / whole if whole else np.zeros(len(at))
+    return spent
+
+
+def _matrix_use(table: KernelGroups, at: Rows) -> Values:
+    return [matrix_use(table, one).name.lower() for one in at.tolist()]
+
+
+def _counts(table: KernelGroups, at: Rows) -> Values:
+    return table.count[at]
+
+
+def _sample_names(table: KernelGroups, at: Rows) -> list[str]:
+    return [table.text(code) for code in table.name[at].tolist()]
+
+
+def _fused(table: KernelGroups, at: Rows) -> Values:
+    return [fused_ops(name) for name in _sample_names(table, at)]
+
+
+def _sources(table: KernelGroups, at: Rows) -> Values:
+    codes = table.activities.source[table.sample[at]].tolist()
+    return [table.text(code) if code >= 0 else "" for code in codes]
+
+
+def _links(table: KernelGroups, at: Rows) -> Values:
+    links = table.activities.link[table.sample[at]].tolist()
+    return [Link(one).name.lower().replace("_", " ") for one in links]
+
+
+def _longest(table: KernelGroups, at: Rows) -> Values:
+    longest: I64 = table.operators.first_slice + table.sample[at]
+    return longest
+
+
+class KernelRow(Struct, frozen=True):
+    """All kernels of one group; means of blocks and occupancy are weighted by duration."""
+
+    key: Annotated[str, column(of=_keys)]
+    name: Annotated[
+        str,
+        column(
+            "Name",
+            "The kernel, class or graph; what the grouping does not tell apart is one row.",
+            kind="name",
+            is_sortable=True,
+            of=_names,
+        ),
+    ]
+    op: Annotated[
+        str | None,
+        column(
+            "Operator", "The operator that launched it.", kind="name", of=_ops, when=by_properties
+        ),
+    ]
+    op_eligible: Annotated[
+        bool | None,
+        column(
+            "Op eligible",
+            "Whether the op it is credited to may run on tensor cores: matrix products,"
+            " convolutions, attention.",
+            is_minor=True,
+            of=_eligible,
+            when=by_properties,
+        ),
+    ]
+    grid: Annotated[
+        str | None, column("Grid", "Blocks of the launch.", of=_text("grid"), when=by_properties)
+    ]
+    block: Annotated[
+        str | None, column("Block", "Threads of a block.", of=_text("block"), when=by_properties)
+    ]
+    registers: Annotated[
+        int | None,
+        column(
+            "Registers",
+            "Registers per thread.",
+            is_sortable=False,
+            of=_number("registers"),
+            when=by_properties,
+        ),
+    ]
+    shared_bytes: Annotated[
+        int | None,
+        column(
+            "Shared memory",
+            "Shared memory per block.",
+            is_sortable=False,
+            of=_number("shared_bytes"),
+            when=by_properties,
+        ),
+    ]
+    kernel_class: Annotated[
+        str,
+        column(
+            "Class",
+            "What it is for, by rules over names that a file of yours may extend.",
+            of=_classes,
+            when=_not_by_graph,
+        ),
+    ]
+    calls: Annotated[int, column("Calls", "Number of launches in the chosen steps.", of=_counts)]
+    total_ns: Annotated[int, column("Total", "Sum of the durations on the device.")]
+    ratio: Annotated[
+        float, column("Share", "Share of the durations of all chosen kernels.", of=_ratios)
+    ]
+    mean_ns: Annotated[float, column("Mean", "Total divided by calls.", when=_not_by_graph)]
+    min_ns: Annotated[int, column("Min", "The shortest.", is_minor=True, when=_not_by_graph)]
+    p50_ns: Annotated[
+        int,
+        column("Median", "Half of them take no longer.", is_minor=True, when=_not_by_graph),
+    ]
+    p95_ns: Annotated[
+        int, column("p95", "95 % of them take no longer.", is_minor=True, when=_not_by_graph)
+    ]
+    max_ns: Annotated[int, column("Max", "The longest.", is_minor=True, when=_not_by_graph)]
+    blocks_per_sm: Annotated[
+        float | None,
+        column(
+            "Blocks per SM",
+            "Mean blocks per multiprocessor, weighted by duration. Below 1, some multiprocessors"
+            " have nothing to do.",
+            when=_not_by_graph,
+        ),
+    ]
+    occupancy_percent: Annotated[
+        float | None,
+        column(
+            "Est. occupancy",
+            "Mean estimated achieved occupancy: warps on a multiprocessor of those it can hold,"
+            " weighted by duration. The recorder computes it from grid, block, registers and shared"
+            " memory.",
+            when=_not_by_graph,
+        ),
+    ]
+    tensor_core: Annotated[
+        MatrixUseName,
+        column(
+            "Tensor cores",
+            "Whether its name shows tensor cores; unknown where the name does not say. Kernels that"
+            " move data are no candidates.",
+            of=_matrix_use,
+            when=_not_by_graph,
+        ),
+    ]
+    launch_ns: Annotated[
+        float | None,
+        column(
+            "Launch",
+            "Mean time from the start of the launching call to the start on the device.",
+            is_minor=True,
+            when=_not_by_graph,
+        ),
+    ]
+    queue_ns: Annotated[
+        float | None,
+        column(
+            "Queue",
+            "Mean time from the end of the launching call to the start on the device: the wait for"
+            " work that was launched before.",
+            is_minor=True,
+            when=_not_by_graph,
+        ),
+    ]
+    energy_j: Annotated[
+        float | None,
+        column(
+            "Energy",
+            f"∫ power dt while kernels of the row run. {_MEASURED} {_SHARED}",
+            when=_has_counters,
+        ),
+    ]
+    power_w: Annotated[
+        float | None,
+        column(
+            "Power",
+            f"Mean power of the board while they run. {_MEASURED} {_SHARED}",
+            is_minor=True,
+            when=_has_counters,
+        ),
+    ]
+    sm_clock_mhz: Annotated[
+        float | None,
+        column(
+            "SM clock",
+            f"Mean clock of the multiprocessors while they run. {_MEASURED}",
+            is_minor=True,
+            when=_has_counters,
+        ),
+    ]
+    sm_active_percent: Annotated[
+        float | None,
+        column(
+            "SM active",
+            f"Multiprocessors with at least one warp, counted by the device. {_MEASURED}",
+            when=_has_counters,
+        ),
+    ]
+    dram_percent: Annotated[
+        float | None,
+        column(
+            "DRAM",
+            "Traffic of the device's memory, counted by the device, as a share of its peak."
+            f" {_MEASURED}",
+            when=_has_counters,
+        ),
+    ]
+    memory_bound: Annotated[
+        bool,
+        column(
+            "Memory-bound",
+            f"Measured, not estimated from shapes: DRAM at {MEMORY_BOUND_PERCENT:.0f}\u00a0% of its"
+            f" peak or more while {SM_ACTIVE_PERCENT:.0f}\u00a0% of the multiprocessors or more are"
+            f" active, by {LEAST_SAMPLES} samples or more.",
+            when=_some_memory_bound,
+        ),
+    ]
+    fused: Annotated[
+        str,
+        column(
+            "Fused ops", "Ops fused into a generated kernel.", kind="name", is_minor=True, of=_fused
+        ),
+    ]
+    source: Annotated[
+        str,
+        column(
+            "Generated into",
+            "File that holds the generated kernel.",
+            kind="name",
+            is_minor=True,
+            of=_sources,
+        ),
+    ]
+    link: Annotated[
+        str,
+        column("Found by", "How the kernel was joined to its operator.", is_minor=True, of=_links),
+    ]
+    class_why: Annotated[
+        str,
+        column("Class because", "The rule that gave the class.", is_minor=True, of=_class_reasons),
+    ]
+    longest: Annotated[int, column(of=_longest)]  # slice id
+
+
+# --- graphs ---------------------------------------------------------------------------------------
+
+
+def _of_graphs(value: Callable[[GraphGroups, int, int], object]) -> ValuesOf:
+    """Values of graphs by (table, row, graph); None for the row of kernels outside of graphs."""
+
+    def of(table: GraphGroups, at: Rows) -> Values:
+        graphs = (table.groups.key[at] - 1).tolist()
+        return [
+            None if graph < 0 else value(table, row, graph)
+            for row, graph in zip(at.tolist(), graphs, strict=True)
+        ]
+
+    return of
+
+
+def _whole(name: str, *, least: int | None = None) -> ValuesOf:
+    """A column of whole numbers of the replays; ``least`` where nothing was replayed."""
+
+    def value(table: GraphGroups, row: int, _: int) -> object:
+        figure = float(getattr(table, name)[row])
+        return least if np.isnan(figure) else int(figure)
+
+    return _of_graphs(value)
+
+
+def batches_of(graphs: GraphColumns, replays: NDArray[np.integer]) -> list[int]:
+    """The batch sizes that names around the launches of some replays tell, ascending."""
+    sizes: list[int] = np.unique(graphs.replays.batch[replays]).tolist()
+    return [size for size in sizes if size >= 0]
+
+
+def _batch(table: GraphGroups, row: int, _: int) -> object:
+    return ", ".join(map(str, batches_of(table.graphs, table.of_graph[row])))
+
+
+def _recorded_id(table: GraphGroups, _: int, graph: int) -> object:
+    number = int(table.graphs.graphs.number[graph])
+    return number if number >= 0 else None
+
+
+def _device(table: GraphGroups, _: int, graph: int) -> object:
+    return table.operators.devices[int(table.graphs.graphs.device[graph])]
+
+
+class GraphRow(KernelRow, frozen=True):
+    """One graph with its replays in the chosen steps; a replay is the work of one launch."""
+
+    number: Annotated[
+        int | None,
+        column(
+            "Recorded id",
+            "The graph's id as recorded.",
+            is_minor=True,
+            is_sortable=False,
+            of=_of_graphs(_recorded_id),
+        ),
+    ]
+    device: Annotated[
+        str | None, column("Device", "Device of the graph.", is_minor=True, of=_of_graphs(_device))
+    ]
+    batch: Annotated[
+        str | None,
+        column(
+            "Batch",
+            "The batch size that a range around the launch names, as `execute_32_…` of vLLM,"
+            " `bs=32` of SGLang, `capture_32_…` do.",
+            of=_of_graphs(_batch),
+        ),
+    ]
+    replays: Annotated[
+        int | None,
+        column("Replays", "Number of launches in the chosen steps.", of=_whole("replays")),
+    ]
+    nodes: Annotated[
+        int | None,
+        column(
+            "Nodes",
+            "Kernels, copies, sets, calls of the host and recorded events of its largest replay.",
+            of=_whole("nodes", least=0),
+        ),
+    ]
+    node_ns: Annotated[
+        float | None,
+        column("Per node", "Mean length of a kernel, copy or set of its replays."),
+    ]
+    replay_min_ns: Annotated[
+        int | None,
+        column(
+            "Replay min",
+            "The shortest replay, from the start of its first work to the end of its last.",
+            of=_whole("replay_min_ns"),
+        ),
+    ]
+    replay_p50_ns: Annotated[
+        int | None,
+        column("Replay median", "Half of the replays take no longer.", of=_whole("replay_p50_ns")),
+    ]
+    replay_p95_ns: Annotated[
+        int | None,
+        column(
+            "Replay p95",
+            "95 % of the replays take no longer.",
+            is_minor=True,
+            of=_whole("replay_p95_ns"),
+        ),
+    ]
+    replay_max_ns: Annotated[
+        int | None,
+        column(
+            "Replay max",
+            "The longest replay, from the start of its first work to the end of its last.",
+            of=_whole("replay_max_ns"),
+        ),
+    ]
+    replay_ns: Annotated[
+        int | None,
+        column(
+            "Replays in all",
+            "Sum of its replays, each from the start of its first work to the end of its last.",
+            is_minor=True,
+            of=_whole("replay_ns", least=0),
+        ),
+    ]
+    inside_idle_ns: Annotated[
+        int | None,
+        column(
+            "Idle inside",
+            "Time within its replays in which none of their work ran.",
+            of=_whole("inside_idle_ns", least=0),
+        ),
+    ]
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def _directions(table: KernelGroups, at: Rows) -> Values:
+    return [direction(name) for name in _sample_names(table, at)]
+
+
+def _sizes(table: KernelGroups, at: Rows) -> Values:
+    return recorded(table.bytes[at])
+
+
+def _bandwidths(table: KernelGroups, at: Rows) -> Values:
+    moved, spent = table.bytes[at].tolist(), table.total_ns[at].tolist()
+    return [
+        size * 1e9 / ns if size >= 0 and ns else None for size, ns in zip(moved, spent, strict=True)
+    ]
+
+
+class CopyRow(Struct, frozen=True):
+    """Copies or sets of one direction."""
+
+    direction: Annotated[
+        str,
+        column("Copies and sets", "From where to where memory is copied, or set.", of=_directions),
+    ]
+    calls: Annotated[int, column("Calls", "How often, in the chosen steps.", of=_counts)]
+    total_ns: Annotated[int, column("Total", "Sum of the durations on the device.")]
+    total_bytes: Annotated[
+        int | None,
+        column(
+            "Size",
+            "Bytes moved or set, of those whose size was recorded.",
+            of=_sizes,
+        ),
+    ]
+    bandwidth_bytes_per_s: Annotated[
+        float | None, column("Bandwidth", "Size divided by total.", of=_bandwidths)
+    ]
+    mean_ns: Annotated[float, column("Mean", "Total divided by calls.", is_minor=True)]
+    max_ns: Annotated[int, column("Max", "The longest.", is_minor=True)]
+    name: Annotated[
+        str,
+        column("Name", "As recorded.", kind="name", is_minor=True, of=_sample_names),
+    ]
+    longest: Annotated[int, column(of=_longest)]
 
 
 def direction(name: str) -> str:
@@ -167,76 +592,3 @@ def fused_ops(name: str) -> str:
     """The ops fused into a generated kernel, as its name lists them; "" for others."""
     match = _FUSED.match(name)
     return match[1].strip("_") if match else ""
-
-
-def details(subject: Subject, query: KernelRowQuery) -> KernelDetails:
-    """The parts of a row. Raises QueryError for an unknown key."""
-    operators: OperatorColumns = subject.artifact("")
-    chosen = chosen_of(subject.facts, query.steps, query.device)
-    table = kernel_table(operators, chosen, query.group_by)
-    key = key_named(query.key)
-    at = int(np.searchsorted(table.groups.key, key))
-    if at >= len(table) or int(table.groups.key[at]) != key:
-        raise no_such_row()
-    rows = kernel_rows(operators, chosen)
-    whole = int(operators.activities.dur_ns[rows].sum())
-    members = table.groups.of(at)
-    by_properties = kernel_table(operators, chosen, "properties")
-    launches = _within(by_properties, members)
-    ops = _ops(operators, members)
-    return KernelDetails(
-        row=rows_of(table, [at], whole)[0],
-        ops=ops[:MOST],
-        ops_count=len(ops),
-        launches=rows_of(by_properties, launches[:MOST], whole),
-        launches_count=len(launches),
-        slowest=_slowest(operators, members[::-1][:MOST_CALLS]),
-    )
-
-
-def _within(table: KernelGroups, members: NDArray[np.int64]) -> list[int]:
-    """The groups with some of the members, by time."""
-    inside = np.zeros(len(table.activities), np.bool_)
-    inside[members] = True
-    held = np.flatnonzero(table.groups.any(inside))
-    order = np.argsort(-table.total_ns[held], kind="stable")
-    return [int(at) for at in held[order]]
-
-
-def _ops(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[OpOfKernel, ...]:
-    spent = operators.activities.dur_ns
-    groups = group(members, op_names(operators), spent)
-    total = groups.sums(spent)
-    return tuple(
-        OpOfKernel(
-            name=operators.strings[code] if (code := int(groups.key[at])) >= 0 else "",
-            calls=int(groups.size[at]),
-            total_ns=int(total[at]),
-        )
-        for at in np.argsort(-total, kind="stable").tolist()
-    )
-
-
-def _slowest(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[SlowCall, ...]:
-    activities = operators.activities
-    return tuple(
-        SlowCall(
-            slice=operators.first_slice + at,
-            ts=int(activities.ts[at]),
-            dur_ns=int(activities.dur_ns[at]),
-            self_ns=int(activities.dur_ns[at]),
-            device_ns=int(activities.dur_ns[at]),
-            step=operators.steps[int(activities.step[at])] if activities.step[at] >= 0 else "",
-            thread=operators.devices[int(activities.device[at])],
-            shapes="",
-        )
-        for at in members.tolist()
-    )
-
-
-def _text(strings: tuple[str, ...], code: int) -> str | None:
-    return strings[code] if code >= 0 else None
-
-
-def _recorded(value: int) -> int | None:
-    return value if value >= 0 else None

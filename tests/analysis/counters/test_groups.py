@@ -111,6 +111,7 @@ def test_the_view_has_columns_of_counters_only_where_there_are_some() -> None:
     assert [key for key in keys if key in ("energy_j", "power_w", "dram_percent")] == [
         "energy_j",
         "power_w",
+        "dram_percent",
     ]
 
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from kinetoscope.base.errors import QueryError
 from kinetoscope.trace.read import read
 from kinetoscope.views.kernels.contract import KernelQuery, KernelRowQuery, Kernels
-from kinetoscope.views.kernels.rows import details, direction, fused_ops
-from kinetoscope.views.kernels.view import VIEW, build, tables, window
+from kinetoscope.views.kernels.rows import direction, fused_ops
+from kinetoscope.views.kernels.view import VIEW, build, details, tables, window
 from kinetoscope.views.operators import view as operators
 from kinetoscope.views.operators.contract import OperatorQuery
 from kinetoscope.views.overview import view as overview
@@ -52,7 +52,7 @@ def test_all_kernels_of_a_name(subject: Subject) -> None:
     answer = build(subject, KernelQuery())
     (row,) = answer.table.rows
     assert (row.name, row.calls, row.total_ns, row.mean_ns) == (NAMES["k"], 2, 6_000, 3_000)
-    assert (row.blocks_per_sm, row.occupancy) == (1.0, 50.0)
+    assert (row.blocks_per_sm, row.occupancy_percent) == (1.0, 50.0)
     assert (row.kernel_class, row.tensor_core, row.ratio) == ("gemm", "no", 1.0)
     assert (row.launch_ns, row.queue_ns) == (2_000, 1_000)
     assert [(part.name, part.ns) for part in answer.classes] == [
@@ -61,8 +61,12 @@ def test_all_kernels_of_a_name(subject: Subject) -> None:
     ]
     assert sum(answer.tensor_core.values()) == answer.kernel_ns == 6_000
     (copy,) = answer.copies
-    assert (copy.direction, copy.bytes, copy.total_ns) == ("host → device, pageable", 3000, 1_000)
-    assert copy.bandwidth == 3e9
+    assert (copy.direction, copy.total_bytes, copy.total_ns) == (
+        "host → device, pageable",
+        3000,
+        1_000,
+    )
+    assert copy.bandwidth_bytes_per_s == 3e9
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Kernels) == answer
 
 
@@ -87,7 +91,7 @@ def test_whether_the_op_may_use_tensor_cores_is_told() -> None:
 
 
 def test_kernels_by_properties_and_op(subject: Subject) -> None:
-    table = window(subject, KernelQuery(group_by="properties", sort_by="occupancy"))
+    table = window(subject, KernelQuery(group_by="properties", sort_by="occupancy_percent"))
     rows = [(row.op, row.grid, row.block, row.registers, row.shared_bytes) for row in table.rows]
     assert rows == [
         ("aten::b", "[8,1,1]", "[64,1,1]", 32, 0),

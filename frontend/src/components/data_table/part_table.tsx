@@ -4,7 +4,7 @@
  */
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { PartQueries } from "../../api/types.gen";
+import type { Column as Head, PartQueries } from "../../api/types.gen";
 import type { PlainTable } from "../../base/text/delimited";
 import { plural } from "../../base/text/format";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -12,6 +12,7 @@ import { askPart, useAsked } from "../../state/parts";
 import { CopyRows } from "../controls/copy_table";
 import { ColumnsMenu, hiddenIn } from "../overlays/columns_menu";
 import { ProblemNote } from "../states/problem_note";
+import { type Cells, declaredColumns, declaredToPlain, hiddenByDefault } from "./declared";
 import { type RowOf, type Sorting, type TablePart, useWindows } from "./rows";
 import { type Column, DataTable } from "./table";
 
@@ -27,13 +28,13 @@ interface PartTableProps<P extends TablePart> {
   readonly keyOf: (row: RowOf<P>) => string;
   /** The order until someone chooses one; without it, the server tells which it is. */
   readonly usualSorting?: Sorting;
-  /** All columns, for the rows that are here. */
-  readonly columns: (rows: readonly RowOf<P>[]) => readonly Column<RowOf<P>>[];
-  /** What each column means, by its key. */
-  readonly definitions: Readonly<Record<string, string>>;
-  /** Keys of the columns that are hidden until someone asks for them. */
-  readonly usuallyHidden: string;
-  readonly toPlain: (rows: readonly RowOf<P>[]) => PlainTable;
+  /** How the view draws some of the columns that the answer declares. */
+  readonly cells?: (rows: readonly RowOf<P>[]) => Cells<RowOf<P>>;
+  /** Columns of a table whose answer declares none. */
+  readonly columns?: (rows: readonly RowOf<P>[]) => readonly Column<RowOf<P>>[];
+  readonly definitions?: Readonly<Record<string, string>>;
+  readonly usuallyHidden?: string;
+  readonly toPlain?: (rows: readonly RowOf<P>[]) => PlainTable;
   readonly filters: ReactNode;
   readonly modes?: ReactNode;
   readonly detail?: (row: RowOf<P>) => ReactNode;
@@ -57,8 +58,26 @@ function sortingOf<P extends TablePart>(
   return key === "" ? null : { key, isDown: !isUp };
 }
 
+/** The columns that the answer declares, or those of the view. */
+function columnsOf<P extends TablePart>(
+  { columns, cells, definitions = {}, usuallyHidden, toPlain }: PartTableProps<P>,
+  known: unknown,
+  rows: readonly RowOf<P>[],
+) {
+  const heads = (known as { readonly columns?: readonly Head[] } | undefined)?.columns ?? [];
+  const all: readonly Column<RowOf<P>>[] =
+    columns === undefined
+      ? declaredColumns(heads, rows, cells?.(rows) ?? {})
+      : columns(rows).map((column) => ({ help: definitions[column.key] ?? "", ...column }));
+  return {
+    all,
+    toPlain: toPlain ?? declaredToPlain<RowOf<P>>(heads),
+    usuallyHidden: usuallyHidden ?? hiddenByDefault(heads),
+  };
+}
+
 export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
-  const { part, label, stem, definitions, toPlain, keyOf, usualSorting, detail, onPoint } = props;
+  const { part, label, stem, keyOf, usualSorting, detail, onPoint } = props;
   const address = useAddress();
   const values = useValues();
   const client = useQueryClient();
@@ -74,13 +93,12 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
     ascending: isUp,
   };
   const { known, fetched, rows, isOld, problem, again } = useWindows(part, asked, query);
-  const all = props
-    .columns(fetched.length > 0 ? fetched : (known?.rows ?? []))
-    .map((column) => ({ help: definitions[column.key] ?? "", ...column }));
+  const here: readonly RowOf<P>[] = fetched.length > 0 ? fetched : (known?.rows ?? []);
+  const { all, toPlain, usuallyHidden } = columnsOf(props, known, here);
   // Why there are no rows, where the server knows it.
   const missing = (known as { readonly missing?: unknown } | undefined)?.missing;
   const empty = typeof missing === "string" && missing !== "" ? missing : props.empty;
-  const hidden = hiddenIn(values[`${stem}.hide`], props.usuallyHidden);
+  const hidden = hiddenIn(values[`${stem}.hide`], usuallyHidden);
   const opened = values[`${stem}.row`];
   return (
     <section className="panel" aria-label={label}>

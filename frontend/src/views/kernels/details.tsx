@@ -9,7 +9,7 @@ import { type Figure, FirstRows } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { useAsked, usePart } from "../../state/parts";
-import { launchWords } from "./columns";
+import { graphOf, launchWords } from "./cells";
 import { GraphDetails } from "./graph_page";
 
 /** Calls and time of a part of the row. */
@@ -31,7 +31,7 @@ export function Details({ row, query }: DetailsProps) {
   if (query.group_by !== "graph") {
     return <KernelParts row={row} query={query} groupBy={query.group_by ?? "name"} />;
   }
-  return row.graph === null ? (
+  return graphOf(row) === null ? (
     <p className="node-details dim">
       Each of these kernels was launched on its own. Grouped by name, they are listed with those of
       graphs.

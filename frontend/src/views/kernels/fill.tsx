@@ -22,10 +22,10 @@ const NAME_MOST = 24;
 const UNDER_FILLED = "under-filled";
 const LISTED = 4;
 
-type Known = KernelRow & { readonly blocks_per_sm: number; readonly occupancy: number };
+type Known = KernelRow & { readonly blocks_per_sm: number; readonly occupancy_percent: number };
 
 const isKnown = (row: KernelRow): row is Known =>
-  row.blocks_per_sm !== null && row.blocks_per_sm > 0 && row.occupancy !== null;
+  row.blocks_per_sm !== null && row.blocks_per_sm > 0 && row.occupancy_percent !== null;
 
 const shortName = (row: KernelRow) => {
   const { base } = nameParts(row.name);
@@ -39,7 +39,10 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
   const { color } = theme.fill("compute", false);
   const font = `${FONT}px ${theme.font}`;
   const [low, high] = decadesOf(rows.map((row) => row.blocks_per_sm));
-  const top = Math.max(25, Math.ceil(Math.max(...rows.map((row) => row.occupancy)) / 25) * 25);
+  const top = Math.max(
+    25,
+    Math.ceil(Math.max(...rows.map((row) => row.occupancy_percent)) / 25) * 25,
+  );
   const area: Box = {
     left: GRID.left,
     top: 0,
@@ -51,7 +54,7 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
   const y = (percent: number) => area.bottom - (percent / top) * (area.bottom - GRID.top);
   const dots = rows.map((row) => ({
     x: x(Math.log10(row.blocks_per_sm)),
-    y: y(row.occupancy),
+    y: y(row.occupancy_percent),
     radius: Math.max(SMALLEST, Math.sqrt(row.total_ns / longest) * BIGGEST) / 2,
     text: shortName(row),
   }));
@@ -83,7 +86,7 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
         const row = rows[(Array.isArray(point) ? point[0] : point)?.dataIndex ?? -1];
         return row === undefined
           ? ""
-          : `${harmless(row.name, 80)}\n${time(row.total_ns)} · ${fixed(row.blocks_per_sm, 2)} blocks per SM · ${fixed(row.occupancy, row.occupancy < 9.5 ? 1 : 0)} %`;
+          : `${harmless(row.name, 80)}\n${time(row.total_ns)} · ${fixed(row.blocks_per_sm, 2)} blocks per SM · ${fixed(row.occupancy_percent, row.occupancy_percent < 9.5 ? 1 : 0)} %`;
       },
     },
     // Decades on a plain axis: a logarithmic one of ECharts ends at whole decades.
@@ -118,7 +121,7 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
         data: rows.map((row, place) => {
           const side = sides[place] ?? null;
           return {
-            value: [Math.log10(row.blocks_per_sm), row.occupancy],
+            value: [Math.log10(row.blocks_per_sm), row.occupancy_percent],
             symbolSize: 2 * (dots[place]?.radius ?? 0),
             label: side === null ? { show: false } : { show: true, position: side },
           };

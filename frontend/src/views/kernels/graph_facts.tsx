@@ -1,9 +1,10 @@
 /** What a graph's replays waited for, how long they took, and which operators a capture lends. */
 import type { GraphPage, InsideWait } from "../../api/types.gen";
-import { count, DASH, share, time } from "../../base/text/format";
+import { count, DASH, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
+import { DeclaredTable } from "../../components/data_table/declared";
 import { Heading } from "../../components/data_table/heading";
 import { FirstFew, FirstRows } from "../../components/states/first_few";
 import { CodeName } from "../../components/text/code_name";
@@ -42,51 +43,27 @@ const howKnown = (wait: InsideWait, waits: readonly InsideWait[]): string =>
   waits.every(({ inferred }) => inferred === wait.inferred) || !wait.inferred ? "" : ", inferred";
 
 export function Waits({ page }: { page: GraphPage }) {
-  const idle = page.row.graph?.inside_idle_ns ?? 0;
+  const idle = page.row.inside_idle_ns ?? 0;
   if (idle === 0) {
     return <p className="dim">Its replays were never idle inside.</p>;
   }
   return (
-    <FirstFew items={page.waits} total={page.waits_count}>
-      {(shown) => (
-        <table className="plain">
-          <thead>
-            <tr>
-              <Heading help={page.definitions["waits"] ?? ""}>Waited for</Heading>
-              <Heading help="The node that was waited for.">Node</Heading>
-              <Heading className="num" help="How many nodes of that name were waited for.">
-                Nodes
-              </Heading>
-              <Heading
-                help="Idle time inside of the replays while it was waited for."
-                className="num"
-              >
-                Idle
-              </Heading>
-              <Heading help="Of all idle time inside of replays." className="num">
-                Share
-              </Heading>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((wait) => (
-              <tr key={waitKey(wait)}>
-                <td className="nowrap">
-                  {WAITED[wait.kind]}
-                  <span className="dim">{howKnown(wait, page.waits)}</span>
-                </td>
-                <td className="name clip">
-                  <WaitName wait={wait} />
-                </td>
-                <td className="num">{wait.nodes === 0 ? DASH : count(wait.nodes)}</td>
-                <td className="num">{time(wait.ns)}</td>
-                <td className="num">{share(wait.ratio)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </FirstFew>
+    <DeclaredTable
+      heads={page.waits_columns}
+      rows={page.waits}
+      total={page.waits_count}
+      keyOf={waitKey}
+      cells={{
+        kind: (wait) => (
+          <>
+            {WAITED[wait.kind]}
+            <span className="dim">{howKnown(wait, page.waits)}</span>
+          </>
+        ),
+        name: (wait) => <WaitName wait={wait} />,
+        nodes: (wait) => (wait.nodes === 0 ? DASH : count(wait.nodes)),
+      }}
+    />
   );
 }
 
@@ -95,7 +72,7 @@ export const knownBy = ({ waits }: GraphPage): string =>
   waits.length > 0 && waits.every(({ inferred }) => inferred) ? "inferred from the order" : "";
 
 export function Replays({ page }: { page: GraphPage }) {
-  const total = page.row.graph?.replays ?? 0;
+  const total = page.row.replays ?? 0;
   if (total === 0) {
     return <p className="dim">{page.missing["replays"]}</p>;
   }

@@ -5,11 +5,26 @@ import { catalogOf, runOf } from "../../../test-fixtures/catalog";
 import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
-import type { GraphPage, KernelRow, Kernels, NodeRow } from "../../api/types.gen";
+import type { Column, GraphPage, GraphRow, KernelRow, Kernels, NodeRow } from "../../api/types.gen";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-const OUTSIDE: KernelRow = {
+const head = (key: string, label: string, more: Partial<Column> = {}): Column => ({
+  key,
+  label,
+  help: "",
+  kind: "value",
+  is_minor: false,
+  is_numeric: true,
+  is_sortable: true,
+  is_optional: false,
+  unit: "",
+  ...more,
+});
+const NAME = { kind: "name", is_numeric: false } as const;
+const NS = { unit: "ns" } as const;
+
+const KERNEL: KernelRow = {
   key: "0",
   name: "outside graphs",
   kernel_class: "",
@@ -30,7 +45,7 @@ const OUTSIDE: KernelRow = {
   ratio: 0.3,
   tensor_core: "no",
   blocks_per_sm: null,
-  occupancy: null,
+  occupancy_percent: null,
   launch_ns: null,
   queue_ns: null,
   energy_j: null,
@@ -43,9 +58,23 @@ const OUTSIDE: KernelRow = {
   source: "",
   link: "correlation",
   longest: 9,
-  graph: null,
 };
-const GRAPH: KernelRow = {
+const OUTSIDE: GraphRow = {
+  ...KERNEL,
+  number: null,
+  device: null,
+  batch: null,
+  replays: null,
+  nodes: null,
+  node_ns: null,
+  replay_min_ns: null,
+  replay_p50_ns: null,
+  replay_p95_ns: null,
+  replay_max_ns: null,
+  replay_ns: null,
+  inside_idle_ns: null,
+};
+const GRAPH: GraphRow = {
   ...OUTSIDE,
   key: "1",
   name: "graph 5",
@@ -53,22 +82,29 @@ const GRAPH: KernelRow = {
   total_ns: 14_000,
   ratio: 0.7,
   link: "graph",
-  graph: {
-    number: 5,
-    device: "GPU 0",
-    batch: "8, 16",
-    replays: 2,
-    nodes: 3,
-    node_ns: 2333.3,
-    replay_min_ns: 9000,
-    replay_p50_ns: 9000,
-    replay_p95_ns: 9500,
-    replay_max_ns: 9500,
-    replay_ns: 18_500,
-    inside_idle_ns: 4000,
-  },
+  number: 5,
+  device: "GPU 0",
+  batch: "8, 16",
+  replays: 2,
+  nodes: 3,
+  node_ns: 2333.3,
+  replay_min_ns: 9000,
+  replay_p50_ns: 9000,
+  replay_p95_ns: 9500,
+  replay_max_ns: 9500,
+  replay_ns: 18_500,
+  inside_idle_ns: 4000,
 };
 const TABLE = {
+  columns: [
+    head("name", "Name", NAME),
+    head("batch", "Batch", { is_numeric: false, is_optional: true }),
+    head("replays", "Replays", { is_optional: true }),
+    head("nodes", "Nodes", { is_optional: true }),
+    head("replay_p95_ns", "Replay p95", { ...NS, is_optional: true, is_minor: true }),
+    head("total_ns", "Total", NS),
+    head("tensor_core", "Matrix cores", { is_numeric: false }),
+  ],
   rows: [GRAPH, OUTSIDE],
   offset: 0,
   count: 2,
@@ -87,6 +123,7 @@ const ANSWER: Kernels = {
   tensor_core: { yes: 0, no: 20_000, unknown: 0, none: 0 },
   cores_name: "Tensor cores",
   table: TABLE,
+  copies_columns: [],
   copies: [],
   graph: null,
   nodes: null,
@@ -98,10 +135,18 @@ const PAGE: GraphPage = {
   headline: "Graph 5 holds 70.0 % of the kernel time and is idle for 21.6 % of its replays.",
   detail: "2 replays of 3 nodes.",
   row: GRAPH,
+  waits_columns: [
+    head("kind", "Waited for", { is_numeric: false }),
+    head("name", "Node", NAME),
+    head("nodes", "Nodes"),
+    head("idle_ns", "Idle", NS),
+    head("ratio", "Share", { unit: "ratio" }),
+    head("place", "Place", { is_optional: true, is_minor: true }),
+  ],
   waits: [
-    { kind: "host", name: "HostNode: log", nodes: 1, place: 2, ns: 3000, ratio: 0.75, count: 2,
+    { kind: "host", name: "HostNode: log", nodes: 1, place: 2, idle_ns: 3000, ratio: 0.75, count: 2,
       inferred: false, longest: 77 },
-    { kind: "latency", name: HOSTILE, nodes: 2, place: null, ns: 1000, ratio: 0.25, count: 2,
+    { kind: "latency", name: HOSTILE, nodes: 2, place: null, idle_ns: 1000, ratio: 0.25, count: 2,
       inferred: true, longest: 78 },
   ],
   waits_count: 2,
@@ -125,7 +170,6 @@ const PAGE: GraphPage = {
     choices: [{ run: "job/capture", worker: "worker0" }],
   },
   missing: {},
-  definitions: {},
 }; // biome-ignore format: one wait a line
 const nodeOf = (place: number, more: Partial<NodeRow> = {}): NodeRow => ({
   key: String(place),
@@ -151,6 +195,11 @@ const nodeOf = (place: number, more: Partial<NodeRow> = {}): NodeRow => ({
   ...more,
 });
 const NODES = {
+  columns: [
+    head("name", "Node", NAME),
+    head("op", "Captured operator", { ...NAME, is_optional: true }),
+    head("mean_ns", "Mean", NS),
+  ],
   rows: [
     nodeOf(1, {
       op: "aten::mm",
@@ -211,7 +260,7 @@ it("calls them matrix cores where the vendor does", async () => {
 });
 
 it("groups kernels by graph, and forgets the order of other groups", async () => {
-  openPage("#view=kernels&kernels.sort=occupancy");
+  openPage("#view=kernels&kernels.sort=occupancy_percent");
   await userEvent.click(await screen.findByRole("radio", { name: "Graph" }));
   const table = within(await screen.findByRole("treegrid", { name: "Kernels" }));
   const [, graph, outside] = table.getAllByRole("row");

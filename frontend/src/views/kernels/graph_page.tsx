@@ -1,19 +1,17 @@
 /** The page of one replayed graph: its replays, what they waited for, its nodes in their order. */
 import type { GraphPage, GraphQuery, NodeRow } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
-import { count, DASH, time } from "../../base/text/format";
+import { count, DASH } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { SearchField } from "../../components/controls/search_field";
 import { ViewLink } from "../../components/controls/view_link";
+import { type Cells, timeBar } from "../../components/data_table/declared";
 import { PartTable } from "../../components/data_table/part_table";
-import { type Column, numberColumn } from "../../components/data_table/table";
 import { Answered, Skeleton } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
-import { timeColumns } from "./columns";
 import { FROM_CAPTURE, knownBy, LentOps, Missing, Replays, Waits } from "./graph_facts";
 
 const LONGEST_SHAPES = 4000;
@@ -53,7 +51,7 @@ export function GraphDetails({ graph, steps }: { graph: string; steps: string })
           </section>
           <section aria-label="Nodes">
             <h3>
-              Nodes <span className="dim">{count(page.row.graph?.nodes ?? 0)}</span>
+              Nodes <span className="dim">{count(page.row.nodes ?? 0)}</span>
             </h3>
             <p>
               <ViewLink stem="kernels" params={{ graph }}>
@@ -76,17 +74,23 @@ const KINDS: Readonly<Record<NodeRow["kind"], string>> = {
   event: "event",
 };
 
-type NodeColumn = Column<NodeRow>;
-
-/** Columns that are there if a row has a value. */
-const LENT: readonly NodeColumn[] = [
-  {
-    key: "op",
-    head: "Captured operator",
-    help: `The operator that launched it, ${FROM_CAPTURE}.`,
-    sort: true,
+const cellsOf = (rows: readonly NodeRow[]): Cells<NodeRow> => ({
+  name: {
+    width: 170,
+    grow: 4,
+    cell: (row) => (
+      <ViewLink
+        stem="timeline"
+        params={{ select: String(row.longest) }}
+        title={`${harmless(row.name)}\nIts longest run, in Trace`}
+      >
+        <CodeName name={row.name} />
+      </ViewLink>
+    ),
+  },
+  kind: { width: 64, cell: (row) => KINDS[row.kind] },
+  op: {
     width: 90,
-    grow: 2,
     cell: (row) =>
       row.op === null ? (
         dim
@@ -96,10 +100,7 @@ const LENT: readonly NodeColumn[] = [
         </span>
       ),
   },
-  {
-    key: "shapes",
-    head: "Captured shapes",
-    help: `Input shapes of that operator, ${FROM_CAPTURE}.`,
+  shapes: {
     width: 90,
     cell: (row) =>
       row.shapes === null ? (
@@ -110,79 +111,9 @@ const LENT: readonly NodeColumn[] = [
         </span>
       ),
   },
-];
-
-function columnsOf(rows: readonly NodeRow[]): readonly NodeColumn[] {
-  const has = (key: keyof NodeRow) => rows.some((row) => row[key] !== null);
-  return [
-    {
-      key: "name",
-      head: "Node",
-      sort: true,
-      width: 170,
-      grow: 4,
-      cell: (row) => (
-        <ViewLink
-          stem="timeline"
-          params={{ select: String(row.longest) }}
-          title={`${harmless(row.name)}\nIts longest run, in Trace`}
-        >
-          <CodeName name={row.name} />
-        </ViewLink>
-      ),
-    },
-    numberColumn("place", "Place", (row) => count(row.place)),
-    { key: "kind", head: "Kind", sort: true, width: 64, cell: (row) => KINDS[row.kind] },
-    ...LENT.filter(({ key }) => has(key as keyof NodeRow)),
-    numberColumn("calls", "Runs", (row) => count(row.calls)),
-    numberColumn("start_ns", "Start", (row) => (row.start_ns === null ? dim : time(row.start_ns))),
-    numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
-    numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
-    numberColumn("max_ns", "Max", (row) => time(row.max_ns)),
-    ...timeColumns(rows, "Total"),
-    ...(has("waits_for")
-      ? [
-          {
-            key: "waits_for",
-            head: "Waits for",
-            isNumeric: true,
-            cell: (row: NodeRow) => (row.waits_for === null ? dim : count(row.waits_for)),
-          },
-        ]
-      : []),
-    numberColumn("idle_ns", "Idle before", (row) => time(row.idle_ns)),
-    ...(has("number")
-      ? [
-          {
-            key: "number",
-            head: "Id",
-            isNumeric: true,
-            cell: (row: NodeRow) => (row.number === null ? dim : count(row.number)),
-          },
-        ]
-      : []),
-  ];
-}
-
-const toPlain = plainTable<NodeRow>([
-  "place",
-  "number",
-  "kind",
-  "name",
-  "op",
-  "shapes",
-  "module",
-  "lent",
-  "calls",
-  "start_ns",
-  "total_ns",
-  "mean_ns",
-  "min_ns",
-  "max_ns",
-  "ratio",
-  "waits_for",
-  "idle_ns",
-]);
+  total_ns: timeBar(rows, "total_ns"),
+  ratio: { isMain: true },
+});
 
 /** What a node was launched by when its graph was captured. */
 function NodeDetails({ row, why }: { row: NodeRow; why: string }) {
@@ -231,10 +162,7 @@ function Nodes({ page, query }: { page: GraphPage; query: GraphQuery }) {
       query={{ ...query, search }}
       keyOf={(row) => row.key}
       usualSorting={{ key: "place", isDown: false }}
-      columns={columnsOf}
-      definitions={page.definitions}
-      usuallyHidden="min_ns,max_ns,number"
-      toPlain={toPlain}
+      cells={cellsOf}
       filters={
         <SearchField
           words="Node or operator"

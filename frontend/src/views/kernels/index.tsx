@@ -1,20 +1,23 @@
-import type { Kernels } from "../../api/types.gen";
+import type { KernelGroupBy, KernelQuery, Kernels } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
-import { bytes, count, DASH, notZero, share, time } from "../../base/text/format";
+import { DASH, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Swatch } from "../../components/charts/category";
+import { SearchField } from "../../components/controls/search_field";
+import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
-import { Heading } from "../../components/data_table/heading";
+import { DeclaredTable } from "../../components/data_table/declared";
+import { PartTable } from "../../components/data_table/part_table";
 import { Tip } from "../../components/overlays/tip";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
-import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
+import { cellsOf } from "./cells";
+import { Details } from "./details";
 import { Fill } from "./fill";
 import { GraphView } from "./graph_page";
 import kernelsCss from "./kernels.css?inline";
-import { KernelRows } from "./table_view";
 
 /** Kernel time by class: all of it, what no rule knows last. */
 
@@ -59,9 +62,6 @@ export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) 
   );
 }
 
-/** Bytes per second as people compare them: decimal. */
-const rate = (perSecond: number) => notZero(perSecond / 1e9, perSecond < 99.5e9 ? 1 : 0);
-
 /** From what is known to use them up to what may; a dash where nothing is known. */
 function shareOfCores(used: number, unknown: number, candidates: number): string {
   if (candidates <= unknown) {
@@ -102,52 +102,94 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
       {copies.length === 0 ? (
         <p className="dim">No copy ran in the chosen steps.</p>
       ) : (
-        <FirstFew items={copies}>
-          {(shown) => (
-            <table className="plain">
-              <thead>
-                <tr>
-                  <Heading help="From where to where memory was copied, or set.">
-                    Copies and sets
-                  </Heading>
-                  <Heading help="How often, in the chosen steps." className="num">
-                    Calls
-                  </Heading>
-                  <Heading help="Sum of the durations on the device." className="num">
-                    Time
-                  </Heading>
-                  <Heading
-                    help="Bytes moved or set, of those whose size was recorded."
-                    className="num"
-                  >
-                    Size
-                  </Heading>
-                  <Heading help="Bytes by the time spent on them." className="num">
-                    GB/s
-                  </Heading>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((row) => (
-                  <tr key={row.name}>
-                    <td className="clip" title={harmless(row.name)}>
-                      <Swatch category={/memset|fill/i.test(row.name) ? "memset" : "memcpy"} />{" "}
-                      <ViewLink stem="timeline" params={{ select: String(row.longest) }}>
-                        {harmless(row.direction)}
-                      </ViewLink>
-                    </td>
-                    <td className="num">{count(row.calls)}</td>
-                    <td className="num">{time(row.total_ns)}</td>
-                    <td className="num">{row.bytes === null ? DASH : bytes(row.bytes)}</td>
-                    <td className="num">{row.bandwidth === null ? DASH : rate(row.bandwidth)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-        </FirstFew>
+        <DeclaredTable
+          heads={answer.copies_columns}
+          rows={copies}
+          keyOf={(row) => row.name}
+          cells={{
+            direction: (row) => (
+              <span title={harmless(row.name)}>
+                <Swatch category={/memset|fill/i.test(row.name) ? "memset" : "memcpy"} />{" "}
+                <ViewLink stem="timeline" params={{ select: String(row.longest) }}>
+                  {harmless(row.direction)}
+                </ViewLink>
+              </span>
+            ),
+          }}
+        />
       )}
     </Panel>
+  );
+}
+
+/** The table of kernels: grouped, searched, sorted, opened in place. */
+
+const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
+  ["name", "Kernel name"],
+  ["properties", "Properties + operator"],
+  ["class", "Class"],
+];
+
+const ANEW = {
+  "kernels.sort": undefined,
+  "kernels.up": undefined,
+  "kernels.row": undefined,
+};
+
+function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
+  const address = useAddress();
+  const values = useValues();
+  const query: KernelQuery = {
+    steps,
+    group_by: (values["kernels.group"] ?? "name") as KernelGroupBy,
+    search: values["kernels.search"] ?? "",
+    search_op: values["kernels.op"] ?? "",
+  };
+  const set = (key: string, value: string) =>
+    address.replace({ [`kernels.${key}`]: value === "" ? undefined : value });
+  const none = query.group_by === "graph" ? answer.missing["graphs"] : undefined;
+  return (
+    <PartTable
+      part="kernels/table"
+      label="Kernels"
+      head={none === undefined ? null : <p className="hint graphs-none">{none}</p>}
+      stem="kernels"
+      query={query}
+      keyOf={(row) => row.key}
+      cells={(rows) => cellsOf(rows, query)}
+      filters={
+        <>
+          <Segmented
+            label="Group by"
+            options={[...GROUPS, ["graph", "Graph", answer.missing["graphs"] ?? ""]]}
+            value={query.group_by ?? "name"}
+            onChange={(group) =>
+              address.replace({
+                "kernels.group": group === "name" ? undefined : group,
+                // Graphs have columns and rows of their own.
+                ...(group === "graph" || query.group_by === "graph" ? ANEW : {}),
+              })
+            }
+          />
+          {(
+            [
+              ["search", "Kernel name"],
+              ["op", "Operator"],
+            ] as const
+          ).map(([key, words]) => (
+            <SearchField
+              key={key}
+              words={words}
+              label={`Filter by ${words.toLowerCase()}`}
+              value={values[`kernels.${key}`] ?? ""}
+              onChange={(text) => set(key, text)}
+            />
+          ))}
+        </>
+      }
+      detail={(row) => <Details row={row} query={query} />}
+      empty="No such kernel in the chosen steps."
+    />
   );
 }
 
