@@ -36,7 +36,7 @@ from kinetoscope.analysis.distributed.rank.digest import DIGEST
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.session.recordings import CatalogRecordings
 from kinetoscope.session.session import choose
-from kinetoscope.store.cache.content_key import BESIDE
+from kinetoscope.store.cache.beside import BESIDE
 from kinetoscope.views.distributed import what_if
 from kinetoscope.views.distributed.contract import DistributedQuery, WhatIfQuery
 from kinetoscope.views.distributed.view import VIEW

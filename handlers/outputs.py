@@ -75,7 +75,12 @@ def write_in_a_process(
         OSError: it cannot be started.
         subprocess.TimeoutExpired: it took more than a quarter of an hour.
     """
-    command = [sys.executable, "-m", "kinetoscope.export", str(trace)]
+    # Not `-m`, which imports from the current directory before all others.
+    boot = (
+        f"import sys; sys.path[:] = {sys.path!r}; "
+        "from kinetoscope.export import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", boot, str(trace)]
     if "stacks" in wanted:
         command += ["--stacks", str(paths_beside(trace)["stacks"])]
     if "scalars" in wanted:

@@ -288,13 +288,21 @@ def _claimed(file: Path, folder: Path) -> Path | None:
 
 
 def _own_folder() -> Path:
-    """A folder in the system's temporary one that nobody else can write or read."""
-    user = os.getuid() if hasattr(os, "getuid") else 0
+    """A folder in the system's temporary one that nobody else can write or read.
+
+    Raises:
+        PermissionError: it is a link, belongs to another user, or is open to others.
+    """
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
     folder = Path(tempfile.gettempdir()) / f"kinetoscope-sending-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # what is there is looked at
+        folder.mkdir(mode=0o700)
     status = folder.lstat()
     if os.name == "posix" and (
         not stat.S_ISDIR(status.st_mode) or status.st_uid != user or status.st_mode & 0o077
     ):
-        raise PermissionError(f"{folder} belongs to somebody else, or is open to others")
+        raise PermissionError(
+            f"{folder} is a link, belongs to another user, or is open to others; TMPDIR chooses "
+            "another place"
+        )
     return folder

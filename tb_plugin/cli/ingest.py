@@ -26,7 +26,8 @@ from ..session.ingest import IngestOutcome, IngestState, IngestTask, ingest_file
 from ..session.ingest import ingest as ingest_all
 from ..session.remote import fetched_together, remote_file
 from ..session.session import local
-from ..store.cache import content_key
+from ..store.cache.beside import BESIDE as BESIDE_FOLDER
+from ..store.cache.beside import why_untrusted
 from ..store.cache.location import open_cache
 from ..store.catalog_state import Attempt
 from ..store.discovery.walk import is_far, resolve
@@ -163,11 +164,18 @@ def _root(logdir: str, chosen: str | None) -> Path:
     """The folder to store in.
 
     Raises:
-        KinetoscopeError: it cannot be written.
+        KinetoscopeError: it cannot be written, or others can write to it.
     """
     if chosen == BESIDE:
         folder = logdir if os.path.isdir(logdir) else os.path.dirname(os.path.abspath(logdir))
-        chosen = os.path.join(folder, content_key.BESIDE)
+        beside_it = Path(os.path.realpath(folder), BESIDE_FOLDER)
+        problem = why_untrusted(beside_it if beside_it.exists() else beside_it.parent)
+        if problem:
+            raise KinetoscopeError(
+                f"no viewer would use a cache in {folder}: {problem}",
+                hint="name a folder with --cache, and in KINETOSCOPE_CACHE_DIR of the viewer",
+            )
+        chosen = str(beside_it)
     cache = open_cache(chosen)
     if cache.problem:
         raise KinetoscopeError(cache.problem, hint="choose another with --cache")
@@ -187,6 +195,7 @@ def _executor(
     count = workers or _count(tasks)
     # A fresh interpreter for each: nothing of this process is inherited, as in the server's pool.
     context = multiprocessing.get_context("spawn")
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # nor imported from the current directory
     threads = max(1, machine.thread_count() // count)
     yield lambda: ProcessPoolExecutor(count, context, _step_back, (threads,)), count
 

@@ -26,6 +26,7 @@ from ..base.artifact_spec import ArtifactSpec, load_callable
 from ..base.errors import KinetoscopeError, TraceFormatError
 from ..store.cache import artifacts, content_key, disk
 from ..store.cache.artifacts import Making, Target, make_missing
+from ..store.cache.beside import open_to_readers
 from ..store.cache.content_key import READER
 from ..store.cache.disk import Cache, encode_summary, with_path
 from ..store.discovery.walk import FileVersion, shown
@@ -136,8 +137,7 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
         else:
             events = stored.events
         if task.is_beside:
-            content_key.note_beside(path, root)
-            disk.open_to_readers(root, key)
+            open_to_readers(root, disk.entry(root, key))
     finally:
         cache.clear_token(token)
     return version.bytes, events, stored is None or bool(missing) or needs_columns

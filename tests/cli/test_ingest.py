@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def test_what_failed_is_named_and_ends_with_one(
     result = run("ingest", logdir, "--format", "json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)[0]["message"] == "It was killed."
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owner and mode are of POSIX systems")
+def test_a_place_that_no_viewer_would_read_is_refused(tmp_path: Path) -> None:
+    logdir = write_logdir(tmp_path / "log")
+    logdir.chmod(0o777)
+    result = run("ingest", logdir, "--cache", "beside")
+    assert result.exit_code != 0
+    assert f"{logdir} can be written by others" in result.stderr
+    assert "--cache" in result.stderr
+    assert not (logdir / ".kinetoscope").exists()
 
 
 def test_a_folder_without_traces_says_so(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from kinetoscope.session.ingest import (
     ingest_file,
     tasks_of,
 )
-from kinetoscope.store.cache import content_key
+from kinetoscope.store.cache.beside import BESIDE, folders_beside
 from kinetoscope.store.cache.location import open_cache
 from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.trace.model import Trace
@@ -273,31 +273,40 @@ def test_64_ranks_are_digested_alike_by_processes_and_by_a_cluster_that_loses_a_
 # --- beside the logdir ----------------------------------------------------------------------------
 
 
-def test_a_viewer_elsewhere_reads_no_trace(
+def test_a_viewer_with_a_cache_of_its_own_reads_no_trace(
     logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy of the logdir that keeps its times, on a machine with a cache of its own."""
+    """A copy of the logdir: equal bytes have equal answers, whatever their times."""
     import shutil
 
     from kinetoscope.session import session
 
-    root = logdir / content_key.BESIDE
+    root = logdir / BESIDE
     ingest(tasks(logdir, root, is_beside=True), local(2), 2)
     elsewhere = tmp_path / "elsewhere"
-    shutil.copytree(logdir, elsewhere, copy_function=shutil.copy2)
+    shutil.copytree(logdir, elsewhere, copy_function=shutil.copyfile)
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "own"))
     monkeypatch.setattr("kinetoscope.trace.read.read", lambda *_: pytest.fail("it read the trace"))
-    monkeypatch.setattr(content_key, "_PIECE", 0)  # nor the bytes of it, to learn its key
     for path in traces(elsewhere):
         opened = session.FileSession(path)
         assert opened.facts().path == path
         assert opened.artifact(SPECS[0]) is not None
 
 
+def test_what_is_beside_has_the_read_permissions_of_the_logdir(logdir: Path) -> None:
+    logdir.chmod(0o777)
+    ingest(tasks(logdir, logdir / BESIDE, is_beside=True), local(1), 1)
+    modes = {
+        (path.is_dir(), path.stat().st_mode & 0o777)
+        for path in (logdir / BESIDE, *(logdir / BESIDE / "entries").rglob("*"))
+    }
+    assert modes == {(True, 0o755), (False, 0o644)}, "others may read, not write"
+
+
 def test_a_server_of_the_folder_above_finds_what_lies_in_a_run(
     logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ingest(tasks(logdir, logdir / "run" / content_key.BESIDE, is_beside=True), local(2), 2)
+    ingest(tasks(logdir, logdir / "run" / BESIDE, is_beside=True), local(2), 2)
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "own"))
     with facts_catalog(resolve([str(logdir)], None), QUICK) as service:
         wait_for(lambda: [one.state for one in service.snapshot().files] == ["ready"] * RANKS)
@@ -308,11 +317,10 @@ def test_a_server_of_the_folder_above_finds_what_lies_in_a_run(
 
 
 def test_a_changed_file_is_not_taken_for_what_was_stored(logdir: Path) -> None:
-    root = logdir / content_key.BESIDE
+    root = logdir / BESIDE
     (path, *_) = traces(logdir)
     ingest(tasks(logdir, root, is_beside=True), local(1), 1)
-    before = content_key.folder_beside(path)
-    assert before == root
+    assert folders_beside(path) == (root,)
     write_trace(Path(path), op="aten::changed")
     os.utime(path, (time.time() - 100, time.time() - 100))
     states = [

@@ -13,10 +13,6 @@ hashed at every start. A note counts only while size, both time stamps, inode an
 that it was made with. The time of the last *change* is one of them, which the system sets at every
 write and no program can set back. What is stamped by another machine's clock, or was changed so
 lately that a further change could have the same stamp, is hashed every time.
-
-In a folder ``.kinetoscope`` of a logdir there may be notes for viewers on other machines: by the
-path below the logdir, with size, time stamp and a checksum of both ends, as a copy keeps them. Who
-changes the middle of a file and sets its time back deceives them, and nobody else.
 """
 
 from __future__ import annotations
@@ -51,9 +47,6 @@ SAMPLE_BYTES = 64 << 10
 _PIECE = 1 << 20
 NOTES = "keys"  # the folder of the notes, in a root of the cache
 NOTED = 1 << 20  # bytes: a smaller file is hashed sooner than its note is found
-BESIDE = ".kinetoscope"  # in a logdir: a cache for everybody who looks at it
-HIGHEST = 8  # folders above a file in which it is looked for
-ENDS = 64 << 10
 _CODE = (".py", ".so", ".pyd", ".dll", ".dylib", ".toml", ".json")
 REST_SECONDS = 5.0  # coarse clocks of file systems tick every 2 s at most
 NOTE_DAYS = 30.0
@@ -111,9 +104,6 @@ def _content(
             note = msgspec.json.decode(read_regular(place, NOTE_BYTES), type=HashedFile)
             if note.marks == _marks(before):
                 return bytes.fromhex(note.content)
-    told = _told_beside(path, before)
-    if told is not None:
-        return told
     if place is not None:
         before_first_hash()
     content = blake2b(digest_size=32)
@@ -162,57 +152,6 @@ def delete(folder: Path) -> None:
         import shutil  # with four modules of compression
 
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def folder_beside(path: str) -> Path | None:
-    """The nearest ``.kinetoscope`` in a folder above a file; None if there is none."""
-    for folder in list(Path(os.path.abspath(path)).parents)[:HIGHEST]:
-        if (folder / BESIDE).is_dir():
-            return folder / BESIDE
-    return None
-
-
-def note_beside(path: str, folder: Path) -> None:
-    """Write down the hash of a file for viewers elsewhere; nothing without room or permission.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    before = os.stat(path)
-    content = _content(path, None)
-    if _marks(os.stat(path)) == _marks(before):
-        note = HashedFile(_copied_marks(path, before), content.hex())
-        place = _place_beside(path, folder)
-        place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        write_note(place, note)
-
-
-def _told_beside(path: str, status: os.stat_result) -> bytes | None:
-    folder = folder_beside(path)
-    if folder is None:
-        return None
-    try:
-        text = read_regular(_place_beside(path, folder), NOTE_BYTES)
-        note = msgspec.json.decode(text, type=HashedFile)
-        fits = note.marks == _copied_marks(path, status)
-        return bytes.fromhex(note.content) if fits else None
-    except (OSError, ValueError):
-        return None
-
-
-def _place_beside(path: str, folder: Path) -> Path:
-    below = os.path.relpath(os.path.abspath(path), folder.parent)
-    name = blake2b(os.fsencode(below), digest_size=16).hexdigest()
-    return folder / NOTES / f"{name}.json"
-
-
-def _copied_marks(path: str, status: os.stat_result) -> tuple[int, ...]:
-    """What a copy of a file that keeps its time has in common with it."""
-    with open(path, "rb") as file:
-        head = file.read(ENDS)
-        file.seek(max(status.st_size - ENDS, 0))
-        ends = blake2b(head + file.read(ENDS), digest_size=6)
-    return (status.st_size, status.st_mtime_ns, int.from_bytes(ends.digest(), "little"))
 
 
 def _marks(status: os.stat_result) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ from ...base.logs import logger
 from ..discovery.walk import shown
 from ..ingest import resources
 from . import content_key
+from .beside import folder_of, folders_beside
 
 if TYPE_CHECKING:
     from ...trace.model import Trace
@@ -85,13 +86,11 @@ class Cache(Struct, frozen=True):
 
     def with_beside(self, logdirs: Sequence[str]) -> Cache:
         """The cache that also reads what lies in these logdirs, if there is anything."""
-        folders = (Path(logdir) / content_key.BESIDE for logdir in logdirs)
-        return replace(self, beside=tuple(one for one in folders if one.is_dir()))
+        return replace(self, beside=tuple(filter(None, map(folder_of, logdirs))))
 
     def folders_beside(self, path: str) -> tuple[Path, ...]:
         """Where answers of a file may be, too: in the folder nearest to it, and in logdirs."""
-        nearest = content_key.folder_beside(path)
-        return tuple(dict.fromkeys((nearest, *self.beside) if nearest else self.beside))
+        return folders_beside(path, self.beside)
 
     def load_summary(self, digest: str, path: str) -> StoredSummary | None:
         """The summary stored under the key of a file; None when there is none that can be used."""
@@ -277,20 +276,6 @@ def move_folder(folder: Path, target: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
             raise
         content_key.delete(folder)
-
-
-def open_to_readers(root: Path, digest: str) -> None:
-    """Let whoever may read the folder around ``root`` read what is stored under a key.
-
-    Raises:
-        OSError: it is not ours to change.
-    """
-    mode = root.parent.stat().st_mode & 0o777
-    for folder in (root, root / ENTRIES, root / TMP, root / content_key.NOTES):
-        if folder.is_dir():
-            folder.chmod(mode)
-    for place in (entry(root, digest), *entry(root, digest).rglob("*")):
-        place.chmod(mode if place.is_dir() else mode & 0o666)
 
 
 def _move(source: Path, target: Path) -> None:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from kinetoscope.base.units import parse_size
 from kinetoscope.store.cache import content_key, disk, location
 from kinetoscope.store.cache.artifacts import artifact_folder, is_whole, seal
+from kinetoscope.store.cache.beside import BESIDE
 from kinetoscope.store.cache.disk import (
     COLUMNS,
     SUMMARY,
@@ -94,7 +95,7 @@ def test_damage_beside_the_traces_is_no_damage_of_our_own(cache: Cache, tmp_path
 def test_what_lies_beside_one_file_is_no_answer_for_another(cache: Cache, tmp_path: Path) -> None:
     keep(cache, "d")
     (tmp_path / "a").mkdir()
-    os.rename(cache.roots[0], tmp_path / "a" / content_key.BESIDE)
+    os.rename(cache.roots[0], tmp_path / "a" / BESIDE)
     assert cache.load_summary("d", str(tmp_path / "a" / "run" / "p")) is not None
     assert cache.load_summary("d", str(tmp_path / "b" / "p")) is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -115,6 +116,30 @@ def test_a_remote_that_never_works_costs_the_training_nothing(
     assert handler.flush()
     assert len(flaky.store) == 5
     assert kept_in(tmp_path) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users on this system")
+@pytest.mark.parametrize("what", ["link", "stranger", "open"])
+def test_nothing_is_written_where_others_have_put_a_folder(
+    flaky: type[Flaky], tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    place, theirs = tmp_path / f"kinetoscope-sending-{os.geteuid()}", tmp_path / "theirs"
+    theirs.mkdir(mode=0o700)
+    if what == "link":
+        place.symlink_to(theirs)
+    else:
+        place.mkdir(mode=0o700)
+        if what == "open":
+            place.chmod(0o770)
+        elif os.geteuid() == 0:
+            os.chown(place, 4242, 4242)
+        else:
+            pytest.skip("only the superuser can give files away")
+    handler = tensorboard_trace_handler("flaky://logs/run", "w")
+    assert handler(StandIn()) is None
+    assert "TMPDIR chooses another place" in caplog.text
+    assert list(place.iterdir()) == list(theirs.iterdir()) == []
+    assert flaky.store == {}
 
 
 class WithTable(StandIn):
