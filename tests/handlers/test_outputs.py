@@ -12,6 +12,7 @@ from torch.profiler import schedule
 
 from kinetoscope import export
 from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers.outputs import write_in_a_process
 from kinetoscope.session.session import choose
 from tests.conftest import ROOT, TRACES
 from tests.handlers.recording import StandIn, files_in, save, train
@@ -113,3 +114,17 @@ def test_what_fails_beside_a_trace_leaves_it_alone(
 def test_outputs_that_there_are_not(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="outputs: of key_averages, memory_snapshot"):
         tensorboard_trace_handler(tmp_path, outputs=["pictures"])  # type: ignore[list-item]
+
+
+def test_a_module_in_the_current_directory_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write where a job runs would run code in the process that is started."""
+    for name in ("argparse", "json", "kinetoscope"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    trace = tmp_path / "w.pt.trace.json"
+    trace.write_bytes(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, '
+                      b'"dur": 2, "pid": 1, "tid": 1}]}')  # fmt: skip
+    write_in_a_process(trace, {"stacks"}, None, {})
+    assert (tmp_path / "w.stacks.txt").read_text() == "aten::mm 2000\n"
