@@ -13,6 +13,8 @@ const PENDING: usize = 200_000;
 const KEPT: usize = 4_000_000;
 const TEXT: usize = 64 << 20;
 const NUMBER: usize = 40;
+/// Bytes of the outermost value.
+const ROOT: usize = 64 << 20;
 const MISSING: i64 = -1;
 
 /// Why the reader stops. But for `Left` nothing of the instruction was done yet.
@@ -63,6 +65,8 @@ struct Container {
     is_plain: bool,
     /// It was recalled before it became a row, so it may be met again.
     is_shared: bool,
+    /// What it became.
+    small: Option<Value>,
 }
 
 #[derive(Default)]
@@ -338,7 +342,7 @@ impl Reader {
     /// Runs whole instructions; ``at`` is where the next one begins.
     fn run(&mut self, data: &[u8], at: &mut usize) -> Taken<()> {
         while self.state == State::Reading {
-            if self.stack.len() > PENDING || self.kept > KEPT {
+            if self.stack.len() > PENDING || self.kept.max(self.containers.len()) > KEPT {
                 return Err(Left);
             }
             match self.instruction(&data[*at..])? {
@@ -588,21 +592,34 @@ impl Reader {
     }
 
     fn append(&mut self, one: usize, items: Vec<Value>) -> Taken<()> {
+        self.is_open(one)?;
         let items = self.folded(items)?;
+        self.is_open(one)?;
         self.containers[one].items.extend(items);
+        Ok(())
+    }
+
+    /// Checks that a container was not put into another: then it is complete, and nothing holds itself.
+    fn is_open(&self, one: usize) -> Taken<()> {
+        let found = &self.containers[one];
+        if found.is_plain || found.small.is_some() {
+            return Err(Left);
+        }
         Ok(())
     }
 
     /// Puts keys and values in turn into a dict.
     fn put_pairs(&mut self, one: usize, mut items: Vec<Value>) -> Taken<()> {
+        self.is_open(one)?;
         let values = items.iter().skip(1).step_by(2).copied().collect();
         for (place, value) in self.folded(values)?.into_iter().enumerate() {
             items[2 * place + 1] = value;
         }
+        self.is_open(one)?;
         self.kept += items.len() / 2;
         for pair in items.chunks_exact(2) {
             // Keys of other types are for the reference, which may refuse them.
-            if !matches!(pair[0], Value::Text(_) | Value::Int(_) | Value::None) {
+            if !matches!(pair[0], Value::Text(_)) {
                 return Err(Left);
             }
             let known = &mut self.containers[one].items;
@@ -711,6 +728,10 @@ impl Reader {
             if self.containers[number as usize].is_plain {
                 continue;
             }
+            if let Some(small) = self.containers[number as usize].small {
+                *item = small;
+                continue;
+            }
             let small = match *item {
                 Value::Dict(_) => self.record(number)?,
                 _ => self.call_stack(number),
@@ -727,6 +748,7 @@ impl Reader {
             if let Some(slot) = found.slot {
                 self.memo[slot] = small;
             }
+            found.small = Some(small);
             // A frame that is twice in its first stack is met again.
             if !found.is_shared {
                 *found = Container::default();
@@ -948,8 +970,9 @@ impl Reader {
     /// The value as a pickle without numbers; a row is a tuple: bytes that say of what, the first row, the one behind the
     /// last. Rows of a list that follow each other are one tuple.
     fn write(&self, value: Value, to: &mut Vec<u8>, depth: usize) -> Taken<()> {
-        if depth > DEPTH {
-            return Err(Left); // a list that holds itself
+        // A value may be named many times, each time by two others.
+        if depth > DEPTH || to.len() > ROOT {
+            return Err(Left);
         }
         match value {
             Value::None => to.push(b'N'),
@@ -958,7 +981,8 @@ impl Reader {
                 to.extend([0x8a, 8]);
                 to.extend(number.to_le_bytes());
             }
-            Value::Big => return Err(Left),
+            // Any number that no column holds.
+            Value::Big => to.extend([0x8a, 9, 0, 0, 0, 0, 0, 0, 0, 0x80, 0]),
             Value::Float(bits) => {
                 to.push(b'G');
                 to.extend(bits.to_be_bytes());

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from ..base.arrays import I8, I64
 
 MISSING = -1
+MOST_BYTES = 1 << 50
+"""More than any memory has: sums of larger sizes would leave int64."""
 HOST = -1
 """The device of pinned host memory."""
 

@@ -159,8 +159,11 @@ def explain_hang(logs: Sequence[CollectiveLog]) -> HangReport:
     found, notes = _by_rank(logs)
     groups = _groups(found)
     waits = {rank: _waits_in(those) for rank, those in found.items()}
-    stuck = [one for group in groups if (one := _first_stuck(group, found, waits)) is not None]
-    stuck += [one for group in groups for one in _messages(group, found, waits)]
+    lasts = {rank: _last(those) for rank, those in found.items()}
+    stuck = [
+        one for group in groups if (one := _first_stuck(group, found, waits, lasts)) is not None
+    ]
+    stuck += [one for group in groups for one in _messages(group, found, waits, lasts)]
     stuck.sort(key=lambda one: (not one.is_root, len(one.elsewhere), -len(one.waiting)))
     ranks = tuple(sorted(found))
     missing = tuple(sorted({rank for group in groups for rank in group.silent}))
@@ -305,12 +308,15 @@ def _place(log: CollectiveLog, row: int) -> str:
 
 
 def _first_stuck(
-    group: LogGroup, found: Mapping[int, list[CollectiveLog]], waits: Mapping[int, str]
+    group: LogGroup,
+    found: Mapping[int, list[CollectiveLog]],
+    waits: Mapping[int, str],
+    lasts: Mapping[int, str],
 ) -> Stuck | None:
     """The first collective of a group that did not end; None if all did."""
     inspected = [one for one in group.members if one.log.writer == "NCCL Inspector"]
     if inspected:
-        return _behind(group, inspected, found)
+        return _behind(group, inspected, lasts)
     pending = [int(one.log.sequence[row]) for one in group.members for row in one.pending[:1]]
     pending += [one.lost for one in group.members if one.lost != UNKNOWN]
     if not pending:
@@ -343,7 +349,7 @@ def _first_stuck(
         unknown=group.silent,
         waiting=tuple(sorted(waiting)),
         elsewhere=elsewhere,
-        last={rank: _last(found[rank]) for rank in missed},
+        last={rank: lasts[rank] for rank in missed},
         place=place,
         is_root=kind != "never_entered" or len(elsewhere) < len(missed),
         others=others,
@@ -362,9 +368,7 @@ def _what(one: Entered, sequence: int) -> tuple[str, str]:
     return operation, one.log.signatures[one.log.signature[row]] if operation in SIZED else ""
 
 
-def _behind(
-    group: LogGroup, members: Sequence[Entered], found: Mapping[int, list[CollectiveLog]]
-) -> Stuck | None:
+def _behind(group: LogGroup, members: Sequence[Entered], lasts: Mapping[int, str]) -> Stuck | None:
     """Of logs that have only what ended: who ended fewer collectives than others?"""
     most = max(one.completed for one in members)
     # A half last line is of one more that ended.
@@ -384,7 +388,7 @@ def _behind(
         unknown=group.silent,
         waiting=(),
         elsewhere={},
-        last={one.rank: _last(found[one.rank]) for one in missed},
+        last={one.rank: lasts[one.rank] for one in missed},
         place="",
         is_root=True,
         unclear=tuple(
@@ -397,7 +401,10 @@ _MESSAGE = regex(r"(send|recv)\s+(\d+)\s*(?:->|<-)\s*(\d+)")
 
 
 def _messages(
-    group: LogGroup, found: Mapping[int, list[CollectiveLog]], waits: Mapping[int, str]
+    group: LogGroup,
+    found: Mapping[int, list[CollectiveLog]],
+    waits: Mapping[int, str],
+    lasts: Mapping[int, str],
 ) -> Iterable[Stuck]:
     """Messages that a rank waits in while the other end does not; the oldest of each rank.
 
@@ -429,7 +436,7 @@ def _messages(
             unknown=() if known else (peer,),
             waiting=(rank,),
             elsewhere={peer: waits[peer]} if known and waits[peer] else {},
-            last={peer: _last(found[peer])} if known else {},
+            last={peer: lasts[peer]} if known else {},
             place=_place(one.log, row),
             is_root=known and not waits[peer],
         )

@@ -13,17 +13,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
+from ...base.arrays import I64
 from ...base.errors import TraceFormatError
-from ..memory_model import MemoryTimeline
+from ..memory_model import MOST_BYTES, MemoryTimeline
 from ..raw import FaultLog, OnProgress, Progress
+from .json_text import decoded
 from .source import Text
 
 CATEGORIES = 8
 """Parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown."""
-MOST_BYTES = 256 << 20
+MOST_TEXT = 256 << 20
+_LATEST_NS = 1 << 62
 _CREATE, _DESTROY, _CHANGE = 2, 4, 3
 _BEFORE = -1
 
@@ -38,18 +40,34 @@ def read_timeline(path: Path, on_progress: OnProgress | None = None) -> MemoryTi
         pieces, size = [], 0
         while piece := text.read(1 << 20):
             size += len(piece)
-            if size > MOST_BYTES:
-                raise _none(f"It has more than {MOST_BYTES >> 20} MiB of text.")
+            if size > MOST_TEXT:
+                raise _none(f"It has more than {MOST_TEXT >> 20} MiB of text.")
             pieces.append(piece)
             if on_progress is not None:
                 on_progress(Progress("reading", text.bytes_done, text.bytes_total, events=0))
     try:
-        rows = msgspec.json.decode(b"".join(pieces), type=list[list[Any]])
+        rows: list[list[Any]] = decoded(b"".join(pieces), list[list[Any]])
         if len(rows) == 2 and len(rows[0]) == len(rows[1]) and _is_sums(rows[1]):
-            return _of_sums(rows[0], rows[1])
-        return _of_changes(rows)
-    except (msgspec.DecodeError, ValueError, TypeError, OverflowError) as error:
+            return _within_reason(_of_sums(rows[0], rows[1]))
+        return _within_reason(_of_changes(rows))
+    except (ValueError, TypeError, OverflowError) as error:
         raise _none(f"{error}.") from None
+
+
+def _within_reason(timeline: MemoryTimeline) -> MemoryTimeline:
+    """The timeline. Raises ValueError where a time or a sum of bytes is beyond all that exists."""
+    ts = timeline.ts
+    if len(ts) and not 0 <= int(ts.min()) <= int(ts.max()) <= _LATEST_NS:
+        raise ValueError("a time is not after 1970, or beyond 2116")
+    for category, base in enumerate(timeline.base):
+        # Numbers with a fraction do not wrap around.
+        changes = timeline.bytes[timeline.category == category].astype(np.float64)
+        held = np.abs(base + np.cumsum(changes))
+        if held.max(initial=abs(base)) > MOST_BYTES:
+            raise ValueError(
+                f"a category holds more than {MOST_BYTES >> 40:,} TiB, which no memory has"
+            )
+    return timeline
 
 
 def _none(why: str) -> TraceFormatError:
@@ -60,14 +78,23 @@ def _none(why: str) -> TraceFormatError:
     )
 
 
+def _check_sizes(sizes: I64) -> None:
+    if sizes.size and max(int(sizes.max()), -int(sizes.min())) > MOST_BYTES:
+        raise ValueError(f"a size is more than {MOST_BYTES >> 40:,} TiB, which no memory has")
+
+
 def _is_sums(rows: Sequence[Any]) -> bool:
     return all(isinstance(row, list) and len(row) == CATEGORIES + 1 for row in rows)
 
 
 def _of_sums(times: Sequence[Any], sums: Sequence[Any]) -> MemoryTimeline:
     """The sums after each instant, in µs; the first column is not used."""
-    ts = np.array(times, np.int64) * 1000
+    us = np.array(times, np.int64)
+    if (np.abs(us.astype(np.float64)) > _LATEST_NS // 1000).any():
+        raise ValueError("a time is beyond 2116")
+    ts = us * 1000
     held = np.array(sums, np.int64).reshape(len(ts), CATEGORIES + 1)[:, 1:]
+    _check_sizes(held)
     change = np.diff(held, axis=0)
     row, category = np.nonzero(change)
     return MemoryTimeline(
@@ -82,6 +109,7 @@ def _of_changes(rows: Sequence[Any]) -> MemoryTimeline:
     """Allocations, releases, and changes of a category, of which two rows come: −n and +n."""
     table = np.array(rows, np.int64).reshape(len(rows), 4)
     ts, action, size, category = table.T
+    _check_sizes(size)
     if ((category < 0) | (category >= CATEGORIES)).any():
         raise ValueError("a category is not known")
     before = ts == _BEFORE

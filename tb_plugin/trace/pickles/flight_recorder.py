@@ -12,26 +12,33 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.errors import TraceFormatError
 from ...base.regex import regex
+from ..io.json_text import decoded
 from ..io.source import Text
 from ..raw import FaultLog
+from .pickle_bytes import text_of
 from .unpickle import unpickle
 
 LogWriter = Literal["flight recorder", "NCCL Inspector"]
 SCHEDULED, STARTED, COMPLETED = 0, 1, 2
 UNKNOWN = -1
-MOST_TEXT = 1 << 30
-"""Bytes of JSON that are read of one file."""
+MOST_TEXT = 128 << 20
+"""Bytes of JSON that are read at once."""
+MOST_LINE = 1 << 20
+MOST_NAME, MOST_PATH = 200, 1000
+MOST_GROUPS = 4096
+"""Process groups, or communicators, that one file may name."""
+MOST_RANKS = 4_000_000
+_MOST_FRAMES, _MOST_SIDE = 256, 8
 HALF_LINE = "Its last line is only half there, and does not count"
 _LARGEST = (1 << 62) - 1
 
@@ -105,23 +112,28 @@ def read_log(path: Path) -> tuple[CollectiveLog, ...]:
         NotFoundError: there is no such file.
         TraceFormatError: it is neither a dump of the flight recorder nor a log of the Inspector.
     """
-    with Text(path, FaultLog()) as text:
-        head = text.read(1)
-        rest = _After(head, text)
-        if head == b"\x80":
-            table = _Table()
-            result = unpickle(rest, table.fold)
-            table.skipped += _odd_entries(result.value)
-            return (_recorded(path, result.value, table, result.damage),)
-        if head == b"{":
-            return _from_json(path, rest)
+    try:
+        with Text(path, FaultLog()) as text:
+            head = text.read(1)
+            rest = _After(head, text)
+            if head == b"\x80":
+                table = _Table()
+                result = unpickle(rest, table.fold)
+                table.skipped += _odd_entries(result.value)
+                return (_recorded(path, result.value, table, result.damage),)
+            if head == b"{":
+                return _from_json(path, rest)
+    except (ValueError, ArithmeticError, RecursionError, MemoryError, EOFError) as error:
+        # Whatever else a library makes of a hostile file: it costs this file.
+        raise _no_log(path, f"It cannot be read: {error or type(error).__name__}.") from error
     raise _no_log(path)
 
 
-def _no_log(path: Path) -> TraceFormatError:
+def _no_log(path: Path, why: str = "") -> TraceFormatError:
+    said = f"{path} is no dump of the flight recorder and no log of the NCCL Inspector."
     return TraceFormatError(
         "collective_log",
-        f"{path} is no dump of the flight recorder and no log of the NCCL Inspector.",
+        f"{said} {why}".strip(),
         hint="Give the folder that TORCH_NCCL_DEBUG_INFO_TEMP_FILE or the Inspector writes to.",
     )
 
@@ -204,7 +216,7 @@ class _Table:
 
     def entry(self, one: dict[Any, Any]) -> int:
         """The row of an entry of the flight recorder; −1 if it cannot be understood."""
-        name, group = str(one["profiling_name"]), one.get("process_group")
+        name, group = text_of(one["profiling_name"], MOST_NAME), one.get("process_group")
         is_p2p = bool(one.get("is_p2p", False))
         sequence = _int(
             one.get("p2p_seq_id" if is_p2p else "collective_seq_id", one.get("seq_id")), UNKNOWN
@@ -212,13 +224,13 @@ class _Table:
         if not isinstance(group, tuple | list) or not group or sequence < 0:
             self.skipped += 1
             return UNKNOWN
-        description = str(group[1]) if len(group) > 1 else ""
+        description = text_of(group[1], MOST_NAME) if len(group) > 1 else ""
         backend, _, operation = name.rpartition(":")
         milliseconds = one.get("duration_ms")
         took = isinstance(milliseconds, float | int) and 0 <= milliseconds < 1e12
         return self.add(
             float("nan"),
-            self.groups[str(group[0]), description],
+            self.groups[text_of(group[0], MOST_NAME), description],
             sequence,
             self.operations[operation.strip()],
             self.signatures[_signature(one)],
@@ -233,7 +245,7 @@ class _Table:
     def place(self, frames: object) -> int:
         """The innermost frame of the user's own code, else the innermost."""
         kept = frames if isinstance(frames, list | tuple) else ()
-        found = [one for one in kept if isinstance(one, _Place)]
+        found = [one for one in kept[:_MOST_FRAMES] if isinstance(one, _Place)]
         chosen = next((one for one in found if one.is_own), found[0] if found else None)
         return UNKNOWN if chosen is None else self.places[str(chosen)]
 
@@ -270,7 +282,7 @@ def _int(value: object, missing: int) -> int:
 
 def _state(one: dict[Any, Any], backend: str) -> int:
     """How far a collective came. Gloo never moves on from "scheduled", it only retires."""
-    state = one.get("state")
+    state = text_of(one.get("state"))
     if state == "completed" or (bool(one.get("retired")) and backend.lower() != "nccl"):
         return COMPLETED
     return STARTED if state == "started" else SCHEDULED
@@ -283,23 +295,25 @@ def _signature(one: dict[Any, Any]) -> str:
         sizes, types = one.get(f"{name}_sizes"), one.get(f"{name}_dtypes")
         sizes = sizes if isinstance(sizes, list | tuple) else ()
         types = types if isinstance(types, list | tuple) else ()
-        pairs = zip(sizes[:8], [*types[:8], *[""] * 8], strict=False)
-        return ", ".join(f"{type_ or ''}{_dims(size)}" for size, type_ in pairs)
+        named = [text_of(type_ or "", 32) for type_ in types[:_MOST_SIDE]]
+        pairs = zip(sizes[:_MOST_SIDE], [*named, *[""] * _MOST_SIDE], strict=False)
+        return ", ".join(f"{type_}{_dims(size)}" for size, type_ in pairs)
 
     return f"{side('input')} → {side('output')}"
 
 
 def _dims(size: object) -> str:
     members = size if isinstance(size, list | tuple) else ()
-    return "[" + ", ".join(str(_int(n, 0)) for n in members) + "]"
+    more = ["…"] if len(members) > _MOST_SIDE else []
+    return f"[{', '.join([*(str(_int(n, 0)) for n in members[:_MOST_SIDE]), *more])}]"
 
 
 _OTHERS = regex(r"(?:^|[\\/])(?:torch|site-packages|dist-packages|lib/python[\d.]+)[\\/]|^<")
 
 
 def _place(frame: dict[Any, Any]) -> _Place:
-    filename, line = str(frame["filename"]), _int(frame.get("line"), 0)
-    place = _Place(f"{filename}:{line} {frame['name']}")
+    filename, line = text_of(frame["filename"], MOST_PATH), _int(frame.get("line"), 0)
+    place = _Place(f"{filename}:{line} {text_of(frame['name'], MOST_NAME)}")
     place.is_own = _OTHERS.search(filename) is None
     return place
 
@@ -322,9 +336,13 @@ def _recorded(path: Path, root: object, table: _Table, damage: str) -> Collectiv
     config = config if isinstance(config, dict) else {}
     # A group that the process is in and never used: it is missed there.
     used = {name for name, _ in table.groups}
-    unused = [str(name) for name in config if name and name not in used]
+    names = [name for name in config if isinstance(name, str) and len(name) <= MOST_NAME]
+    unused = [name for name in names if name and name not in used]
     named = [*table.groups, *((name, "") for name in unused)]
-    groups = tuple(_group(name, description, config, status) for name, description in named)
+    if len(named) > MOST_GROUPS:
+        raise _no_log(path, f"It names more than {MOST_GROUPS:,} process groups.")
+    told = _ToldRanks()
+    groups = tuple(_group(name, description, config, status, told) for name, description in named)
     rank = _int(root.get("rank"), UNKNOWN)
     return table.log(
         path=str(path),
@@ -337,20 +355,38 @@ def _recorded(path: Path, root: object, table: _Table, damage: str) -> Collectiv
     )
 
 
-def _group(name: str, description: str, config: object, status: object) -> LoggedGroup:
+def _group(
+    name: str, description: str, config: object, status: object, told_ranks: _ToldRanks
+) -> LoggedGroup:
     told = config.get(name) if isinstance(config, dict) else None
     counts = status.get(name) if isinstance(status, dict) else None
     told = told if isinstance(told, dict) else {}
     counts = counts if isinstance(counts, dict) else {}
-    ranks = _ranks(told.get("ranks"))
+    ranks = told_ranks.of(told.get("ranks"))
     return LoggedGroup(
         name,
-        description or str(told.get("desc", "")),
+        description or text_of(told.get("desc", ""), MOST_NAME),
         ranks,
         len(ranks),
         _int(counts.get("last_enqueued_collective"), UNKNOWN),
         _int(counts.get("last_completed_collective"), UNKNOWN),
     )
+
+
+class _ToldRanks:
+    """Ranks of groups; groups may name the same list or text, which is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, ...]] = {}
+        self._room = MOST_RANKS
+
+    def of(self, told: object) -> tuple[int, ...]:
+        """The ranks; () where they are not told, or where all groups name too many."""
+        known = self._known.get(id(told))
+        if known is None:
+            known = self._known[id(told)] = _ranks(told)
+        self._room -= len(known)
+        return known if self._room >= 0 else ()
 
 
 def _ranks(told: object) -> tuple[int, ...]:
@@ -372,20 +408,16 @@ def _rank_of(name: str) -> int:
 
 def _from_json(path: Path, text: _After) -> tuple[CollectiveLog, ...]:
     data = bytearray()
+    while len(data) < 1 << 16 and (piece := text.read(1 << 20)):
+        data += piece
+    first, _, _ = bytes(data[: 1 << 16]).partition(b"\n")
+    if b'"header"' in first and b"_perf" in first:
+        return _inspected(path, bytes(data), text)
     while piece := text.read(1 << 20):
         data += piece
         if len(data) > MOST_TEXT:
-            raise TraceFormatError(
-                "collective_log", f"{path} has more than {MOST_TEXT:,} bytes of text.",
-                hint="Give its last part: what hangs is at the end.",
-            )  # fmt: skip
-    first, _, _ = bytes(data[: 1 << 16]).partition(b"\n")
-    if b'"header"' in first and b"_perf" in first:
-        return _inspected(path, bytes(data))
-    try:
-        root = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        raise _no_log(path) from None
+            raise _no_log(path, f"It has more than {MOST_TEXT:,} bytes of text.")
+    root: Any = decoded(data)
     entries = root.get("entries") if isinstance(root, dict) else None
     if not isinstance(entries, list):
         raise _no_log(path)
@@ -405,24 +437,44 @@ def _is_frame(one: object) -> bool:
     return isinstance(one, dict) and "filename" in one and "name" in one
 
 
-def _inspected(path: Path, data: bytes) -> tuple[CollectiveLog, ...]:
+def _lines(data: bytes, text: _After) -> Iterator[tuple[bytes, bool]]:
+    """Each line, and whether its end is there; of one that is too long the first part."""
+    is_long = False
+    while True:
+        *whole, data = data.split(b"\n")
+        for line in whole:
+            if not is_long:
+                yield line, True
+            is_long = False
+        if len(data) > MOST_LINE:
+            if not is_long:
+                yield data[:MOST_LINE], True
+            data, is_long = b"", True
+        piece = text.read(1 << 20)
+        if not piece:
+            break
+        data += piece
+    if not is_long:
+        yield data, False
+
+
+def _inspected(path: Path, data: bytes, text: _After) -> tuple[CollectiveLog, ...]:
     """A log for each communicator of the file: they have ranks of their own."""
     tables: dict[tuple[str, int, int, str], _Table] = {}
     skipped = 0
-    lines = data.split(b"\n")
-    is_cut = bool(lines[-1].strip())  # every line that was written whole ends with a break
     is_half = False
-    for at, line in enumerate(lines):
+    for line, is_whole in _lines(data, text):
         if not line.strip():
             continue
         try:
-            one = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+            one: Any = decoded(line)
+        except ValueError:
             skipped += 1
-            is_half |= is_cut and at == len(lines) - 1
+            is_half = not is_whole  # every line that was written whole ends with a break
             continue
         key = _communicator(one)
-        if key is None or not _inspected_row(tables, key, one):
+        is_room = key in tables or len(tables) < MOST_GROUPS
+        if key is None or not is_room or not _inspected_row(tables, key, one):
             skipped += 1
     if not tables:
         raise _no_log(path)
@@ -447,8 +499,9 @@ def _communicator(one: object) -> tuple[str, int, int, str] | None:
     rank, size = _int(header.get("rank"), UNKNOWN), _int(header.get("n_ranks"), UNKNOWN)
     told = one.get("metadata") if isinstance(one, dict) else None
     told = told if isinstance(told, dict) else {}
-    process = f"{told.get('hostname', '')} {told.get('pid', '')}".strip()
-    return (str(header.get("id", "")), rank, size, process) if 0 <= rank < size else None
+    parts = (text_of(told.get(name, ""), MOST_NAME) for name in ("hostname", "pid"))
+    id_ = text_of(header.get("id", ""), MOST_NAME)
+    return (id_, rank, size, " ".join(parts).strip()) if 0 <= rank < size else None
 
 
 def _inspected_row(
@@ -464,11 +517,13 @@ def _inspected_row(
         table = tables.setdefault(key, _Table())
         us, bus = told.get(f"{kind}_exec_time_us"), told.get(f"{kind}_busbw_gbs")
         has_time = isinstance(us, int | float) and 0 <= us < 1e15
-        operation = _snake(str(told.get(kind, "")))
+        operation = _snake(text_of(told.get(kind, ""), MOST_NAME))
+        metadata = one.get("metadata")
+        written = metadata.get("dump_timestamp_us") if isinstance(metadata, dict) else None
         if kind == "p2p":
             operation = f"{operation} {_int(told.get('p2p_peer'), UNKNOWN)}"
         table.add(
-            float(bus) if isinstance(bus, int | float) else float("nan"),
+            bus if isinstance(bus, float) else float(_int(bus, 0)) or float("nan"),
             table.groups[key[0]],
             sequence,
             table.operations[operation],
@@ -476,7 +531,7 @@ def _inspected_row(
             COMPLETED,
             int(kind == "p2p"),
             UNKNOWN,
-            _int(one.get("metadata", {}).get("dump_timestamp_us"), 0) * 1000 or UNKNOWN,
+            _int(_int(written, 0) * 1000, 0) or UNKNOWN,
             round(us * 1000) if has_time else UNKNOWN,  # type: ignore[operator]
             _int(told.get(f"{kind}_msg_size_bytes"), UNKNOWN),
         )
@@ -489,7 +544,7 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-_TRACE = regex(r"\.(?:pt\.trace\.json|trace\.json|pt)(?:\.gz)?$|trace.*\.json(?:\.gz)?$")
+_TRACE = regex(r"\.(?:pt\.trace\.json|trace\.json|pt)(?:\.gz)?$|(?<!nccl_)trace.*\.json(?:\.gz)?$")
 MOST_FILES = 100_000
 
 

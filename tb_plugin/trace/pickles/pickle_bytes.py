@@ -20,6 +20,21 @@ LACKS = "an instruction lacks its values"
 NO_DICT = "values for a dict that is none"
 NO_LIST = "values for a list that is none"
 NO_VALUE = "a dict has a key without a value"
+NO_KEY = "a dict has a key that is no text and no number below 2⁶¹"
+COMPLETE = "values for a container that was complete"
+
+
+MOST_KEY = (1 << 61) - 1
+"""Integers from here on share their hash with smaller ones, and are no keys."""
+
+
+def text_of(value: object, most: int | None = None) -> str:
+    """A plain value as text, cut; of a container what it is, and nothing of what it holds."""
+    if isinstance(value, str):
+        return value if most is None else value[:most]
+    if isinstance(value, int) and not -MOST_KEY < value < MOST_KEY:
+        return "(number)"
+    return str(value) if value is None or isinstance(value, int | float) else "(no text)"
 
 
 class ByteStream(Protocol):
@@ -34,9 +49,10 @@ class PickleLimits(Struct, frozen=True):
     """What a pickle may cost. Beyond it, it is refused with the limit that it broke.
 
     Attributes:
-        depth: containers that are open within each other.
+        depth: containers within each other, and open at the same time.
         pending: values read but not yet put into a container. Picklers hand over a thousand.
-        kept: values inside containers, without those that were folded.
+        kept: values inside containers, without those that were folded; in one value each counts as
+            often as it is named. Containers as well.
         text: bytes of one string.
         number: bytes or digits of one integer.
     """
@@ -96,6 +112,8 @@ class PickleBytes:
 
     def take(self, n: int) -> bytes:
         """The next n bytes."""
+        if n < 0:
+            raise PickleDamageError(self.where("a string of less than no bytes"))
         if n > self.limits.text:
             raise self.beyond("bytes in one string", self.limits.text)
         if len(self.data) - self.at < n:
@@ -124,6 +142,37 @@ class PickleBytes:
             raise PickleDamageError(self.where("a line has no end"))
         line, self.at = self.data[self.at : end], end + 1
         return line
+
+    def digits(self) -> int:
+        """A number of protocol 0, which has truth values as well."""
+        line = self.line()
+        if line in (b"00", b"01"):
+            return line == b"01"
+        digits = line.removesuffix(b"L")
+        if len(digits) > self.limits.number:
+            raise self.beyond("digits in one number", self.limits.number)
+        try:
+            return int(digits or b"0")
+        except ValueError:
+            raise PickleDamageError(self.where("an integer that is none")) from None
+
+    def float_line(self) -> float:
+        """A number with a fraction, of protocol 0."""
+        try:
+            return float(self.line())
+        except ValueError:
+            raise PickleDamageError(self.where("a number that is none")) from None
+
+    def quoted(self) -> bytes:
+        """What stands in quotes on a line."""
+        line = self.line().strip()
+        if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
+            raise PickleDamageError(self.where("a string without quotes"))
+        return line[1:-1]
+
+    def escaped(self, encoding: str, line: bytes) -> bytes:
+        """The text of a line with escapes, as UTF-8."""
+        return line.decode(encoding, "replace").encode("utf-8", "surrogatepass")
 
     def where(self, what: str) -> str:
         return f"{what} at byte {self.offset:,}"

@@ -6,7 +6,7 @@ This is the reference of ``native``: it defines what a frame, a stack, an event 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,15 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ..memory_model import MISSING, FrameStacks, Ints
+from .pickle_bytes import text_of
 
 _LARGEST = (1 << 63) - 1
 
 
 def int_or(value: object, missing: int = MISSING) -> int:
     """A whole number that int64 holds, else what stands for a missing one."""
-    if isinstance(value, int) and -_LARGEST <= value <= _LARGEST:
-        return int(value)
-    return missing
+    is_number = type(value) is int or type(value) is bool  # and no row
+    return int(value) if is_number and -_LARGEST <= value <= _LARGEST else missing  # type: ignore[call-overload, operator]
 
 
 class RecordTables(Struct, frozen=True, eq=False):
@@ -80,6 +80,8 @@ def revived(value: object) -> object:
     if isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], bytes):
         kind, first, stop = _ROWS[value[0]], value[1], value[2]
         return kind(first) if stop == first + 1 else RowRun(kind, first, stop)
+    if isinstance(value, tuple):
+        return tuple([revived(one) for one in value])
     return value
 
 
@@ -89,6 +91,15 @@ class RowRun(Struct, frozen=True):
     kind: type[int]
     first: int
     stop: int
+
+
+def one_by_one(values: Sequence[Any]) -> Iterator[Any]:
+    """The members of a list; each of rows that follow each other."""
+    for value in values:
+        if type(value) is RowRun:
+            yield from map(value.kind, range(value.first, value.stop))
+        else:
+            yield value
 
 
 def rows_of(values: Sequence[Any], kind: type[int]) -> tuple[Ints, int]:
@@ -166,7 +177,7 @@ class SnapshotRecords:
         if "action" in container and "size" in container:
             return EventRow(self._event(container))
         if "filename" in container and "name" in container:
-            name, filename = str(container["name"]), str(container["filename"])
+            name, filename = text_of(container["name"]), text_of(container["filename"])
             return FrameRow(self.frames[name, filename, int_or(container.get("line"), 0)])
         if "state" in container and "size" in container:
             return BlockRow(self._block(container))
@@ -176,7 +187,8 @@ class SnapshotRecords:
         if not members:
             return ()  # each record without a stack has one
         if type(members[0]) is FrameRow and self._only_frames(members):
-            return CallStackRow(self.stacks[tuple(map(int, members))])
+            # As bytes: what a file makes of numbers could have one hash.
+            return CallStackRow(self.stacks[array("i", members).tobytes()])
         return members
 
     def _only_frames(self, members: list[Any]) -> bool:
@@ -186,15 +198,15 @@ class SnapshotRecords:
         # "addr" is the block; an oom has the free bytes of the device in its place.
         address = one.get("addr", one.get("device_free"))
         return self.events.add(
-            self.actions[str(one["action"])],
+            self.actions[text_of(one["action"])],
             int_or(address),
             int_or(one["size"]),
             int_or(one.get("stream"), 0),
             int_or(one.get("time_us")),
             stack_row(one.get("frames")),
             pool_code(self.pools, one.get("pool_id", one.get("segment_pool_id"))),
-            self.texts[str(one.get("compile_context", ""))],
-            self.texts[str(one.get("user_metadata", ""))],
+            self.texts[text_of(one.get("compile_context", ""))],
+            self.texts[text_of(one.get("user_metadata", ""))],
         )
 
     def _block(self, one: dict[Any, Any]) -> int:
@@ -204,17 +216,19 @@ class SnapshotRecords:
         if not isinstance(first, dict):
             first = {}
         requested = one.get("requested_size", first.get("real_size"))
+        state = text_of(one["state"])
         return self.blocks.add(
             int_or(one.get("address")),
             int_or(one["size"]),
             int_or(requested),
-            self.states[_STATE.get(str(one["state"]), str(one["state"]))],
+            self.states[_STATE.get(state, state)],
             stack_row(one.get("frames", first.get("frames"))),
         )
 
     def tables(self) -> RecordTables:
         """All rows."""
-        lengths = [len(stack) for stack in self.stacks]
+        stacks = [np.frombuffer(stack, np.int32) for stack in self.stacks]
+        lengths = [len(stack) for stack in stacks]
         return RecordTables(
             events={name: self.events[name] for name in EVENT_COLUMNS},
             blocks={name: self.blocks[name] for name in BLOCK_COLUMNS},
@@ -223,14 +237,12 @@ class SnapshotRecords:
                 filename=tuple(filename for _, filename, _ in self.frames),
                 line=np.array([line for _, _, line in self.frames], np.int64),
                 starts=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
-                frames=np.fromiter(
-                    (frame for stack in self.stacks for frame in stack), np.int32, sum(lengths)
-                ),
+                frames=np.concatenate([np.empty(0, np.int32), *stacks]),
             ),
             actions=tuple(self.actions),
             states=tuple(self.states),
             texts=tuple(self.texts),
-            pools=tuple(self.pools),
+            pools=pools_of(self.pools),
             root=None,
         )
 
@@ -243,8 +255,14 @@ def stack_row(value: object) -> int:
 def pool_code(pools: ValueCodes, value: object) -> int:
     """The code of a pool, which two numbers name; ``MISSING`` for anything else."""
     if isinstance(value, tuple | list) and len(value) == 2:
-        return pools[int_or(value[0], 0), int_or(value[1], 0)]
+        return pools[f"{int_or(value[0], 0)} {int_or(value[1], 0)}"]
     return MISSING
+
+
+def pools_of(pools: ValueCodes) -> tuple[tuple[int, int], ...]:
+    """The two numbers of each pool; as text they are keys whose hashes no file can choose."""
+    pairs = (pool.split() for pool in pools)
+    return tuple((int(first), int(second)) for first, second in pairs)
 
 
 # The docs of torch say the one, its files the other.

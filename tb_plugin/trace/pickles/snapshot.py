@@ -18,6 +18,7 @@ from ..io.source import Source, Text
 from ..memory_model import (
     HOST,
     MISSING,
+    MOST_BYTES,
     AllocatorEvents,
     Codes,
     Ints,
@@ -28,6 +29,7 @@ from ..memory_model import (
 )
 from ..raw import FaultLog, OnProgress, Progress
 from .native import read_natively
+from .pickle_bytes import text_of
 from .records import (
     BlockRow,
     EventRow,
@@ -36,7 +38,9 @@ from .records import (
     SnapshotRecords,
     ValueCodes,
     int_or,
+    one_by_one,
     pool_code,
+    pools_of,
     rows_of,
     stack_row,
 )
@@ -59,6 +63,10 @@ def read_snapshot(source: Source, on_progress: OnProgress | None = None) -> Snap
     with Text(source, FaultLog()) as text:
         result = unpickle(_Reported(text, on_progress), records.fold)
     return _Snapshots(records.tables()).finish(result.value, result.damage)
+
+
+MOST_NAME = 1000
+MOST_FRAME_TEXT = 1 << 28
 
 
 class _Reported:
@@ -94,7 +102,8 @@ class _Snapshots:
 
     def __init__(self, tables: RecordTables) -> None:
         self.tables = tables
-        self.pools = ValueCodes((pool, code) for code, pool in enumerate(tables.pools))
+        names = (f"{first} {second}" for first, second in tables.pools)
+        self.pools = ValueCodes((pool, code) for code, pool in enumerate(names))
         self.skipped: dict[str, int] = {}
 
     def finish(self, root: object, damage: str) -> Snapshot:
@@ -115,24 +124,34 @@ class _Snapshots:
         event_rows, devices = self._traces(root)
         segments, blocks = self._segments(root)
         settings = root.get("allocator_settings")
+        self._bound_texts()
         return Snapshot(
             events=self._events(event_rows, devices),
             segments=segments,
             blocks=blocks,
             stacks=self.tables.stacks,
-            pools=tuple(self.pools),
+            pools=pools_of(self.pools),
             marks=self._marks(root.get("external_annotations")),
             settings=_plain(settings) if isinstance(settings, dict) else {},
             damage=damage,
             skipped=dict(self.skipped),
         )
 
+    def _bound_texts(self) -> None:
+        stacks = self.tables.stacks
+        if sum(map(len, stacks.name)) + sum(map(len, stacks.filename)) > MOST_FRAME_TEXT:
+            raise TraceFormatError(
+                "pickle_limit",
+                f"The frames of this snapshot have more than {MOST_FRAME_TEXT:,} characters.",
+                hint="No file that torch writes is like this one.",
+            )
+
     def _skip(self, what: str, many: int = 1) -> None:
         if many:
             self.skipped[what] = self.skipped.get(what, 0) + many
 
     def _list(self, value: object, what: str) -> Sequence[Any]:
-        if isinstance(value, list) or value == ():
+        if isinstance(value, list) or (isinstance(value, tuple) and not value):
             return cast("Sequence[Any]", value)
         if value is not None:
             self._skip(what)
@@ -141,7 +160,7 @@ class _Snapshots:
     def _traces(self, root: dict[Any, Any]) -> tuple[Ints, Ints]:
         rows, devices = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         traces = [
-            *enumerate(self._list(root.get("device_traces"), "device traces")),
+            *enumerate(one_by_one(self._list(root.get("device_traces"), "device traces"))),
             *((HOST, trace) for trace in _host_traces(root.get("host_traces"))),
         ]
         for device, trace in traces:
@@ -154,7 +173,8 @@ class _Snapshots:
     def _events(self, rows: Ints, devices: Ints) -> AllocatorEvents:
         table = self.tables.events
         count = len(table["action"])
-        self._skip("the size of an event", int(np.count_nonzero(table["size"][rows] < 0)))
+        sizes = _sane(table["size"])
+        self._skip("the size of an event", int(np.count_nonzero(sizes[rows] < 0)))
         # Mostly all of them in order: then nothing is copied.
         is_all = len(rows) == count and bool((rows == np.arange(count)).all())
 
@@ -168,7 +188,7 @@ class _Snapshots:
             device=devices.astype(np.int32),
             action=codes("action"),
             address=column("address"),
-            size=column("size"),
+            size=sizes if is_all else sizes[rows],
             stream=column("stream"),
             time_us=column("time_us"),
             stack=codes("stack"),
@@ -185,8 +205,8 @@ class _Snapshots:
         rows, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         first = array("q", [0])
         found = [
-            *((None, one) for one in self._list(root.get("segments"), "segments")),
-            *((HOST, one) for one in self._list(root.get("host_segments"), "host segments")),
+            *((None, one) for one in one_by_one(self._list(root.get("segments"), "segments"))),
+            *((HOST, one) for one in one_by_one(self._list(root.get("host_segments"), "host"))),
         ]
         for device, one in found:
             if not _is_segment(one):
@@ -204,7 +224,7 @@ class _Snapshots:
                 stack_row(one.get("frames")),
                 bool(one.get("is_expandable", False)),
             )
-            kinds.append(str(one.get("segment_type", "")))
+            kinds.append(text_of(one.get("segment_type", ""), MOST_NAME))
             own, odd = rows_of(self._list(one["blocks"], "a segment's blocks"), BlockRow)
             self._skip("a block", odd)
             rows.append(own)
@@ -227,7 +247,9 @@ class _Snapshots:
         return segments, self._block_table(np.concatenate(rows), np.concatenate(owners), segments)
 
     def _block_table(self, rows: Ints, owners: Ints, segments: Segments) -> SegmentBlocks:
-        size = self.tables.blocks["size"][rows]
+        size = _sane(self.tables.blocks["size"][rows])
+        self._skip("the size of a block", int(np.count_nonzero(size < 0)))
+        size = np.maximum(size, 0)
         # Old vintages give no address: blocks follow each other from the segment's start.
         before = np.concatenate(([0], np.cumsum(size)))
         owners = owners.astype(np.int64)
@@ -245,12 +267,13 @@ class _Snapshots:
 
     def _marks(self, found: object) -> tuple[Mark, ...]:
         marks = []
-        for one in self._list(found, "annotations"):
-            if isinstance(one, dict) and one.get("stage") in ("START", "END"):
+        for one in one_by_one(self._list(found, "annotations")):
+            stage = text_of(one.get("stage")) if isinstance(one, dict) else ""
+            if stage in ("START", "END"):
                 marks.append(
                     Mark(
-                        str(one.get("name", "")),
-                        one["stage"] == "START",
+                        text_of(one.get("name", ""), MOST_NAME),
+                        stage == "START",
                         int_or(one.get("device")),
                         int_or(one.get("time_us")),
                     )
@@ -260,20 +283,27 @@ class _Snapshots:
         return tuple(marks)
 
 
+def _sane(sizes: Ints) -> Ints:
+    """Sizes; ``MISSING`` for those that no memory has, whose sums would leave int64."""
+    return np.where((sizes > MOST_BYTES) | (sizes < -MOST_BYTES), MISSING, sizes)
+
+
 def _plain(settings: dict[Any, Any]) -> dict[str, Any]:
     return {
-        str(name): value
+        text_of(name): value[:MOST_NAME] if isinstance(value, str) else value
         for name, value in settings.items()
-        if isinstance(value, str | bool | float) or int_or(value, 0) == value
+        if isinstance(value, str | bool | float) or int_or(value, 1) == int_or(value, 0)
     }
 
 
 def _is_segment(one: object) -> bool:
-    return isinstance(one, dict) and "blocks" in one and int_or(one.get("total_size")) >= 0
+    size = int_or(one.get("total_size")) if isinstance(one, dict) and "blocks" in one else MISSING
+    return 0 <= size <= MOST_BYTES
 
 
 def _host_traces(found: object) -> list[Any]:
     """Traces of pinned host memory: a list of lists, or one list."""
     if not isinstance(found, list):
         return []
-    return found if all(isinstance(trace, list) for trace in found) else [found]
+    # A trace without events has become an empty tuple.
+    return found if all(isinstance(trace, list | tuple) for trace in found) else [found]

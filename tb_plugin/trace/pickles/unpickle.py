@@ -14,7 +14,7 @@ import re
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -23,11 +23,14 @@ from ...base.errors import TraceFormatError
 from ...base.regex import regex
 from ..raw import shorten
 from .pickle_bytes import (
+    COMPLETE,
     F8,
     I4,
     LACKS,
     LIMITS,
+    MOST_KEY,
     NO_DICT,
+    NO_KEY,
     NO_LIST,
     NO_VALUE,
     U1,
@@ -40,7 +43,7 @@ from .pickle_bytes import (
     PickleLimits,
 )
 
-MOST_TUPLES = 1 << 18
+_SMALL = 1 << 30
 Fold: TypeAlias = Callable[["dict[Any, Any] | list[Any]"], object]
 """What a complete dict or list becomes before it is put into another one; itself if it stays."""
 
@@ -68,7 +71,9 @@ def unpickle(
     """The plain data in a pickle; of a damaged one, what comes before the damage.
 
     Costs time linear in the bytes and memory in what ``fold`` leaves of them, and eight bytes for
-    each value that the pickle numbers for later use.
+    each value that the pickle numbers for later use. What is put into a container is complete from
+    then on, so nothing holds itself; the value has at most ``limits.depth`` containers within each
+    other and ``limits.kept`` values, however often it names one of them.
 
     Raises:
         TraceFormatError: ``unsafe_pickle`` when it names code, ``pickle_limit`` when it is beyond
@@ -121,11 +126,31 @@ def damage_at(cut: Cut, stream: ByteStream, *, limits: PickleLimits = LIMITS) ->
 class _Dict(dict[Any, Any]):
     slot = -1  # in the memo
     is_plain = False  # it was offered to fold, and stays
+    depth = 1  # containers within each other, itself among them
+    size = 1  # values in it, itself among them, those of a shared one each time
+    small: object = None  # what fold made of it
 
 
 class _List(list[Any]):
     slot = -1
     is_plain = False
+    depth = 1
+    size = 1
+    small: object = None
+
+
+class _Tuple(tuple[Any, ...]):
+    is_plain = True
+    depth = 1
+    size = 1
+
+
+class _Folded(NamedTuple):
+    """Values as they go into a container, its depth around them, and how many they are in all."""
+
+    items: list[Any]
+    depth: int
+    size: int
 
 
 class _Machine(PickleBytes):
@@ -138,8 +163,10 @@ class _Machine(PickleBytes):
         self.marks: list[list[Any]] = []  # the stacks below the marks
         self.memo: list[Any] = []
         self.texts: dict[str, str] = {}
-        self.tuples: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self.pairs: dict[int, tuple[Any, ...]] = {}
+        self.below = 0  # values on the stacks below the marks
         self.kept = 0
+        self.made = 0  # containers, without those that were folded
         self.has_stopped = False
 
     # --- the loop -------------------------------------------------------------------------------
@@ -148,8 +175,10 @@ class _Machine(PickleBytes):
         """Execute instructions up to STOP."""
         while not self.has_stopped:
             data, safe = self.some()
-            if len(self.stack) > self.limits.pending:
+            if len(self.stack) + self.below > self.limits.pending:
                 raise self.beyond("values outside any container", self.limits.pending)
+            if self.made > self.limits.kept:
+                raise self.beyond("containers", self.limits.kept)
             try:
                 # An instruction with a long argument may read on: then data is another.
                 while self.at < safe and self.data is data and not self.has_stopped:
@@ -190,7 +219,7 @@ class _Machine(PickleBytes):
         items = self.close_mark()
         target = self.stack[-1] if self.stack else None
         if isinstance(target, _List):
-            target.extend(self.folded(items))
+            self.extend(target, items)
         elif isinstance(target, _Dict):
             last = max(
                 (at for at in range(0, len(items), 2) if isinstance(items[at], str)), default=0
@@ -203,7 +232,7 @@ class _Machine(PickleBytes):
         while len(chain) > 1:
             value, below = chain.pop(), chain[-1]
             if isinstance(below, _List):
-                below.extend(self.folded([value]))
+                self.extend(below, [value])
             elif len(chain) > 1 and isinstance(chain[-2], _Dict):
                 self.put_pairs(chain[-2], [chain.pop(), value])
 
@@ -224,38 +253,76 @@ class _Machine(PickleBytes):
         if len(self.marks) >= self.limits.depth:
             raise self.beyond("containers within each other", self.limits.depth)
         self.marks.append(self.stack)
+        self.below += len(self.stack)
         self.stack = []
 
     def close_mark(self) -> list[Any]:
         items, self.stack = self.stack, self.marks.pop()
+        self.below -= len(self.stack)
         return items
 
-    def folded(self, items: list[Any]) -> list[Any]:
+    def folded(self, items: list[Any]) -> _Folded:
         """The items as they go into a container: each dict and list has had its chance to fold."""
         self.kept += len(items)
+        deepest, size = 0, len(items)
         for i, item in enumerate(items):
-            if isinstance(item, (_Dict, _List)) and not item.is_plain:
-                small = self.fold(item)
-                if small is item:
-                    item.is_plain = True
+            if not isinstance(item, (_Dict, _List, _Tuple)):
+                continue
+            if not item.is_plain:
+                small = self.small(item)
+                if small is not item:
+                    items[i] = small
                     continue
-                self.kept -= len(item) * (2 if isinstance(item, _Dict) else 1) + 1
-                items[i] = small
-                if item.slot >= 0:
-                    self.memo[item.slot] = small
-        if self.kept > self.limits.kept:
+                item.is_plain = True
+            deepest = max(deepest, item.depth)
+            size += item.size
+        if deepest >= self.limits.depth:
+            raise self.beyond("containers within each other", self.limits.depth)
+        if max(self.kept, size) > self.limits.kept:
             raise self.beyond("values", self.limits.kept)
-        return items
+        return _Folded(items, deepest + 1, size)
+
+    def small(self, item: _Dict | _List) -> object:
+        """What stands for a complete container; one that is met again is not looked at again."""
+        if item.small is not None:
+            return item.small
+        small = self.fold(item)
+        if small is not item:
+            self.kept -= len(item) * (2 if isinstance(item, _Dict) else 1) + 1
+            self.made -= 1
+            if item.slot >= 0:
+                self.memo[item.slot] = small
+            item.small = small
+        return small
+
+    def filled(self, target: _Dict | _List, found: _Folded) -> None:
+        target.depth = max(target.depth, found.depth)
+        target.size += found.size
+        if target.size > self.limits.kept:
+            raise self.beyond("values", self.limits.kept)
 
     # What cannot be run changes nothing: all that it needs is looked at first.
 
+    def is_open(self, target: _Dict | _List, items: list[Any]) -> None:
+        is_complete = target.is_plain or target.small is not None
+        if is_complete or any(item is target for item in items):
+            raise PickleDamageError(self.where(COMPLETE))
+
+    def extend(self, target: _List, items: list[Any]) -> None:
+        self.is_open(target, items)
+        found = self.folded(items)
+        self.filled(target, found)
+        target.extend(found.items)
+
     def put_pairs(self, target: _Dict, items: list[Any]) -> None:
-        values = self.folded(items[1::2])
-        self.kept += len(values)
-        try:
-            target.update(zip(items[::2], values, strict=True))
-        except (TypeError, ValueError):
-            raise PickleDamageError(self.where("a dict has a key that cannot be one")) from None
+        self.is_open(target, items[1::2])
+        for key in items[::2]:
+            if type(key) is not str and not (type(key) is int and -MOST_KEY < key < MOST_KEY):
+                raise PickleDamageError(self.where(NO_KEY))
+        found = self.folded(items[1::2])
+        self.kept += len(found.items)
+        self.filled(target, found)
+        target.update(zip(items[::2], found.items, strict=True))
 
     def put_items(self) -> None:
         target = self.marks[-1][-1]
@@ -276,13 +343,13 @@ class _Machine(PickleBytes):
         target = self.marks[-1][-1]
         if type(target) is not _List:
             raise PickleDamageError(self.where(NO_LIST))
-        target.extend(self.folded(self.close_mark()))
+        self.extend(target, self.close_mark())
 
     def append_item(self) -> None:
         target = self.stack[-2]
         if type(target) is not _List:
             raise PickleDamageError(self.where(NO_LIST))
-        target.extend(self.folded([self.stack.pop()]))
+        self.extend(target, [self.stack.pop()])
 
     def tuple_of(self, n: int) -> None:
         if n > len(self.stack):
@@ -291,30 +358,38 @@ class _Machine(PickleBytes):
         del self.stack[len(self.stack) - n :]
         self.push_tuple(items)
 
-    def tuple_of_marked(self) -> None:
-        self.push_tuple(self.close_mark())
-
     def push_tuple(self, items: list[Any]) -> None:
-        """A tuple; of plain values each is kept once, as each record may have its own."""
-        if all(type(item) is int or type(item) is str or item is None for item in items):
-            made = tuple(items)
-            known = self.tuples.get(made)
+        """A tuple; one of two small numbers is kept once, as each record may have its own."""
+        if len(items) == 2 and all(type(item) is int and 0 <= item < _SMALL for item in items):
+            key = items[0] * _SMALL + items[1]
+            known = self.pairs.get(key)
             if known is None:
-                self.kept += len(items)
-                if len(self.tuples) < MOST_TUPLES:
-                    self.tuples[made] = made
-            self.stack.append(known or made)
-        else:
-            self.stack.append(tuple(self.folded(items)))
+                self.kept += 2
+                self.made += 1
+                known = self.pairs[key] = tuple(items)
+            self.stack.append(known)
+            return
+        found = self.folded(items)
+        made = _Tuple(found.items)
+        made.depth, made.size = found.depth, found.size + 1
+        self.made += 1
+        self.stack.append(made)
+
+    def new(self, kind: type[_Dict | _List]) -> None:
+        self.made += 1
+        self.stack.append(kind())
 
     def dict_of_marked(self) -> None:
         items = self.close_mark()
-        self.stack.append(_Dict())
+        if len(items) % 2:
+            raise PickleDamageError(self.where(NO_VALUE))
+        self.new(_Dict)
         self.put_pairs(self.stack[-1], items)
 
     def list_of_marked(self) -> None:
         items = self.close_mark()
-        self.stack.append(_List(self.folded(items)))
+        self.new(_List)
+        self.extend(self.stack[-1], items)
 
     def pop(self) -> None:
         if self.stack:
@@ -372,31 +447,6 @@ class _Machine(PickleBytes):
             raise self.beyond("bytes in one number", self.limits.number)
         self.stack.append(int.from_bytes(self.take(n), "little", signed=True))
 
-    def push_digits(self) -> None:
-        line = self.line()
-        if line in (b"00", b"01"):
-            self.stack.append(line == b"01")
-            return
-        digits = line.removesuffix(b"L")
-        if len(digits) > self.limits.number:
-            raise self.beyond("digits in one number", self.limits.number)
-        try:
-            self.stack.append(int(digits or b"0"))
-        except ValueError:
-            raise PickleDamageError(self.where("an integer that is none")) from None
-
-    def push_float_line(self) -> None:
-        try:
-            self.stack.append(float(self.line()))
-        except ValueError:
-            raise PickleDamageError(self.where("a number that is none")) from None
-
-    def push_quoted(self) -> None:
-        line = self.line().strip()
-        if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
-            raise PickleDamageError(self.where("a string without quotes"))
-        self.push_text(line[1:-1].decode("unicode_escape", "replace").encode("utf-8", "replace"))
-
     def start(self) -> None:
         protocol = self.number(U1)
         if protocol > 5:
@@ -412,7 +462,7 @@ class _Machine(PickleBytes):
         raise self.refuse(f"{module.decode('utf-8', 'replace')}.{name.decode('utf-8', 'replace')}")
 
     def refuse_stacked(self) -> None:
-        names = [str(part) for part in self.stack[-2:] if isinstance(part, str)]
+        names = [part for part in self.stack[-2:] if type(part) is str]
         raise self.refuse(".".join(names) or "a name")
 
     def unknown(self) -> None:
@@ -476,14 +526,14 @@ _INSTRUCTIONS: dict[bytes, Instruction] = {
     b"1": _pop_marked,
     b"2": lambda m: m.stack.append(m.stack[-1]),
     # containers
-    b"}": lambda m: m.stack.append(_Dict()),
-    b"]": lambda m: m.stack.append(_List()),
+    b"}": lambda m: m.new(_Dict),
+    b"]": lambda m: m.new(_List),
     b")": _push(()),
     b"u": _Machine.put_items,
     b"s": _Machine.put_item,
     b"e": _Machine.append_items,
     b"a": _Machine.append_item,
-    b"t": _Machine.tuple_of_marked,
+    b"t": lambda m: m.push_tuple(m.close_mark()),
     b"d": _Machine.dict_of_marked,
     b"l": _Machine.list_of_marked,
     b"\x85": lambda m: m.tuple_of(1),
@@ -507,9 +557,9 @@ _INSTRUCTIONS: dict[bytes, Instruction] = {
     b"G": lambda m: m.stack.append(m.number(F8)),
     b"\x8a": lambda m: m.push_long(m.number(U1)),
     b"\x8b": lambda m: m.push_long(m.number(I4)),
-    b"I": _Machine.push_digits,
-    b"L": _Machine.push_digits,
-    b"F": _Machine.push_float_line,
+    b"I": lambda m: m.stack.append(m.digits()),
+    b"L": lambda m: m.stack.append(m.digits()),
+    b"F": lambda m: m.stack.append(m.float_line()),
     # texts and bytes
     b"\x8c": _text(U1),
     b"X": _text(U4),
@@ -520,8 +570,8 @@ _INSTRUCTIONS: dict[bytes, Instruction] = {
     b"B": _bytes(U4),
     b"\x8e": _bytes(U8),
     b"\x96": _bytes(U8),
-    b"V": lambda m: m.push_text(m.line().decode("raw_unicode_escape").encode()),
-    b"S": _Machine.push_quoted,
+    b"V": lambda m: m.push_text(m.escaped("raw_unicode_escape", m.line())),
+    b"S": lambda m: m.push_text(m.escaped("unicode_escape", m.quoted())),
     # whatever names code
     b"c": _Machine.refuse_named,
     b"i": _Machine.refuse_named,

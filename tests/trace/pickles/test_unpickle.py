@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.pickles.pickle_bytes import PickleLimits
+from kinetoscope.trace.pickles.pickle_bytes import MOST_KEY, PickleLimits
 from kinetoscope.trace.pickles.unpickle import Unpickled, unpickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -36,7 +36,7 @@ plain = st.recursive(
         st.lists(inner)
         | st.tuples(inner, inner)
         | st.tuples(inner, inner, inner, inner)
-        | st.dictionaries(st.text() | st.integers(), inner)
+        | st.dictionaries(st.text() | st.integers(1 - MOST_KEY, MOST_KEY - 1), inner)
     ),
     max_leaves=40,
 )
@@ -63,15 +63,82 @@ def test_all_protocols_are_read(value: Any, protocol: int) -> None:
     assert read(pickle.dumps(value, protocol)).value == value
 
 
-def test_what_is_shared_stays_shared_and_a_list_may_hold_itself() -> None:
+def test_what_is_shared_stays_shared_and_a_list_that_holds_itself_is_damage() -> None:
     shared = ["x"]
     value = read(pickle.dumps([shared, shared])).value
     assert isinstance(value, list)
     assert value[0] is value[1]
     shared.append(shared)  # type: ignore[arg-type]
-    knot = read(pickle.dumps(shared)).value
-    assert isinstance(knot, list)
-    assert knot[1] is knot
+    knot = read(pickle.dumps(shared))
+    assert knot.value == []
+    assert "complete" in knot.damage
+
+
+@pytest.mark.parametrize("key", [MOST_KEY, -MOST_KEY, 1.5, None, True, (1, 2), (), b"x"])
+def test_keys_are_texts_and_numbers_that_share_no_hash(key: object) -> None:
+    found = read(pickle.dumps([{key: 1}, 2], 4))
+    assert "a dict has a key that is no text" in found.damage
+    assert read(pickle.dumps({MOST_KEY - 1: 1, "a": 2}, 4)).value == {MOST_KEY - 1: 1, "a": 2}
+
+
+DOUBLED = {
+    "tuples": b"\x80\x04}K\x01)" + b"2\x86" * 60 + b"s.",
+    "lists": b"\x80\x04K\x01q\x000"
+    + b"".join(b"]q" + bytes([n]) + b"h" + bytes([n - 1]) + b"ah" + bytes([n - 1]) + b"a0"
+               for n in range(1, 60)) + b"h;.",
+    "dicts": b"\x80\x04K\x01q\x000"
+    + b"".join(b"}q" + bytes([n]) + b"(K\x01h" + bytes([n - 1]) + b"K\x02h" + bytes([n - 1]) + b"u0"
+               for n in range(1, 60)) + b"h;.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", DOUBLED.values(), ids=DOUBLED)
+def test_what_is_doubled_by_reference_counts_each_time(data: bytes) -> None:
+    with pytest.raises(TraceFormatError, match="values"):
+        read(data)
+
+
+DEEP = {
+    "tuples": b"\x80\x04)" + b"\x85" * 1000 + b".",
+    "lists": b"\x80\x04]" + b"q\x000]h\x00a" * 1000 + b".",
+    "dicts": b"\x80\x04}" + b"q\x000}K\x01h\x00s" * 1000 + b".",
+    "marks": b"\x80\x04" + b"(" * 1000 + b".",
+}
+
+
+@pytest.mark.parametrize("data", DEEP.values(), ids=DEEP)
+def test_depth_is_bounded_whatever_makes_it(data: bytes) -> None:
+    with pytest.raises(TraceFormatError, match="200 containers within each other"):
+        read(data)
+
+
+def test_a_list_of_two_values_by_reference_is_looked_at_once() -> None:
+    looked = []
+
+    def fold(container: Any) -> object:
+        looked.append(container)
+        return len(container)
+
+    data = b"\x80\x04](](K\x01K\x02e" + b"2" * 1000 + b"e."
+    found = unpickle(io.BytesIO(data), fold)
+    assert found.value == [2] * 1001
+    assert len(looked) == 1
+
+
+def test_a_text_of_less_than_no_bytes_is_damage() -> None:
+    assert "less than no bytes" in read(b"\x80\x02N" + b"T\xfb\xff\xff\xff.").damage
+
+
+@pytest.mark.parametrize("line", [rb"V\u12", rb"V\udc80", rb"S'\u12'", rb"S'\x4'"])
+def test_an_escape_that_is_half_there_is_text(line: bytes) -> None:
+    assert isinstance(read(line + b"\n.").value, str)
+
+
+@pytest.mark.parametrize("piece", [b"]0", b"}0", b")\x850"])
+def test_containers_that_are_thrown_away_are_bounded(piece: bytes) -> None:
+    data = b"\x80\x04N" + piece * (1 << 20) + b"."
+    with pytest.raises(TraceFormatError, match="more than 1,000 (containers|values)"):
+        read(data, kept=1000)
 
 
 class Call:
@@ -163,5 +230,4 @@ def test_a_fold_sees_each_container_once_complete_and_its_result_is_shared() -> 
     data = pickle.dumps({"a": [frame, frame], "b": frame})
     result = unpickle(io.BytesIO(data), fold)
     assert result.value == {"a": ["#7", "#7"], "b": "#7"}
-    # Twice: in a list both are put in at once, when neither had been folded yet.
-    assert seen == [frame, frame]
+    assert seen == [frame]
