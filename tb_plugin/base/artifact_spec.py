@@ -12,6 +12,13 @@ from msgspec import Struct
 T_co = TypeVar("T_co", covariant=True)
 
 
+class ReadBounds(Struct, frozen=True):
+    """What ``make`` may take where it reads files of a logdir itself: never done in the server."""
+
+    cpu_seconds: int
+    memory_bytes: int | None  # beside what the process has already
+
+
 class ArtifactSpec(Struct, Generic[T_co], frozen=True):
     """Columns that a view needs beside the summary: made once per trace, stored beside its columns.
 
@@ -28,6 +35,13 @@ class ArtifactSpec(Struct, Generic[T_co], frozen=True):
     variants: tuple[str, ...] = ("",)
     kept: int = 8  # how many stay open, those of the last traces; more where they are small
     is_mapped: bool = True  # False: its files are read whole, so that to close it frees no pages
+    argument: str = ""  # given to ``make`` after the variant, which tells its digest
+    bounds: ReadBounds | None = None
+
+
+def given(variant: str, argument: str) -> list[str]:
+    """The last arguments of the function that makes a variant."""
+    return [one for one in (variant, argument) if one]
 
 
 def load_callable(name: str) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """One way to open a trace: which file a path means; its facts, columns, artifacts and events.
 
     session = choose("log/").session()                      # command line, library
-    session = CatalogSession(catalog, entry, event_files)   # server
+    session = CatalogSession(catalog, entry)   # server
     view.build(session.asked(view), query)
 
 Always through the cache: results of one of them are there for the others. A path of a file is that
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
@@ -22,8 +23,14 @@ import msgspec
 from msgspec import Struct
 
 from ..analysis.facts import Facts
-from ..base.artifact_spec import ArtifactSpec, load_callable
-from ..base.errors import NotFoundError, QueryError, TraceFormatError, UnavailableError
+from ..base.artifact_spec import ArtifactSpec, ReadBounds, load_callable
+from ..base.errors import (
+    NotFoundError,
+    NotReadyError,
+    QueryError,
+    TraceFormatError,
+    UnavailableError,
+)
 from ..base.units import plural
 from ..handlers.remote_address import without_file_scheme
 from ..store.cache import artifacts, content_key
@@ -37,7 +44,7 @@ from ..store.cache.disk import (
     with_path,
 )
 from ..store.cache.location import open_user_cache
-from ..store.cache.memory import ArtifactCache, LruCache, made_here
+from ..store.cache.memory import ArtifactCache, made_here
 from ..store.discovery.walk import FileVersion, is_far, shown
 from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
@@ -185,7 +192,7 @@ def lost_link(path: str) -> str:
     return f"This is a link to {os.readlink(path)}, which is not there."
 
 
-FILES_KEPT = 4
+EVENTS_KEPT = 256
 OF_PYTORCH = (
     "This Perfetto file was not written by PyTorch: it has no operators, kernels or steps to"
     " explain. Trace shows what is in it."
@@ -269,17 +276,22 @@ class Session(ABC):
 # --- a trace of the server's catalog --------------------------------------------------------------
 
 
-class EventFiles:
-    """The files of the last read events: text inflated for one event is reused for the next."""
+_EVENT_BOUNDS = ReadBounds(cpu_seconds=60, memory_bytes=1 << 30)
+EVENT_SECONDS = 20.0
 
-    def __init__(self) -> None:
-        self._kept: LruCache[Rereader] = LruCache(FILES_KEPT)
 
-    def of(self, entry: Entry, trace: Trace) -> Rereader:
-        """The open file of a trace."""
-        key = f"{entry.digest} {entry.path}"
-        found = self._kept.get(key)
-        return found or self._kept.put(key, _reread(entry.path, trace))
+def _event_spec(row: int) -> ArtifactSpec[Mapping[str, Any]]:
+    from ..trace.event_text import keep_event, kept_event
+
+    return ArtifactSpec(
+        name="event",
+        make=f"{keep_event.__module__}:{keep_event.__name__}",
+        open=kept_event,
+        variants=(str(row),),
+        kept=EVENTS_KEPT,
+        is_mapped=False,
+        bounds=_EVENT_BOUNDS,
+    )
 
 
 def _reread(path: str, trace: Trace) -> Rereader:
@@ -294,8 +306,8 @@ class CatalogSession(Session):
     Everything raises BeingRead (the page asks again) until it is there.
     """
 
-    def __init__(self, catalog: Traces, entry: Entry, files: EventFiles) -> None:
-        self._catalog, self._entry, self._files = catalog, entry, files
+    def __init__(self, catalog: Traces, entry: Entry) -> None:
+        self._catalog, self._entry = catalog, entry
 
     def facts(self) -> Facts:
         return self._catalog.summary(self._entry)
@@ -307,7 +319,15 @@ class CatalogSession(Session):
         return self._catalog.artifact(self._entry, spec, variant)
 
     def event(self, row: int) -> Mapping[str, Any]:
-        return self._files.of(self._entry, self.trace()).event(row)
+        spec, until = _event_spec(row), time.monotonic() + EVENT_SECONDS
+        while True:
+            try:
+                return self.artifact(spec)
+            except NotReadyError:
+                # Mostly it takes less time than until the page would ask again.
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.02)
 
     def recordings(self, view: View) -> Recordings:
         entry = self._entry
@@ -316,7 +336,7 @@ class CatalogSession(Session):
         return CatalogRecordings(own, catalog.snapshot, self._beside, catalog.stored_artifact, view)
 
     def _beside(self, place: TracePlace) -> CatalogSession:
-        return CatalogSession(self._catalog, self._catalog.locate(*place), self._files)
+        return CatalogSession(self._catalog, self._catalog.locate(*place))
 
 
 # --- a trace in memory ----------------------------------------------------------------------------
@@ -489,7 +509,7 @@ class FileSession(Session):
         if not self._is_as_opened:
             return False
         wanted = artifacts.needed_variants(spec.variants, variant)
-        making = Making(load_callable(spec.make), version, spec.name, wanted)
+        making = Making(load_callable(spec.make), version, spec.name, wanted, spec.argument)
 
         def store(root: Path, token: str) -> None:
             make_missing(trace, making, Target(root, self._digest, token), lambda _: None)

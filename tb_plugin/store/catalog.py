@@ -34,7 +34,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec
-from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
+from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError, UnavailableError
 from ..base.logs import logger
 from ..handlers.remote_address import RemoteError
 from .cache import content_key
@@ -163,7 +163,7 @@ class CatalogService(Generic[S]):
                 return
             folders = tuple(one.path for one in self._logdirs if one.path)
             self._cache = (self._given_cache or open_cache()).with_beside(folders)
-            self._memory = MemoryCache(self._cache, self._summary_type, self._callables[0])
+            self._memory = MemoryCache(self._cache, self._summary_type)
             self._artifacts = ArtifactCache(self._cache)
             root = self._cache.roots[0]
             version = content_key.code_version(*self._callables, root=root)
@@ -313,8 +313,11 @@ class CatalogService(Generic[S]):
         if answer is not None and not answer.columns and not answer.missing:
             raise self._hastened(entry)
         if answer is not None and (answer.missing or answer.rereads > MOST_REREADS):
-            size = answer.identity.bytes
-            return self._memory.trace_read_here(entry.digest, entry.path, size, answer.missing)
+            raise UnavailableError(
+                answer.missing or "The columns of this trace cannot be kept on disk.",
+                hint="Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has"
+                " some, and start again.",
+            )
         trace = self._memory.trace(entry.digest, entry.path)
         if trace is None:
             raise self._read_again(entry)
@@ -378,7 +381,13 @@ class CatalogService(Generic[S]):
     def _made(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> KinetoscopeError:
         """Have an artifact made; the answer to the request for it."""
         variants = needed_variants(spec.variants, variant)
-        self.apply(ArtifactAsked(entry.key, entry.digest, spec.make, spec.name, variants))
+        if spec.bounds is not None:
+            self._have_copy(entry)
+        self.apply(
+            ArtifactAsked(
+                entry.key, entry.digest, spec.make, spec.name, variants, spec.argument, spec.bounds
+            )
+        )
         answer = self._state.answer_of(entry.key, entry.digest)
         if answer is None:
             gone = f"{entry.path} was deleted or replaced."

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..base.artifact_spec import ReadBounds
 from ..trace.worker_names import process_behind
 from .contract import ErrorInfo, State, StepFigures
 from .discovery import file_names, stability
@@ -261,6 +262,8 @@ class ArtifactAsked(Struct, frozen=True):
     make: str
     name: str
     variants: tuple[str, ...]  # all that must be there; the last one is wanted
+    argument: str = ""
+    bounds: ReadBounds | None = None
 
 
 class ArtifactFound(Struct, frozen=True):
@@ -434,6 +437,8 @@ class CatalogState(Struct, frozen=True):
             make=event.make,
             name=event.name,
             variants=event.variants,
+            argument=event.argument,
+            bounds=event.bounds,
         )
         return after, [Submit(request, urgent=True)]
 

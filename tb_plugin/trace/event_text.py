@@ -9,10 +9,12 @@ next event. ``event_texts`` reads many events in one pass.
 from __future__ import annotations
 
 import io
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +22,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I64
-from ..base.errors import NotFoundError
+from ..base.errors import NotFoundError, TraceFormatError
 from .io.gzip import CHUNK, NotTheFile, can_seek
 from .io.source import Source, Text, TextAt
 from .raw import NO_POINTS, Blocks, FaultLog, SeekIndex
@@ -31,6 +33,8 @@ from .scan.sinks import ListSink
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from .model import Trace
 
 
 def taken(text: Readable, length: int) -> bytes:
@@ -145,6 +149,52 @@ def events_in(data: bytes) -> list[Event]:
     window = TextWindow(io.BytesIO(data), limits.block_bytes)
     EventReader(sink, FaultLog(), limits, lambda: None).read(window)
     return sink.kept
+
+
+MOST_EVENT, MOST_EVENT_DEPTH = 1 << 20, 64
+_EVENT = "event.json"
+
+
+def keep_event(trace: Trace, folder: Path, _: object, row: str) -> None:
+    """Write one event of a file into a folder, as JSON of our own.
+
+    Raises:
+        NotFoundError: there is no such event, or the file is not the one that was read.
+        TraceFormatError: it is larger, or nested deeper, than what is shown.
+    """
+    event = Rereader(trace.path, trace.blocks, trace.seek).event(int(row))
+    try:
+        text = json.dumps(event).encode("ascii")
+    except (ValueError, RecursionError):
+        text = b""
+    if not text or len(text) > MOST_EVENT or _depth(event) > MOST_EVENT_DEPTH:
+        raise TraceFormatError(
+            "event_too_large",
+            f"It has more than {MOST_EVENT >> 20} MiB, or values nested deeper than"
+            f" {MOST_EVENT_DEPTH}.",
+        )
+    (folder / _EVENT).write_bytes(text)
+
+
+def kept_event(folder: Path) -> dict[str, Json]:
+    """The event that ``keep_event`` wrote into a folder."""
+    event: dict[str, Json] = json.loads((folder / _EVENT).read_bytes())
+    return event
+
+
+def _depth(value: Json) -> int:
+    """How deep values are nested, at most one more than what is allowed."""
+    level, depth = [value], 0
+    while level and depth <= MOST_EVENT_DEPTH:
+        depth += 1
+        inside = (one for one in level if isinstance(one, dict | list))
+        level = [
+            child
+            for one in inside
+            for child in (one.values() if isinstance(one, dict) else one)
+            if isinstance(child, dict | list)
+        ]
+    return depth
 
 
 _OBJECT = msgspec.json.Decoder(dict[str, Any])

@@ -24,7 +24,7 @@ from ..analysis.steps import outliers
 from ..base.errors import KinetoscopeError, NotFoundError, short
 from ..base.native import reader
 from ..session.catalog import Traces
-from ..session.session import CatalogSession, EventFiles, Session
+from ..session.session import CatalogSession, Session
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
 from ..trace.health_record import WORST_FIRST
@@ -106,7 +106,6 @@ class Site(Struct, frozen=True):
     catalog: Traces
     views: Mapping[str, View]  # by stem, in tab order
     host: Host
-    files: EventFiles
     named: NamedFiles
     started_in: Path | None  # the working directory when the server was started
 
@@ -168,7 +167,7 @@ def trace(site: Site, request: Request) -> Answer:
     choice = _asked(request, Choice)
 
     def build(entry: Entry) -> Body:
-        session = CatalogSession(site.catalog, entry, site.files)
+        session = CatalogSession(site.catalog, entry)
         return trace_info(entry, session, tuple(site.views.values()))
 
     alone = not any(view.among for view in site.views.values())
@@ -183,7 +182,7 @@ def view(site: Site, request: Request, path: str) -> Answer:
     choice, query = _asked_of_trace(request, (part or chosen).query)
 
     def build(entry: Entry) -> Body:
-        session = CatalogSession(site.catalog, entry, site.files)
+        session = CatalogSession(site.catalog, entry)
         if part is None:
             built: Struct = chosen.build(session.asked(chosen), query)
             return built
@@ -345,7 +344,7 @@ def create_app(
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets a response; errors are JSON."""
     by_stem = MappingProxyType({v.stem: v for v in views})
-    site = Site(catalog, by_stem, host, EventFiles(), NamedFiles(), started_in())
+    site = Site(catalog, by_stem, host, NamedFiles(), started_in())
     files = page or (page_alone() if host == "standalone" else Page())
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -122,3 +122,11 @@ def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[AliveGroup]:
             at,
             int(blocks.rule[at]),
         )
+
+
+def most_reserved(columns: MemoryColumns, device: MemoryDevice) -> int:
+    """The most that was reserved; without a history what is reserved at its end."""
+    spans = slice(device.first_segment, device.stop_segment)
+    before = columns.segments.start[spans] == BEFORE
+    base = int(columns.segments.bytes[spans][before].sum())
+    return int(columns.events.reserved[device.events].max(initial=base))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 from msgspec import Struct
 
+from ...base.artifact_spec import given
 from . import content_key
 from .disk import entry, move_folder, remove, workspace
 
@@ -38,6 +39,7 @@ class Making(Struct, frozen=True):
     version: str  # of the code behind it
     name: str
     variants: Sequence[str]
+    argument: str = ""
 
 
 class Target(Struct, frozen=True):
@@ -67,7 +69,7 @@ def make_missing(trace: Trace, making: Making, target: Target, on_share: OnShare
 
         folder = workspace(root, target.token) / folder_name(making.name, variant)
         folder.mkdir(mode=0o700)
-        making.function(trace, folder, on_part, *([variant] if variant else []))
+        making.function(trace, folder, on_part, *given(variant, making.argument))
         seal(folder, version)
         publish_artifact(folder, root, target.digest, version)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ...base.artifact_spec import ArtifactSpec, load_callable
+from ...base.artifact_spec import ArtifactSpec, given, load_callable
 from ...base.errors import UnavailableError
 from ...base.logs import logger
 from ..ingest import resources
@@ -31,7 +31,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 Value = TypeVar("Value")
 
 SUMMARIES_KEPT, TRACES_KEPT = 256, 4
-IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, a trace no disk has room for is read here
+IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, an artifact no disk has room for is made here
 
 
 class LruCache(Generic[Value]):
@@ -68,9 +68,8 @@ class LruCache(Generic[Value]):
 class MemoryCache(Generic[S]):
     """Summaries and traces by content key and path."""
 
-    def __init__(self, cache: Cache, summary_type: type[S], read: str) -> None:
+    def __init__(self, cache: Cache, summary_type: type[S]) -> None:
         self._cache = cache
-        self._read = read
         self._decoder = msgspec.json.Decoder(summary_type)
         self._summaries: LruCache[S] = LruCache(SUMMARIES_KEPT)
         self._traces: LruCache[Trace] = LruCache(TRACES_KEPT)
@@ -109,25 +108,6 @@ class MemoryCache(Generic[S]):
         """The trace of a file; None when its columns are no longer stored."""
         with self._loading:
             return self._remembered(digest, path) or self._loaded(digest, path)
-
-    def trace_read_here(self, digest: str, path: str, size: int, why: str) -> Trace:
-        """A small trace, read in this process because its columns cannot be kept on disk.
-
-        Raises:
-            UnavailableError: it is too large for that; says ``why`` it cannot be kept.
-        """
-        with self._loading:
-            found = self._remembered(digest, path)
-            if found is not None:
-                return found
-            if resources.memory_of(path, size) > IN_PROCESS_BYTES:
-                raise UnavailableError(
-                    why or "The columns of this trace cannot be kept on disk.",
-                    hint="Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has"
-                    " some, and start again.",
-                )
-            trace: Trace = load_callable(self._read)(path, lambda _: None)
-            return self._traces.put(f"{digest} {path}", trace)
 
     def _remembered(self, digest: str, path: str) -> Trace | None:
         return self._traces.get(f"{digest} {path}")
@@ -209,7 +189,8 @@ class ArtifactCache:
             UnavailableError: it is too large to be made here, or nowhere is room for it; says
                 ``why`` it is not in the cache.
         """
-        if trace.health.events * resources.MAKING_BYTES > IN_PROCESS_BYTES:
+        is_large = trace.health.events * resources.MAKING_BYTES > IN_PROCESS_BYTES
+        if is_large or spec.bounds is not None:
             raise UnavailableError(f"What this view needs could not be kept: {why}.", hint=_ROOM)
         key, kept = _key(digest, spec, variant), self._kept_of(spec)
         with self._opening:
@@ -281,7 +262,7 @@ def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
                 for one in artifacts.needed_variants(spec.variants, variant):
                     folder = Path(root, artifacts.folder_name(spec.name, one))
                     folder.mkdir()
-                    make(trace, folder, lambda _: None, *([one] if one else []))
+                    make(trace, folder, lambda _: None, *given(one, spec.argument))
                 # What is mapped stays readable when its file is gone.
                 return spec.open(folder)
         except OSError as error:

@@ -21,7 +21,7 @@ from ...trace.scan.cursor import CPU_VARIABLE
 from ..contract import ErrorInfo
 from ..discovery.walk import shown
 from . import resources
-from .protocol import Changed, Command, Failed, Finished, Gone, Message, ShareCommand
+from .protocol import Changed, Command, Failed, Finished, Gone, MakeCommand, Message, ShareCommand
 from .worker import BOOT
 
 _ENVIRONMENT = {
@@ -163,7 +163,8 @@ def _how_it_died(code: int, said: str, job: Command | None) -> ErrorInfo:
     again = "Retry; if it happens again, please report it with the log."
     if job is not None and code == -getattr(signal, "SIGXCPU", 0):
         path = os.fsdecode(job.path)
-        limit = resources.cpu_seconds(path, job.size)
+        bounds = job.bounds if isinstance(job, MakeCommand) else None
+        limit = bounds.cpu_seconds if bounds else resources.cpu_seconds(path, job.size)
         return ErrorInfo(
             "cpu_limit",
             f"{shown(os.path.basename(path))} takes too long to read: reading was ended after"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ...base.artifact_spec import ReadBounds
 from ..cache.disk import StoredSummary
 from ..contract import ErrorInfo
 from ..discovery.walk import FileVersion, Key
@@ -43,6 +44,8 @@ class MakeRequest(Struct, frozen=True):
     make: str
     name: str
     variants: tuple[str, ...]  # the last one is wanted
+    argument: str = ""
+    bounds: ReadBounds | None = None
     order: float = -math.inf  # before all files: a user waits
 
     @property

@@ -176,6 +176,8 @@ def make_artifact(job: Job[S], request: MakeRequest, hire: Hire) -> None:
         make=request.make,
         name=request.name,
         variants=list(request.variants),
+        argument=request.argument,
+        bounds=request.bounds,
     )
 
     def hear(message: Message) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...base import errors
+from ...base.artifact_spec import ReadBounds
 from ...handlers.remote_address import RemoteError
 from ..contract import ErrorInfo, ReadProgress
 
@@ -41,6 +42,8 @@ class MakeCommand(Struct, frozen=True, tag="make"):
     make: str  # "module:function", (trace, folder, on_share[, variant])
     name: str
     variants: list[str]  # those that must be there, in the order in which they are made
+    argument: str
+    bounds: ReadBounds | None
 
 
 class ShareCommand(Struct, frozen=True, tag="share"):

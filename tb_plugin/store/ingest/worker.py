@@ -195,14 +195,14 @@ def bound_cpu(seconds: int | None) -> None:
 def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
     """Make an artifact of the stored columns of a trace, and the variants before it."""
     say(Progressed("preparing", 0, job.size, 0))
-    bound_cpu(None)
+    bound_cpu(job.bounds.cpu_seconds if job.bounds else None)
     roots = tuple(Path(os.fsdecode(root)) for root in job.roots)
     trace = Cache(roots, 0).load_trace(job.digest, os.fsdecode(job.path))
     if trace is None:
         say(Gone())
         return
     version, events = artifacts.version_of(job.make), trace.health.events
-    making = Making(load_callable(job.make), version, job.name, job.variants)
+    making = Making(load_callable(job.make), version, job.name, job.variants, job.argument)
     collect_garbage()
 
     def on_share(share: float) -> None:
@@ -211,8 +211,27 @@ def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
     def store(root: Path) -> None:
         make_missing(trace, making, Target(root, job.digest, job.token), on_share)
 
-    kept, note = first_that_takes(roots, store)
+    with bound_memory(job.bounds.memory_bytes if job.bounds else None):
+        kept, note = first_that_takes(roots, store)
     say(Finished(kept, note))
+
+
+@contextmanager
+def bound_memory(more: int | None) -> Iterator[None]:
+    """Limit the memory of this process beside what it has; None: no limit."""
+    if sys.platform != "linux" or more is None:
+        yield
+        return
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    soft = used * resource.getpagesize() + more
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, before[1]))
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def failure(error: Exception) -> Failed:

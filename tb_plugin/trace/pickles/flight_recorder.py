@@ -125,7 +125,7 @@ def read_log(path: Path) -> tuple[CollectiveLog, ...]:
                 return _from_json(path, rest)
     except (ValueError, ArithmeticError, RecursionError, MemoryError, EOFError) as error:
         # Whatever else a library makes of a hostile file: it costs this file.
-        raise _no_log(path, f"It cannot be read: {error or type(error).__name__}.") from error
+        raise _no_log(path, f"It cannot be read: {str(error) or type(error).__name__}.") from error
     raise _no_log(path)
 
 

@@ -31,7 +31,8 @@ MOST_KEY = (1 << 61) - 1
 def text_of(value: object, most: int | None = None) -> str:
     """A plain value as text, cut; of a container what it is, and nothing of what it holds."""
     if isinstance(value, str):
-        return value if most is None else value[:most]
+        # Half a surrogate pair is no text that can be written.
+        return value if most is None else value[:most].encode("utf-8", "replace").decode()
     if isinstance(value, int) and not -MOST_KEY < value < MOST_KEY:
         return "(number)"
     return str(value) if value is None or isinstance(value, int | float) else "(no text)"

@@ -140,7 +140,6 @@ class _List(list[Any]):
 
 
 class _Tuple(tuple[Any, ...]):
-    is_plain = True
     depth = 1
     size = 1
 
@@ -268,7 +267,7 @@ class _Machine(PickleBytes):
         for i, item in enumerate(items):
             if not isinstance(item, (_Dict, _List, _Tuple)):
                 continue
-            if not item.is_plain:
+            if not isinstance(item, _Tuple) and not item.is_plain:
                 small = self.small(item)
                 if small is not item:
                     items[i] = small

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from ...analysis.distributed.comparison import Comparison
 from ...analysis.distributed.findings import RunFindings, findings
-from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
+from ...analysis.distributed.hang import said_ranks
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...analysis.recording import no_message_sizes
-from ...base.errors import KinetoscopeError, QueryError
+from ...base.errors import QueryError
 from ...base.units import NBSP, count, duration, plural
-from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..table import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
 from . import what_if
 from .axis import clocks, joined
 from .compared import Compared, among, chosen_steps, compared
+from .logs import hang, has_logs
 from .rows import FAST_RATIO, SLOW_RATIO, SMALL_BYTES, RunRows
 from .sets import experts_text, first_late, inherited_text, node_rows, pipeline_text, stage_rows
-
-MOST_LOG_BYTES = 256 << 20
-"""Logs of a hang that the page reads; more of them are for ``kinetoscope hang``."""
 
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -160,7 +156,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         experts_text=experts_text(of),
         replay=_replay(found),
         look_at=rows.look_at(),
-        logs=bool(_log_files(subject.facts)),
+        logs=has_logs(subject.facts),
         reasons=_reasons(of, subject.facts),
         definitions=dict(DEFINITIONS),
     )
@@ -193,50 +189,6 @@ def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSenten
         found.waiting,
         ", ".join(roles) if len(roles) > 1 else "",
     )
-
-
-def hang(subject: Subject, query: answers.HangQuery) -> answers.HangAnswer:  # noqa: ARG001
-    """What the logs of a hang beside the traces say."""
-    logs: list[CollectiveLog] = []
-    notes: list[str] = []
-    room = MOST_LOG_BYTES
-    for file in _log_files(subject.facts):
-        try:
-            room -= file.stat().st_size
-            if room < 0:
-                notes.append(
-                    "There are more logs than the page reads: `kinetoscope hang` reads them all."
-                )
-                break
-            logs.extend(read_log(file))
-        except (KinetoscopeError, OSError) as error:
-            notes.append(f"{file.name} was left out: {error}")
-    report = explain_hang(logs)
-    rows = tuple(
-        answers.HangRow(
-            group=one.group.label,
-            operation=one.operation,
-            sequence=one.sequence,
-            problem=PROBLEMS[one.kind],
-            missed=said_ranks(one.missed) if one.missed else "",
-            waiting=said_ranks(one.waiting) if one.waiting else "",
-            no_log=said_ranks(one.unknown) if one.unknown else "",
-            part_of_log=said_ranks(one.unclear) if one.unclear else "",
-            place=one.place,
-        )
-        for one in report.stuck
-    )
-    said = (*report.notes, *notes)
-    return answers.HangAnswer(report.sentence, report.detail, said, rows, len(report.ranks))
-
-
-def _log_files(facts: Facts) -> tuple[Path, ...]:
-    """Logs of a hang in the folder of a trace."""
-    folder = Path(facts.path).parent
-    try:
-        return logs_below(folder) if folder.is_dir() else ()
-    except OSError:
-        return ()
 
 
 def roles_of(text: str) -> dict[str, str]:

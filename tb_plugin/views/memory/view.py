@@ -22,7 +22,7 @@ from ...analysis.memory.curve import (
 from ...analysis.memory.events import TYPE_NAMES
 from ...analysis.memory.growth import steps_of
 from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import alive, peaks, total_after
+from ...analysis.memory.peak import alive, most_reserved, peaks, total_after
 from ...analysis.memory.snapshots.free import free_memory, free_pieces
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
@@ -201,7 +201,7 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
         events=mine.stop - mine.start,
         capacity_bytes=device.capacity_bytes,
         peak_bytes=highest if device.has_totals else None,
-        peak_reserved_bytes=int(events.reserved[mine].max()) if device.has_reserved else None,
+        peak_reserved_bytes=most_reserved(columns, device) if device.has_reserved else None,
         has_blocks=device.has_addresses,
         missing=missing,
     )

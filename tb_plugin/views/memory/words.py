@@ -9,7 +9,7 @@ from ...analysis.facts import Facts
 from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS, NO_TOTALS_OF_FILES
 from ...analysis.memory.events import SHARED
 from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import alive, peaks
+from ...analysis.memory.peak import alive, most_reserved, peaks
 from ...base.units import duration, share, size, times
 from . import contract as answers
 from .rows import NAMES, path_name
@@ -133,7 +133,7 @@ def head_room(
     """What is left of the device at the highest reserved total; None where its size is unknown."""
     if device.capacity_bytes is None or not device.has_reserved:
         return None
-    reserved = int(columns.events.reserved[device.events].max())
+    reserved = most_reserved(columns, device)
     free = max(device.capacity_bytes - reserved, 0)
     unused = share((reserved - peak.bytes) / reserved) if reserved else ""
     said = (

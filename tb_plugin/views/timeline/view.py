@@ -1,22 +1,16 @@
 """Trace: what ran when, on every thread and stream?
 
 ``build`` makes the manifest: everything the page needs before the first tile (``contract``).
-``export`` writes a window of the trace as a trace file of its own.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator
-from pathlib import PurePath
 
 import numpy as np
-from isal import isal_zlib
 
 from ...analysis.facts import Facts
 from ...analysis.recording import OTHER_RECORDER
-from ...analysis.timeline.export import contents_of, document, events_of
 from ...analysis.timeline.model import (
     LANE_BLOCK,
     LAYOUTS,
@@ -27,23 +21,18 @@ from ...analysis.timeline.model import (
     SliceKind,
     Timeline,
 )
-from ...analysis.timeline.range.sums import Area
 from ...analysis.timeline.timeline import TIMELINE
-from ...base.regex import regex
-from ...trace.event_text import event_texts
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
 from ..shared import Flame, as_structs
 from ..table import Column, Table, table_from
 from ..view import Part, Subject, View
-from . import arrows, details, search, tiles
+from . import arrows, details, excerpt, search, tiles
 from . import range as in_range
 from .common import (
     FLOW_KINDS,
     KINDS,
-    check_range,
     opened_of,
-    tracks,
     unavailable,
 )
 from .contract import (
@@ -251,62 +240,6 @@ def _kinds_table(answer: TimelineManifest) -> Table:
     return Table("Slices and arrows", columns, rows)
 
 
-_SUFFIX = regex(r"(\.pt)?(\.trace)?\.json(\.gz)?$", re.IGNORECASE)
-_PIECE_BYTES = 64 << 10
-_GZIP = 31  # for zlib: with header and trailer
-
-
-def export(subject: Subject, query: ExportQuery) -> Iterator[bytes]:
-    """The slices that touch the window, as complete as in the file, as gzipped JSON.
-
-    Names of processes and threads go along, arrows between slices that are there, and where no
-    tracks are chosen allocator events and counters of the window.
-
-    Raises:
-        QueryError: the range is empty, or a track does not exist.
-        NotFoundError: the file is gone.
-    """
-    check_range(query.start_ns, query.end_ns)
-    opened = opened_of(subject, query.layout)
-    trace = subject.trace()
-    area = Area(query.start_ns, query.end_ns, tracks(query.tracks, opened))
-    contents = contents_of(opened, trace, area)
-    metadata = {
-        "schemaVersion": 1,
-        **trace.recording.metadata,
-        **({"kinetoscope": dict(trace.recording.handler)} if trace.recording.handler else {}),
-        "excerpt": {
-            "of": PurePath(trace.path).name,
-            "start_ns": area.start,
-            "end_ns": area.end,
-            "slices": len(contents.slices),
-        },
-    }
-    texts = event_texts(trace.path, trace.blocks, contents.rows, trace.seek)
-    return _gzipped(document(metadata, events_of(opened, contents, texts)))
-
-
-def _gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    packer = isal_zlib.compressobj(level=1, wbits=_GZIP)
-    waiting: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        waiting.append(piece)
-        size += len(piece)
-        if size >= _PIECE_BYTES:
-            if packed := packer.compress(b"".join(waiting)):
-                yield packed
-            waiting, size = [], 0
-    yield packer.compress(b"".join(waiting)) + packer.flush()
-
-
-def file_name(subject: Subject, query: ExportQuery) -> str:
-    """A name that marks a trace: ``worker0_12-34ms.pt.trace.json.gz``."""
-    name = _SUFFIX.sub("", PurePath(subject.facts.path).name) or "trace"
-    span = np.array([query.start_ns, query.end_ns]) // 1_000_000
-    return f"{name[:150]}_{span[0]}-{span[1]}ms.pt.trace.json.gz"
-
-
 PARTS = (
     Part("names", NamesQuery, None, tiles.names),
     Part("tiles", TilesQuery, None, tiles.tiles),
@@ -324,7 +257,7 @@ PARTS = (
     Part("bundles", BundlesQuery, FlowAnswer, arrows.bundles),
     Part("path", PathBandQuery, PathBand, path_band),
     Part("path_arrows", PathArrowsQuery, PathArrows, path_arrows),
-    Part("export", ExportQuery, None, export, file_name),
+    Part("export", ExportQuery, None, excerpt.export, excerpt.file_name),
 )
 
 

@@ -137,7 +137,7 @@ def test_an_escape_that_is_half_there_is_text(line: bytes) -> None:
 @pytest.mark.parametrize("piece", [b"]0", b"}0", b")\x850"])
 def test_containers_that_are_thrown_away_are_bounded(piece: bytes) -> None:
     data = b"\x80\x04N" + piece * (1 << 20) + b"."
-    with pytest.raises(TraceFormatError, match="more than 1,000 (containers|values)"):
+    with pytest.raises(TraceFormatError, match=r"more than 1,000 (containers|values)"):
         read(data, kept=1000)
 
 

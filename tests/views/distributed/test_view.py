@@ -29,8 +29,9 @@ from kinetoscope.views.distributed.contract import (
     OperationsQuery,
     RanksQuery,
 )
+from kinetoscope.views.distributed.logs import hang
 from kinetoscope.views.distributed.rows import _verdict, range_text
-from kinetoscope.views.distributed.view import VIEW, _ties, hang, operations, sentence
+from kinetoscope.views.distributed.view import VIEW, _ties, operations, sentence
 from kinetoscope.views.view import Subject, TracePlace
 from tests.conftest import TRACES, requires_traces
 from tests.trace.pickles.drawn_logs import write_dumps

@@ -241,9 +241,10 @@ def _device(
     rows, is_birth, block = _ends(lives, order)
     size = lives.size[order][block]
     change = np.where(is_birth, size, -size)
-    lost = np.flatnonzero(lives.lost[order])
+    # Without any event there is none to show it with.
+    lost = np.flatnonzero(lives.lost[order] & bool(len(rows)))
     # With the allocation that shows it; with the last event where that one is left out.
-    lost_at = np.searchsorted(rows, lives.freed[order][lost]).clip(max=len(rows) - 1)
+    lost_at = np.searchsorted(rows, lives.freed[order][lost]).clip(max=max(len(rows) - 1, 0))
     explained = np.zeros(len(rows), np.int64)
     np.add.at(explained, lost_at, lives.size[order][lost])
     base = int(lives.size[lives.born < 0].sum())
