@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kinetoscope.base.errors import UnavailableError
 from kinetoscope.store.cache.disk import Cache
 from tests.store.conftest import CacheAt, Serve
 from tests.store.fakes import states, write_trace
