@@ -20,6 +20,8 @@ export const progressOf = (over: Partial<ReadProgress> = {}): ReadProgress => ({
   seconds: 6,
   seconds_left: 9,
   file: "",
+  parts_done: 0,
+  parts_total: 0,
   ...over,
 });
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..store.contract import Catalog, WorkerInfo
+from ..views.progress import tell
 from ..views.view import Gathered, RunWorker, Subject, TracePlace, View
 
 T = TypeVar("T")
@@ -54,7 +55,8 @@ class CatalogRecordings(Struct, frozen=True):
         opened: dict[TracePlace, Any] = {}
         waiting: list[TracePlace] = []
         problems: dict[TracePlace, str] = {}
-        for place in places:
+        for at, place in enumerate(places):
+            tell("reading digests", at, len(places))
             try:
                 opened[place] = self.open(place).artifact(self.view.artifact, variant)
             except NotReadyError:

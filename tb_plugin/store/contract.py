@@ -20,10 +20,10 @@ class ErrorInfo(Struct, frozen=True):
 
 
 class ReadProgress(Struct, frozen=True):
-    """Progress of reading one file."""
+    """Progress of reading one file, or of computing an answer."""
 
     # "reading events" | "linking launches" | "summarizing" | "writing the cache"
-    # | "preparing" | "waiting for a free process"
+    # | "preparing" | "waiting for a free process" | "computing" | "reading digests" | …
     phase: str
     bytes_done: int
     bytes_total: int
@@ -31,6 +31,9 @@ class ReadProgress(Struct, frozen=True):
     seconds: float  # since reading began
     seconds_left: float | None = None  # None: cannot be told yet
     file: str = ""  # relative to its logdir; "" where it is clear which one is meant
+    # of an answer that is being computed, instead of bytes: recordings opened, stages passed
+    parts_done: int = 0
+    parts_total: int = 0
 
 
 class FileInfo(Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +30,7 @@ from ..store.contract import Catalog
 from ..trace.health_record import WORST_FIRST
 from ..views.shared import S, once, parse
 from ..views.view import Part, View, view_among
+from .computing import Computing
 from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
 from .page import Page, page_alone
@@ -107,6 +108,7 @@ class Site(Struct, frozen=True):
     views: Mapping[str, View]  # by stem, in tab order
     host: Host
     named: NamedFiles
+    computing: Computing
     started_in: Path | None  # the working directory when the server was started
 
 
@@ -192,7 +194,8 @@ def view(site: Site, request: Request, path: str) -> Answer:
 
     reads_others = part.reads_others if part else chosen.reads_others(query)
     alone = chosen.among is None and not reads_others
-    return _trace_answer(site, request, choice, build, alone=alone)
+    shared = part is None or part.file is None  # a download is made anew for each who takes it
+    return _trace_answer(site, request, choice, build, alone=alone, shared=shared)
 
 
 def part_named(view: View, name: str) -> Part:
@@ -275,25 +278,46 @@ def _for_page(body: Catalog) -> Catalog:
 
 
 def _trace_answer(
-    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Body], *, alone: bool
+    site: Site,
+    request: Request,
+    choice: Choice,
+    build: Callable[[Entry], Body],
+    *,
+    alone: bool,
+    shared: bool = True,
 ) -> Answer:
-    """The answer of a trace: 304 before anything is computed, 202 while it is being read.
+    """The answer of a trace: 304 before anything is computed, 202 while it is read or computed.
 
     Where the file has changed since the page learned its digest, the answer is that of the file as
     it is now, and not kept. What other traces take part in (not ``alone``) is computed each time.
+    A ``shared`` answer is computed once for all who ask at the same time.
     """
     try:
         entry = _located(site, choice)
         current = answer_digest(entry.digest)
+
+        def body() -> Body:
+            if not shared:
+                return build(entry)
+            return site.computing.answer(_question(request, entry), lambda: build(entry))
+
         if not alone:
-            return body_answer(request, build(entry), etag="", cache=REVALIDATE)
+            return body_answer(request, body(), etag="", cache=REVALIDATE)
         cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
         etag = digest(current, request.path, request.query_string)
         return unchanged(request, etag, cache=cache) or body_answer(
-            request, build(entry), etag=etag, cache=cache
+            request, body(), etag=etag, cache=cache
         )
     except BeingRead as error:
         return _reading_answer(request, error)
+
+
+def _question(request: Request, entry: Entry) -> Hashable:
+    """What is asked, of which content: equal questions have equal answers."""
+    own = Choice.__struct_fields__
+    query = sorted(one for one in request.args.items(multi=True) if one[0] not in own)
+    place = (entry.run, entry.worker, entry.span, entry.key, entry.digest)
+    return request.path, tuple(query), place
 
 
 def _asked(request: Request, query: type[S]) -> S:
@@ -344,7 +368,7 @@ def create_app(
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets a response; errors are JSON."""
     by_stem = MappingProxyType({v.stem: v for v in views})
-    site = Site(catalog, by_stem, host, NamedFiles(), started_in())
+    site = Site(catalog, by_stem, host, NamedFiles(), Computing(), started_in())
     files = page or (page_alone() if host == "standalone" else Page())
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -62,7 +62,7 @@ def json_answer(
     cache: str = REVALIDATE,
 ) -> Answer:
     """The body as JSON. Without an ``etag`` the digest of the body is used."""
-    content = msgspec.json.encode(body)
+    content = body.json if isinstance(body, Encoded) else msgspec.json.encode(body)
     answer = packed(request, content, "application/json")
     answer.status_code = status
     if status == HTTPStatus.OK:
@@ -155,7 +155,20 @@ class Download(Struct, frozen=True):
     pieces: Iterator[bytes]
 
 
+class Encoded(Struct, frozen=True):
+    """A Struct as JSON text."""
+
+    json: bytes
+
+
 Body: TypeAlias = Struct | bytes | Download
+
+
+def encoded(body: Body) -> Body:
+    """The same body as it travels; a download is made while it is sent."""
+    if isinstance(body, bytes | Download | Encoded):
+        return body
+    return Encoded(msgspec.json.encode(body))
 
 
 def body_answer(request: Request, body: Body, *, etag: str, cache: str) -> Answer:

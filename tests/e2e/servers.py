@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,14 +120,18 @@ def tensorboard(
 
 
 @contextmanager
-def standalone(logdir: Path | str, tmp: Path, *arguments: str) -> Iterator[Server]:
-    """Our own server on ``logdir``."""
+def standalone(
+    logdir: Path | str,
+    tmp: Path,
+    *arguments: str,
+    program: Sequence[str] = ("-m", "kinetoscope.cli"),
+) -> Iterator[Server]:
+    """Our own server on ``logdir``, with its own empty trace cache under ``tmp``."""
     port = free_port()
     root = f"http://127.0.0.1:{port}/"
     command = [
         sys.executable,
-        "-m",
-        "kinetoscope.cli",
+        *program,
         "serve",
         str(logdir),
         "--port",

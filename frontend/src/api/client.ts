@@ -3,9 +3,12 @@ import { Problem } from "./problem";
 import { checkProgram } from "./program";
 import type { ErrorAnswer, ErrorInfo, Reading, ReadProgress } from "./types.gen";
 
-/** An answer, or how far the server has come with reading the trace it needs. */
+/**
+ * An answer, or how far the server has come with reading the trace it needs. `next`: this one is of
+ * earlier, and how far the server has come with the one of now.
+ */
 export type Answer<T> =
-  | { readonly state: "ready"; readonly data: T }
+  | { readonly state: "ready"; readonly data: T; readonly next?: ReadProgress }
   | { readonly state: "reading"; readonly progress: ReadProgress };
 
 export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;

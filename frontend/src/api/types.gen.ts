@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "5af55a79";
+export const CONTRACT = "1d51468d";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2630,9 +2630,9 @@ export interface RanksSentence {
   readonly roles: string;
 }
 
-/** Progress of reading one file. */
+/** Progress of reading one file, or of computing an answer. */
 export interface ReadProgress {
-  /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "preparing" | "waiting for a free process" */
+  /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "preparing" | "waiting for a free process" | "computing" | "reading digests" | … */
   readonly phase: string;
   readonly bytes_done: number;
   readonly bytes_total: number;
@@ -2643,6 +2643,9 @@ export interface ReadProgress {
   readonly seconds_left: number | null;
   /** relative to its logdir; "" where it is clear which one is meant */
   readonly file: string;
+  /** of an answer that is being computed, instead of bytes: recordings opened, stages passed */
+  readonly parts_done: number;
+  readonly parts_total: number;
 }
 
 /** The body of a 202: the trace is being read; try again. */

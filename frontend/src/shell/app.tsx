@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { toProblem } from "../api/problem";
 import { type Environment, EnvironmentContext, useEnvironment } from "../state/host/environment";
 import { onDataReloaded } from "../state/host/guest";
+import { askAgain } from "../state/parts";
 import { openQueryClient, useCatalog, useCatalogActions, useInfo } from "../state/queries";
 import { useLasting } from "../state/timing";
 import { LostBanner, OtherProgramBanner } from "./banners";
@@ -32,8 +33,8 @@ function Content() {
   useHostReload();
   const error = info.error ?? catalog.error;
   const again = () => {
-    info.refetch();
-    catalog.refetch();
+    askAgain(info.refetch);
+    askAgain(catalog.refetch);
   };
   if (info.data === undefined || catalog.data === undefined) {
     return error === null ? (

@@ -12,6 +12,7 @@ import { type KeyMap, useKeys } from "../state/keys";
 import { type Choice, choiceValues, type Resolved, resolveChoice } from "../state/location/choice";
 import { type Pinned, usePinned } from "../state/location/pinned";
 import { type Page, PageContext, type Shown } from "../state/page_context";
+import { askAgain } from "../state/parts";
 import { useTrace } from "../state/queries";
 import { useLasting } from "../state/timing";
 import { type PageView, VIEWS } from "../views";
@@ -291,7 +292,7 @@ export function useSelection(catalog: Catalog): Selection {
     isSettling: error === null && steps !== undefined && (info === null || current !== steps),
     problem: error,
     again: () => {
-      refetch();
+      askAgain(refetch);
     },
   };
 }

@@ -17,7 +17,7 @@ import type { Catalog, ViewAnswers, ViewQueries } from "../api/types.gen";
 import { usePageVisible } from "./host/visibility";
 import { isBusy } from "./location/choice";
 import { canFill, usePage } from "./page_context";
-import { sorted, whileReading } from "./parts";
+import { afterEarlier, sorted, whileReading, whileUnfinished } from "./parts";
 
 const QUICK_MS = 1000;
 const SLOW_MS = 10_000;
@@ -57,7 +57,7 @@ export function useCatalog() {
   const client = useQueryClient();
   useEffect(() => {
     if (visible) {
-      client.invalidateQueries({ queryKey: CATALOG });
+      client.invalidateQueries({ queryKey: CATALOG }, { cancelRefetch: false });
     }
   }, [client, visible]);
   return useQuery({
@@ -93,7 +93,7 @@ export function useTrace(key: TraceKey | null, digest: string) {
       } finally {
         if (digest === "" && signal.aborted === false) {
           // Asked for, the file is being read by now, or has been: the catalog tells how it goes.
-          client.invalidateQueries({ queryKey: CATALOG });
+          client.invalidateQueries({ queryKey: CATALOG }, { cancelRefetch: false });
         }
       }
     },
@@ -105,22 +105,27 @@ export function useTrace(key: TraceKey | null, digest: string) {
 const noTrace = () =>
   new Problem(404, { kind: "not_found", message: "No trace is chosen.", hint: "" });
 
-/** The answer of a view for the shown trace. */
+/** The answer of a view for the shown trace, asked for again while it says that more is to come. */
 export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
   const visible = usePageVisible();
   const { shown } = usePage();
   const result = useQuery<Answer<ViewAnswers[S]>>({
     queryKey: ["view", stem, shown?.key, shown?.digest, query],
-    queryFn: ({ signal }) =>
+    queryFn: afterEarlier(({ signal }) =>
       shown === null
         ? Promise.reject(noTrace())
         : getView(stem, shown.key, shown.digest, query, signal),
+    ),
     enabled: shown !== null && shown.digest !== "" && canFill(shown, stem),
     placeholderData: (previous) => previous,
-    refetchInterval: whileReading(visible, QUICK_MS),
+    refetchInterval: whileUnfinished(visible, QUICK_MS, hasWaiting),
   });
   return sorted<ViewAnswers[S]>(result);
 }
+
+/** Recordings are being read that are to take part in the answer. */
+export const hasWaiting = (answer: object): boolean =>
+  "waiting" in answer && typeof answer.waiting === "number" && answer.waiting > 0;
 
 /** Looking again, and reading a file again: both answer with the catalog as it is then. */
 export function useCatalogActions() {

@@ -8,7 +8,8 @@ fast data moved. Pure; O(calls). What cannot be computed is said in ``notes``, i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -39,6 +40,10 @@ from .roles import GroupRole, guess_roles
 from .waiting import Waiting, wait
 
 MOST_SAID = 8
+STAGES = 9
+"""Of ``compare``: matching, clocks, waiting, replay, verdict, bandwidth, roles, pipelines, rest."""
+
+T = TypeVar("T")
 
 
 class Member(Struct, frozen=True):
@@ -98,29 +103,38 @@ def compare(
     digests: Sequence[RankDigest],
     labels: Sequence[str],
     ranks: Sequence[int | None] | None = None,
+    on_stage: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005  # nobody asks
 ) -> Comparison:
     """The analysis of a run.
 
     ``ranks`` are what is known of the ranks otherwise, by file name or worker; what a recording
     says itself goes before. Recordings of unknown rank are counted in the order given.
+    ``on_stage`` takes how many of its stages are done, and how many there are.
     """
+    stages = iter(range(1, STAGES))
+
+    def passed(result: T) -> T:
+        on_stage(next(stages), STAGES)
+        return result
+
+    on_stage(0, STAGES)
     members, used, notes = _members(digests, labels, ranks)
     numbers, aligned = align_steps(used)
     world = max((one.world_size for one in aligned), default=0)
     present = {one.rank for one in aligned}
     missing = tuple(rank for rank in range(world) if rank not in present)
     notes.extend(_set_notes(aligned, world, missing))
-    groups, matches = match(aligned)
+    groups, matches = passed(match(aligned))
     notes.extend(_match_notes(aligned, groups, matches))
-    clocks = fit_clocks(aligned, matches)
+    clocks = passed(fit_clocks(aligned, matches))
     if not clocks.comparable:
         notes.append(SetNote("clocks", clocks.reason))
-    waiting = wait(aligned, matches, clocks)
-    replay = _replay(aligned, groups, matches, clocks)
+    waiting = passed(wait(aligned, matches, clocks))
+    replay = passed(_replay(aligned, groups, matches, clocks))
     of_digest = {member.digest: member.label for member in members}
     nodes = nodes_of(aligned, [of_digest[at] for at in range(len(aligned))])
-    said = _verdict(aligned, matches, waiting, replay, nodes)
-    speed = bandwidth(aligned, groups, matches, waiting, rows_of(nodes, len(aligned)))
+    said = passed(_verdict(aligned, matches, waiting, replay, nodes))
+    speed = passed(bandwidth(aligned, groups, matches, waiting, rows_of(nodes, len(aligned))))
     return Comparison(
         members=tuple(members),
         digests=tuple(aligned),
@@ -130,7 +144,7 @@ def compare(
         notes=tuple(notes),
         nodes=nodes,
         groups=groups,
-        roles=guess_roles(aligned, groups, matches),
+        roles=passed(guess_roles(aligned, groups, matches)),
         matches=matches,
         clocks=clocks,
         waiting=waiting,
@@ -140,7 +154,7 @@ def compare(
         if not replay.refused and replay.joint is not None and replay.own is not None
         else None,
         bandwidth=speed,
-        pipelines=pipelines(aligned, groups, matches, clocks),
+        pipelines=passed(pipelines(aligned, groups, matches, clocks)),
         pictures=pictures(aligned, matches),
     )  # fmt: skip
 

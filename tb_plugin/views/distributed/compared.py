@@ -18,11 +18,14 @@ from ...analysis.recording import not_recorded
 from ...analysis.steps import parse_steps
 from ...base.arrays import I64
 from ...trace.worker_names import process_role
+from ..progress import StageProgress, heard_by, tell
 from ..view import Gathered, Recordings, RunWorker, Subject
 
 KEPT = 2
 RESTS = 4.0
 """A comparison of what is read so far is made anew after so many times as long as it took."""
+TELLS = 0.2
+"""Seconds after which one who waits for another's comparison tells again how far that is."""
 READ = "read; compared when all are"
 READ_LATER = "read; it takes part in the next comparison"
 READING = "being read"
@@ -100,6 +103,7 @@ class Comparisons:
     ) -> None:
         self._make, self._clock = make, clock
         self._making = threading.Lock()
+        self._told = StageProgress("comparing ranks", 0, 0)  # of the one that is made
         self._kept: tuple[_Finished, ...] = ()  # replaced as a whole: reading needs no lock
 
     def of(
@@ -111,11 +115,19 @@ class Comparisons:
         rows, last = self._last(workers, digests, needed)
         if last is not None and (self._making.locked() or self._is_enough(last, digests)):
             return rows, last.comparison
-        with self._making:
+        while not self._making.acquire(timeout=TELLS):
+            tell(*self._told)
+        try:
             rows, last = self._last(workers, digests, needed)  # it may have been made meanwhile
             if last is not None and self._is_enough(last, digests):
                 return rows, last.comparison
-            return range(len(digests)), self._made(workers, digests)
+            with heard_by(self._hear):
+                return range(len(digests)), self._made(workers, digests)
+        finally:
+            self._making.release()
+
+    def _hear(self, told: StageProgress) -> None:
+        self._told = told
 
     def _last(
         self, workers: Sequence[RunWorker], digests: Sequence[RankDigest], needed: Collection[int]
@@ -136,7 +148,7 @@ class Comparisons:
     def _made(self, workers: Sequence[RunWorker], digests: Sequence[RankDigest]) -> Comparison:
         labels = [one.place.worker for one in workers]
         begin = self._clock()
-        found = self._make(digests, labels, [one.rank for one in workers])
+        found = self._make(digests, labels, [one.rank for one in workers], _compares)
         end = self._clock()
         # One of fewer is not asked for again.
         others = [one for one in self._kept if one.rows_in(digests, labels) is None]
@@ -146,6 +158,10 @@ class Comparisons:
 
 
 _comparisons = Comparisons()
+
+
+def _compares(done: int, total: int) -> None:
+    tell("comparing ranks", done, total)
 
 
 @functools.cache

@@ -41,23 +41,30 @@ export function Answered<T>({ state, waiting, remedy, children }: AnsweredProps<
   return waiting ?? <p className="empty dim">{words}</p>;
 }
 
-/** In the place of a view: a recording is being read, or prepared for this view. */
+const TITLES: Readonly<Record<string, string>> = { preparing: "Preparing the view" };
+
+/** In the place of a view: a recording is being read, or prepared for this view, or it is computed. */
 function Reading({ progress }: { progress: ReadProgress }) {
   const file = harmless(progress.file.split("/").at(-1) ?? "");
-  const isRead = progress.phase !== "preparing";
+  const { phase } = progress;
+  const isComputed = progress.file === "" && progress.bytes_total === 0;
+  const computed = `${phase.charAt(0).toUpperCase()}${phase.slice(1)}`;
+  const words = progressWords(isComputed ? { ...progress, phase: "" } : progress);
   return (
     <section className="stack" aria-live="polite">
-      <h1>{isRead ? "Reading the trace" : "Preparing the view"}</h1>
-      <ReadBar progress={progress} label={file} />
+      <h1>{TITLES[phase] ?? (isComputed ? computed : "Reading the trace")}</h1>
+      <ReadBar progress={progress} label={file === "" ? phase : file} />
       <p className="ink2">
         {file === "" ? null : (
           <>
             <code title={harmless(progress.file, 400)}>{file}</code>{" "}
           </>
         )}
-        {progressWords(progress)}
+        {words}
       </p>
-      {isRead ? null : <p className="dim small">This is done once for each recording.</p>}
+      {phase === "preparing" ? (
+        <p className="dim small">This is done once for each recording.</p>
+      ) : null}
     </section>
   );
 }

@@ -2,16 +2,20 @@
 import type { ReadProgress } from "../../api/types.gen";
 import { count, roughly, share } from "../../base/text/format";
 
-const ratioOf = (progress: ReadProgress | null) =>
-  progress === null || progress.bytes_total === 0
-    ? 0
-    : Math.min(1, progress.bytes_done / progress.bytes_total);
+function ratioOf(progress: ReadProgress | null): number {
+  const { bytes_done = 0, bytes_total = 0, parts_done = 0, parts_total = 0 } = progress ?? {};
+  if (parts_total > 0) {
+    return Math.min(1, parts_done / parts_total);
+  }
+  return bytes_total === 0 ? 0 : Math.min(1, bytes_done / bytes_total);
+}
 
-/** `reading events · 38 % · 3.40 M events · about 9 s left` */
+/** `reading events · 38 % · 3.40 M events · about 9 s left`, `reading digests · 512 of 1,024` */
 export function progressWords(progress: ReadProgress): string {
-  const { phase, bytes_done, events, seconds_left } = progress;
+  const { phase, bytes_done, events, parts_done, parts_total, seconds_left } = progress;
   const words = [
     phase,
+    parts_total > 0 ? `${count(parts_done)} of ${count(parts_total)}` : "",
     bytes_done > 0 ? share(ratioOf(progress), 0) : "",
     events > 0 ? `${count(events)} events` : "",
     seconds_left === null ? "" : `about ${roughly(Math.max(1, seconds_left))} left`,

@@ -14,7 +14,7 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { type Cell, cell, useCell } from "../../state/cell";
 import { useAddress, useValues } from "../../state/host/environment";
 import { usePageVisible } from "../../state/host/visibility";
-import { type Asked, useAsked, usePart, whileReading } from "../../state/parts";
+import { type Asked, askAgain, useAsked, usePart, whileReading } from "../../state/parts";
 import type {
   Camera,
   Hit,
@@ -436,8 +436,8 @@ export function TwoTimelines({
           <ProblemNote
             problem={problem}
             again={() => {
-              results[0].refetch();
-              results[1].refetch();
+              askAgain(results[0].refetch);
+              askAgain(results[1].refetch);
             }}
           />
         ) : manifests === null ? (

@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, expect, it, vi } from "vitest";
-import { catalogOf, runOf } from "../../../test-fixtures/catalog";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { catalogOf, progressOf, runOf } from "../../../test-fixtures/catalog";
 import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
@@ -540,4 +540,63 @@ it("draws a thousand ranks as nodes, and the late one's node rank by rank", () =
 
 it("parts small values of the ramp, and none from some", () => {
   expect([0, 1, 25, 100].map((value) => rampStep(value, 100))).toEqual([0, 1, 3, 6]);
+});
+
+describe("while recordings are read", () => {
+  afterEach(() => vi.useRealTimers());
+
+  /** Answers of the view from now on: held until they are let go, with the signals of those who asked. */
+  function hold() {
+    const signals: AbortSignal[] = [];
+    const waiting: ((response: Response) => void)[] = [];
+    const others = globalThis.fetch;
+    vi.stubGlobal("fetch", (address: string, init: RequestInit) => {
+      if (!new URL(address).pathname.endsWith("api/view/distributed")) {
+        return others(address, init);
+      }
+      if (init.signal) {
+        signals.push(init.signal);
+      }
+      return new Promise<Response>((resolve) => waiting.push(resolve));
+    });
+    const letGo = (body: object, status = 200) =>
+      waiting.shift()?.(new Response(JSON.stringify(body), { status }));
+    return { signals, letGo };
+  }
+
+  const some = answerOf(4, 3, { headline: "2 of 4 ranks are read so far.", read: 2, waiting: 2 });
+  const none = { bytes_done: 0, bytes_total: 0, events: 0, seconds_left: null };
+  const done = { phase: "comparing ranks", parts_done: 3, parts_total: 9 };
+  const progress = progressOf({ ...none, ...done });
+
+  it("asks again only when the last ask is answered, and takes none back", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    const { signals, letGo } = hold();
+    openPage("#view=distributed");
+    await waitFor(() => expect(signals).toHaveLength(1));
+    letGo(some);
+    await screen.findByRole("progressbar", { name: "Ranks read" });
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(signals).toHaveLength(2);
+    letGo({ reading: progress }, 202);
+    // The answer before it stays, with how far the one of now is.
+    expect(await screen.findByText("comparing ranks · 3 of 9")).toBeTruthy();
+    expect(plain(screen.getByRole("heading", { level: 1 }).textContent)).toContain("2 of 4 ranks");
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(signals).toHaveLength(3);
+    letGo(answerOf(4, 3));
+    await screen.findByText(/Rank 1 needs 20 % more/);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(signals).toHaveLength(3);
+    expect(signals.filter(({ aborted }) => aborted)).toEqual([]);
+  });
+
+  it("shows what is done of the first answer", async () => {
+    server.answer("view/distributed", { status: 202, body: { reading: progress } });
+    openPage("#view=distributed");
+    expect(await screen.findByRole("heading", { name: "Comparing ranks" })).toBeTruthy();
+    const bar = screen.getByRole("progressbar");
+    expect(bar.getAttribute("aria-valuenow")).toBe("33");
+    expect(screen.getByText("3 of 9")).toBeTruthy();
+  });
 });

@@ -1,10 +1,10 @@
 /** Who makes the other ranks wait, and why? */
-import { useEffect } from "react";
 import type { Distributed } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count, plural } from "../../base/text/format";
 import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
+import { progressWords } from "../../components/states/read_progress";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useLeadsTo } from "../../state/page_context";
@@ -23,9 +23,6 @@ import { WhatIf } from "./what_if";
 
 adoptStyles(distributedCss);
 
-/** Asked again while recordings are being read: each one joins as it is there. */
-const AGAIN_MS = 2000;
-
 function useDistributedQuery() {
   const values = useValues();
   const [steps, roles] = [values["steps"], values["distributed.roles"]];
@@ -40,11 +37,7 @@ function useDistributedQuery() {
 function Rereading({ answer: { read, waiting } }: { answer: Distributed }) {
   const address = useAddress();
   const isPartial = useValues()["distributed.partial"] === "1";
-  const { again } = useView("distributed", useDistributedQuery());
-  useEffect(() => {
-    const timer = setInterval(again, AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [again]);
+  const { reading } = useView("distributed", useDistributedQuery());
   return (
     <span className="reading-ranks">
       <span
@@ -58,6 +51,7 @@ function Rereading({ answer: { read, waiting } }: { answer: Distributed }) {
         <i style={{ width: `${(read / (read + waiting)) * 100}%` }} />
       </span>
       <span role="status">{plural(waiting, "recording")} being read</span>
+      {reading === null ? null : <span className="dim">{progressWords(reading)}</span>}
       {read > 1 ? (
         <button
           type="button"

@@ -1,4 +1,3 @@
-import { useEffect } from "react";
 import type {
   Overview as Answer,
   Configuration as Entry,
@@ -18,6 +17,7 @@ import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
 import { canFill, type Page, usePage } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
+import { hasWaiting } from "../../state/queries";
 import { hintFor } from "../../state/step_times";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
@@ -88,7 +88,6 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
 
 /** Of more workers, the comparison is made when it is asked for. */
 const MOST_COMPARED = 64;
-const AGAIN_MS = 2000;
 
 /** Whether the ranks of the run differ, and the way to their comparison. */
 function AmongRanks() {
@@ -99,12 +98,7 @@ function AmongRanks() {
   const canAsk = canFill(shown, "distributed");
   const isFew = total <= MOST_COMPARED;
   const query = canAsk && isFew ? { steps } : null;
-  const { data, again } = usePart("distributed/sentence", useAsked(), query);
-  const waiting = data?.waiting ?? 0;
-  useEffect(() => {
-    const timer = waiting > 0 ? setInterval(again, AGAIN_MS) : undefined;
-    return () => clearInterval(timer);
-  }, [waiting, again]);
+  const { data } = usePart("distributed/sentence", useAsked(), query, false, hasWaiting);
   if (!canAsk || (isFew && (data === undefined || data.ranks < 2))) {
     return null;
   }

@@ -19,7 +19,7 @@ import { Panel } from "../../../components/states/panel";
 import { ProblemNote } from "../../../components/states/problem_note";
 import { Prose } from "../../../components/text/prose";
 import { useThemeName } from "../../../state/host/environment";
-import { type Asked, useAsked, usePart } from "../../../state/parts";
+import { type Asked, askAgain, useAsked, usePart } from "../../../state/parts";
 import { layerToken } from "../colors";
 import { Block } from "../tables/block";
 import { AXIS, paintMap, type ShownTile } from "./paint";
@@ -74,7 +74,7 @@ function useTiles(map: AddressMap, view: MapView, width: number) {
     problem: results.find(({ error }) => error !== null)?.error ?? null,
     again: () => {
       for (const { refetch } of results) {
-        refetch();
+        askAgain(refetch);
       }
     },
   };

@@ -14,7 +14,7 @@ import type {
 import { share } from "../../../base/text/format";
 import { usePageVisible } from "../../../state/host/visibility";
 import { canFill, usePage } from "../../../state/page_context";
-import { useAsked, usePart, whileReading } from "../../../state/parts";
+import { askAgain, useAsked, usePart, whileReading } from "../../../state/parts";
 import { wallClock } from "../ruler/ruler";
 import { type Alignment, formatNames, type Range } from "./address";
 
@@ -233,7 +233,7 @@ export function useManifest(layout: LayoutName): ManifestState {
     progress: data?.state === "reading" ? data.progress : null,
     problem: error,
     again: () => {
-      refetch();
+      askAgain(refetch);
     },
   };
 }
