@@ -116,7 +116,7 @@ $(VENV)/.made:
 INSTALL := KINETOSCOPE_SKIP_PAGE=1 KINETOSCOPE_SKIP_NATIVE=1 $(PIP) install --quiet --editable
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
-	$(INSTALL) .
+	$(INSTALL) '.[tensorboard]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.installed

@@ -8,6 +8,8 @@
 | `scalars` | an event file in `profile/` | a process of its own, after publishing |
 
 The process reads the trace as the viewer does, so nothing of the viewer is imported into the job.
+It needs the viewer's libraries: `kinetoscope[viewer]` for stacks, `kinetoscope[tensorboard]` for
+scalars.
 """
 
 from __future__ import annotations
@@ -97,7 +99,11 @@ def write_in_a_process(
     )
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise OutputError(f"{' and '.join(sorted(wanted))} beside {trace.name}: {said[-1]}")
+        reason = said[-1]
+        if reason.startswith(ModuleNotFoundError.__name__):
+            extra = "tensorboard" if "scalars" in wanted else "viewer"
+            reason += f" (pip install 'kinetoscope[{extra}]')"
+        raise OutputError(f"{' and '.join(sorted(wanted))} beside {trace.name}: {reason}")
 
 
 @contextmanager

@@ -37,9 +37,15 @@ def open(
         kinetoscope.base.errors.QueryError: a run, worker or span is named, but the path is one
             file.
         kinetoscope.base.errors.UnavailableError: the path is one of another machine.
+        kinetoscope.base.errors.KinetoscopeError: this installation only records.
     """
-    from .notebook import open_trace
+    from .base.errors import not_installed
 
+    try:
+        from .notebook import open_trace
+    except ModuleNotFoundError as error:
+        missing = not_installed(error)
+        raise type(missing)(f"{missing} ({missing.hint})") from error
     return open_trace(path, run=run, worker=worker, span=span)
 
 

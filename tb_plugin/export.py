@@ -66,7 +66,7 @@ def write_scalars(
     from tensorboard.plugins.hparams import summary_v2
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    from .web.plugin import plugin_name
+    from .web.tab import plugin_name
 
     summary = summary_pb2.Summary()
     for tag, value in values.items():

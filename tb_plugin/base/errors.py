@@ -87,6 +87,25 @@ class UnavailableError(KinetoscopeError):
     exit_code = 6
 
 
+def not_installed(error: ModuleNotFoundError) -> KinetoscopeError:
+    """What to say where a library that shows traces is missing: the extra was not installed.
+
+    Raises:
+        ModuleNotFoundError: it is one of our own modules, so the installation is damaged.
+    """
+    library = (error.name or "").partition(".")[0]
+    if library in {"", "kinetoscope"}:
+        raise error
+    if library == "tensorboard":
+        return KinetoscopeError(
+            "TensorBoard is not installed", hint="pip install 'kinetoscope[tensorboard]'"
+        )
+    return KinetoscopeError(
+        f"this installation only records, because {library} is not installed",
+        hint="to show traces: pip install 'kinetoscope[viewer]'",
+    )
+
+
 def short(text: str, length: int = 80) -> str:
     """A text from outside, shortened for a message."""
     return text if len(text) <= length else text[:length] + "…"

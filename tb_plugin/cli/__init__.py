@@ -1,5 +1,20 @@
 """The command line: one module per command."""
 
-from .entry import main
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..base.errors import not_installed
 
 __all__ = ["main"]
+
+
+def main(*arguments: Any, **options: Any) -> None:  # noqa: ANN401  # click's
+    """The command line; in an installation that only records, one sentence says what is missing."""
+    try:
+        from .entry import main as command
+    except ModuleNotFoundError as error:  # without click there is no command line at all
+        missing = not_installed(error)
+        sys.exit(f"kinetoscope: {missing} ({missing.hint})")
+    command(*arguments, **options)

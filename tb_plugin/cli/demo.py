@@ -18,8 +18,8 @@ import click
 from ..base.errors import KinetoscopeError, UnavailableError
 from ..session.folder import look
 from ..store.discovery.walk import resolve
-from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port
+from ..web.tab import plugin_name
 from .entry import end_gently, say
 
 FIRST_PORT = 6006

@@ -45,7 +45,7 @@ from ..trace.health_record import COSTLY, Note
 from ..trace.io.source import special_file
 from ..views.table import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
-from ..web.plugin import OLD_DISTRIBUTION, plugin_name
+from ..web.tab import OLD_DISTRIBUTION, plugin_name
 from .entry import as_json, write
 from .render import TableLayout, print_tables, progress_bar, width_of
 

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 import click
 
 from .. import __version__
-from ..base.errors import KinetoscopeError
+from ..base.errors import KinetoscopeError, not_installed
 from ..base.regex import regex
 from ..base.units import NBSP
 
@@ -137,6 +137,8 @@ class Cli(click.Group):
         except BrokenPipeError:  # the reader of our output has ended (`| head`)
             _write_no_more()
             return 0
+        except ModuleNotFoundError as error:
+            raise not_installed(error) from error
         return status
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # theirs

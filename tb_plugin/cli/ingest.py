@@ -210,7 +210,7 @@ def _client(address: str) -> Any:  # noqa: ANN401  # of an optional package
         distributed = importlib.import_module("distributed")
     except ImportError:
         raise UnavailableError(
-            "--scheduler needs dask.distributed", hint="pip install kinetoscope[dask]"
+            "--scheduler needs dask.distributed", hint="pip install 'kinetoscope[dask]'"
         ) from None
     try:
         return distributed.Client(address, timeout=20, set_as_default=False)

@@ -1,8 +1,7 @@
-"""The tab in TensorBoard: its name, when it is shown, and its application."""
+"""The plugin of TensorBoard: when its tab is shown, and its application."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import threading
 from typing import TYPE_CHECKING
 
@@ -11,20 +10,13 @@ from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 from ..session.catalog import Traces, facts_catalog
 from ..store.discovery.walk import Logdir, resolve
 from .middleware import mounted
+from .tab import TITLES, plugin_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
     from tensorboard.plugins.base_plugin import TBContext
-
-NAME = "pytorch_profiler"
-"""The usual address: http://localhost:6006/#pytorch_profiler."""
-NAME_BESIDE_THE_OLD = "kinetoscope"
-"""TensorBoard does not start with two plugins of one name."""
-OLD_DISTRIBUTION = "torch-tb-profiler"
-TITLES = {NAME: "PyTorch Profiler", NAME_BESIDE_THE_OLD: "PyTorch Profiler (kinetoscope)"}
-"""Name → title of the tab: the old plugin's is "PyTorch Profiler" too."""
 
 FIRST_LOOK_SECONDS = 0.4
 """TensorBoard asks all plugins in turn, and its page waits for the answer."""
@@ -91,15 +83,6 @@ class _LaterApp:
 
                 self._made = create_app(self._catalog, all_views(), "tensorboard")
             return self._made
-
-
-def plugin_name() -> str:
-    """The name of the plugin; another one beside the old plugin, which has the same."""
-    try:
-        importlib.metadata.distribution(OLD_DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        return NAME
-    return NAME_BESIDE_THE_OLD
 
 
 def logdirs_of(context: TBContext) -> tuple[Logdir, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from kinetoscope.cli import main
+from kinetoscope.cli.entry import main
 from tests.web.trace_files import write_trace
 
 

@@ -10,7 +10,7 @@ import pytest
 from kinetoscope.analysis.recording import QUESTIONS
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
-from kinetoscope.cli import main
+from kinetoscope.cli.entry import main
 from kinetoscope.trace.health.notes import CATALOG
 from kinetoscope.views.legend import BREAKDOWN, GAUGES, HOST, PARTITION, LegendEntry
 from kinetoscope.views.memory.rows import LABELS

@@ -13,9 +13,10 @@ from tensorboard.backend.application import TensorBoardWSGI
 from tensorboard.plugins.base_plugin import TBContext
 from werkzeug.test import Client
 
-from kinetoscope.web import plugin
+from kinetoscope.web import tab
 from kinetoscope.web.loader import Loader
-from kinetoscope.web.plugin import ProfilerPlugin, logdirs_of, plugin_name
+from kinetoscope.web.plugin import ProfilerPlugin, logdirs_of
+from kinetoscope.web.tab import plugin_name
 from tests.web.drawn import DrawnCatalog
 from tests.web.trace_files import write_trace
 
@@ -41,12 +42,12 @@ def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Make]:
 
 
 def test_the_name_is_the_one_everybody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin, "OLD_DISTRIBUTION", "a-distribution-that-is-not-installed")
+    monkeypatch.setattr(tab, "OLD_DISTRIBUTION", "a-distribution-that-is-not-installed")
     assert plugin_name() == "pytorch_profiler"
 
 
 def test_beside_the_old_plugin_it_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin, "OLD_DISTRIBUTION", "werkzeug")  # one that is installed
+    monkeypatch.setattr(tab, "OLD_DISTRIBUTION", "werkzeug")  # one that is installed
     assert plugin_name() == "kinetoscope"
 
 
@@ -133,7 +134,7 @@ def test_metadata(make: Make, tmp_path: Path) -> None:
     assert metadata.es_module_path == "/index.js"
     assert metadata.tab_name == "PyTorch Profiler"
     assert metadata.disable_reload is False
-    one.plugin_name = plugin.NAME_BESIDE_THE_OLD  # whose tab is called the same
+    one.plugin_name = tab.NAME_BESIDE_THE_OLD  # whose tab is called the same
     assert one.frontend_metadata().tab_name == "PyTorch Profiler (kinetoscope)"
     assert tuple(one.data_plugin_names()) == ()
 

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from kinetoscope.web.plugin import plugin_name
+from kinetoscope.web.tab import plugin_name
 from tests.e2e.servers import Server, get_json, tensorboard
 from tests.views.make_frames import decoded
 from tests.waiting import wait_for
