@@ -1,6 +1,7 @@
 # kinetoscope: everything a developer or a curious user types.
 #
-#   make demo    records a small training and shows it in TensorBoard
+#   make demo    shows recorded samples in TensorBoard at once, and a training that it records beside
+#                (it installs a torch for that; TORCH=none shows the samples alone)
 #   make test    all tests: Python, page, browser
 #   make check   linters, types, architecture
 #   make fix     formats, and repairs what linters can repair
@@ -21,6 +22,7 @@ PYTEST_ARGS ?=
 DEMO_ARGS ?=
 
 VENV := .venv
+DEMO_TORCH = $(if $(filter none,$(TORCH)),--samples,--prepare '$(PY) tools/install.py --torch $(TORCH)')
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 NPM := $(PY) tools/node.py
@@ -34,8 +36,9 @@ NPM := $(PY) tools/node.py
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
 
-demo: $(VENV)/.torch page native
-	$(VENV)/bin/kinetoscope demo $(DEMO_ARGS)
+# The picture first: torch is installed beside it. Ctrl-C is how it ends, which is no failure.
+demo: $(VENV)/.installed page
+	@$(PY) -m kinetoscope demo $(DEMO_TORCH) $(DEMO_ARGS) || test $$? -eq 130
 
 test: vitest cargotest pytest
 
@@ -109,14 +112,14 @@ $(VENV)/.made:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "this Python cannot make virtual environments: install its venv package" \
 	    "(Debian, Ubuntu: \`apt install python3-venv\`)" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 # The page and the library are built by their own rules, not inside pip.
-INSTALL := KINETOSCOPE_SKIP_PAGE=1 KINETOSCOPE_SKIP_NATIVE=1 $(PIP) install --quiet --editable
+INSTALL := KINETOSCOPE_SKIP_PAGE=1 KINETOSCOPE_SKIP_NATIVE=1 $(PY) tools/install.py --editable
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
-	$(INSTALL) '.[tensorboard]'
+	@$(INSTALL) '.[tensorboard]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
@@ -130,18 +133,14 @@ $(VENV)/.azurite: $(VENV)/.dev | node
 	@touch $@
 
 $(VENV)/.torch: $(VENV)/.installed
-	@$(PY) -c 'import torch' 2>/dev/null \
-	|| { echo "installing torch $(TORCH): this may take some minutes"; \
-	     $(PIP) install --quiet 'torch==$(TORCH)'; } \
-	|| { echo "torch $(TORCH) cannot be installed here: taking the newest instead"; \
-	     $(PIP) install --quiet torch; }
+	@$(PY) tools/install.py --torch '$(TORCH)'
 	@touch $@
 
 # Looked for each time: what is on PATH may change.
 node: $(VENV)/.installed
 	@$(NPM) --check 2>/dev/null || { \
 	  echo "no Node.js 20.19 or newer on PATH: installing one into $(VENV)"; \
-	  $(PIP) install --quiet "$$($(PY) tools/node.py --requirement)"; }
+	  $(PY) tools/install.py "$$($(PY) tools/node.py --requirement)"; }
 
 node_modules/.install-stamp: package-lock.json | node
 	@$(PY) tools/build_page.py --modules

@@ -41,18 +41,22 @@ def is_stale() -> bool:
 
 
 def build() -> None:
-    """Installs what the page needs and builds it.
+    """Builds the page; where the modules of all tools are not there, with what it alone needs.
 
     Raises:
         PageBuildError: there is no Node.js, or one of the steps failed.
     """
     if not FRONTEND.is_dir():
         raise PageBuildError("the page cannot be built: this distribution has no frontend/ folder")
-    install_modules()
+    complete = _has_modules()
+    if not complete:
+        _npm("ci", "--omit=dev", because="`npm ci` failed, so the page cannot be built")
     digest = sources_digest()
     shutil.rmtree(PAGE, ignore_errors=True)  # hashed chunks of earlier builds must not linger
-    _npm("run", "build", because="building the page failed; its messages are above")
+    _npm("run", "build", because="building the page failed")
     STAMP.write_text(digest, encoding="ascii")
+    if not complete:  # more than a hundred megabytes that nobody needs any more
+        shutil.rmtree(MODULES, ignore_errors=True)
 
 
 def is_wanted() -> bool:
@@ -68,11 +72,17 @@ def build_if_wanted() -> None:
 
 def install_modules() -> None:
     """Installs the locked npm packages unless they are there."""
-    lock = hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
-    if read_stamp(MODULES_STAMP) == lock:
-        return
-    _npm("ci", because="`npm ci` failed, so the page cannot be built; its messages are above")
-    MODULES_STAMP.write_text(lock, encoding="ascii")
+    if not _has_modules():
+        _npm("ci", because="`npm ci` failed, so the page cannot be built")
+        MODULES_STAMP.write_text(_lock(), encoding="ascii")
+
+
+def _has_modules() -> bool:
+    return read_stamp(MODULES_STAMP) == _lock()
+
+
+def _lock() -> str:
+    return hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
 
 
 def sources_digest() -> str:
@@ -98,12 +108,14 @@ def _is_of_tests(path: Path) -> bool:
 
 
 def _npm(*args: str, because: str) -> None:
+    """Runs npm; what it says is for who has to find out why it failed."""
     try:
-        status = find_npm().run(*args)
+        done = find_npm().run(*args, quiet=True)
     except NodeNotFoundError as error:
         raise PageBuildError(f"the page cannot be built: {error}") from error
-    if status != 0:
-        raise PageBuildError(because)
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        raise PageBuildError(f"{because}; its messages are above")
 
 
 def main(args: list[str]) -> int:

@@ -41,11 +41,17 @@ class Npm:
     bin_dir: Path
     """Where its `node` lies: npm's scripts look for it on PATH."""
 
-    def run(self, *args: str) -> int:
-        """Runs npm in the root of the repository and returns its exit status."""
+    def run(self, *args: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:
+        """Runs npm in the root of the repository; `quiet`, what it says is in `stdout`."""
         path = os.pathsep.join((str(self.bin_dir), os.environ.get("PATH", "")))
         env = {**os.environ, "PATH": path}
-        return subprocess.run([*self.command, *args], cwd=ROOT, env=env, check=False).returncode
+        command = [*self.command, *args]
+        if not quiet:
+            return subprocess.run(command, cwd=ROOT, env=env, text=True, check=False)
+        kept, both = subprocess.PIPE, subprocess.STDOUT
+        return subprocess.run(
+            command, cwd=ROOT, env=env, text=True, check=False, stdout=kept, stderr=both
+        )
 
 
 def find_npm() -> Npm:
@@ -103,7 +109,7 @@ def main(args: list[str]) -> int:
     except NodeNotFoundError as error:
         print(error, file=sys.stderr)
         return 1
-    return 0 if args == ["--check"] else npm.run(*args)
+    return 0 if args == ["--check"] else npm.run(*args).returncode
 
 
 if __name__ == "__main__":

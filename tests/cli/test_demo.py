@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.base.errors import UnavailableError
 from kinetoscope.cli import demo as demo_module
 from tests.cli.runs import run
-from tests.conftest import ROOT
 from tests.e2e.servers import free_port
 
 
@@ -42,35 +41,94 @@ def test_a_recording_that_fails_is_one_line(
     assert result.stderr.startswith("kinetoscope: the sample training failed")
 
 
-def test_without_torch_the_recorded_samples_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[list[str]]]]:
+    """What would be shown, and what would run beside it."""
+    calls: list[tuple[str, list[list[str]]]] = []
+    monkeypatch.setattr(
+        demo_module, "show", lambda logdir, _, __, beside: calls.append((logdir, [*beside]))
+    )
+    return calls
+
+
+def test_samples_are_shown_at_once_and_torch_is_brought_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: list[tuple[str, list[list[str]]]]
+) -> None:
     monkeypatch.setattr(demo_module, "has_torch", lambda: False)
-    monkeypatch.setattr(demo_module, "show", lambda logdir, _: shown.append(logdir))
-    result = run("demo")
-    assert result.exit_code == 0
-    assert shown == [str(ROOT / "samples" / "traces")]
-    assert "pip install torch" in result.stderr
+    assert run("demo", "--logdir", tmp_path, "--prepare", "bring 'a torch'").exit_code == 0
+    ((logdir, (prepare, record)),) = shown
+    assert (logdir, prepare) == (str(tmp_path), ["bring", "a torch"])
+    assert record[-1] == str(tmp_path / "sample")
+    assert (tmp_path / "train_cpu").is_dir()
+    assert not (tmp_path / "sample").exists()
+
+
+@pytest.mark.parametrize("option", ["", "--samples"])
+def test_without_torch_the_recorded_samples_are_shown(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    shown: list[tuple[str, list[list[str]]]],
+    option: str,
+) -> None:
+    monkeypatch.setattr(demo_module, "has_torch", lambda: bool(option))
+    result = run("demo", "--logdir", tmp_path, *([option] if option else []))
+    assert (result.exit_code, shown) == (0, [(str(tmp_path), [])])
+    assert ("pip install torch" in result.stderr) == (not option)
 
 
 def test_without_torch_and_samples_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(demo_module, "SAMPLES", (tmp_path,))
-    with pytest.raises(UnavailableError) as error:
-        demo_module.recorded_samples()
-    assert error.value.hint == "pip install torch"
+    monkeypatch.setattr(demo_module, "has_torch", lambda: False)
+    result = run("demo", "--logdir", tmp_path)
+    assert (result.exit_code, "pip install torch" in result.stderr) == (6, True)
+
+
+def test_a_command_that_fails_keeps_the_next_from_running(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    with demo_module.Children() as children:
+        assert not children.run([["false"], ["touch", str(made)]])
+        assert not made.exists()
+        assert children.run([["true"], ["touch", str(made)]])
+    assert made.exists()
+
+
+def test_children_end_with_those_that_they_started() -> None:
+    read_end, write_end = os.pipe()
+    with demo_module.Children() as children:
+        # The inner process holds the pipe open as long as it lives.
+        command = ["sh", "-c", f"sleep 600 >&{write_end} & sleep 600"]
+        os.set_inheritable(write_end, True)
+        child = subprocess.Popen(command, start_new_session=True, pass_fds=[write_end])
+        children._started.append(child)
+        os.close(write_end)
+    assert os.read(read_end, 1) == b""
+    os.close(read_end)
+    assert children.start(["true"]) is None
 
 
 def test_a_tensorboard_that_does_not_start_is_told_in_its_own_words() -> None:
-    with pytest.raises(demo_module.ChildError) as error:
-        demo_module.show("log", -1)
+    with demo_module.Children() as children, pytest.raises(demo_module.ChildError) as error:
+        demo_module.show("log", -1, children)
     assert error.value.hint
 
 
 def test_tensorboard_is_started_and_ended(tmp_path: Path) -> None:
     port = free_port()
-    code = f"from kinetoscope.cli.demo import show; show({str(tmp_path)!r}, {port})"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    code = [
+        "-m",
+        "kinetoscope",
+        "demo",
+        "--samples",
+        "--logdir",
+        str(tmp_path),
+        "--port",
+        str(port),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-u", *code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -79,6 +137,7 @@ def test_tensorboard_is_started_and_ended(tmp_path: Path) -> None:
             assert answer.status == 200
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.strip()) == (130, "")
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://localhost:{port}/", timeout=5)
