@@ -173,6 +173,11 @@ def heads(kind: type[Struct], source: object = None) -> tuple[Column, ...]:
     )
 
 
+def help_of(kind: type[Struct], key: str) -> str:
+    """The definition of a column of such rows."""
+    return next(field.head.help for field in fields_of(kind) if field.head.key == key)
+
+
 def sorts(kind: type[Struct]) -> tuple[str, ...]:
     """Keys of the columns that such rows can be sorted by."""
     return tuple(

@@ -147,19 +147,6 @@ def test_columns_of_one_name_are_chosen_for_all_formats(many: Path) -> None:
     assert "columns: name, kind" in wrong.stderr
 
 
-PAGE = {
-    "operators": "calls device_self_ns device_total_ns self_ns total_ns min_ns mean_ns p50_ns"
-    " p95_ns max_ns step_ratio kernels flops tensor_core_eligible tensor_core_self_ratio",
-}
-"""The columns of the tables on the page."""
-
-
-@pytest.mark.parametrize("view", PAGE)
-def test_every_column_of_the_page_is_to_be_had(many: Path, view: str) -> None:
-    (first, *_) = rows_of(run("show", view, many, "--format", "csv").stdout)
-    assert {*PAGE[view].split()} <= {*first}
-
-
 # --- it fits ------------------------------------------------------------------------------------
 
 
@@ -168,7 +155,7 @@ def test_every_column_of_the_page_is_to_be_had(many: Path, view: str) -> None:
 def test_one_line_a_row_within_the_width(many: Path, view: str, width: int) -> None:
     text = run("show", view, many, "--width", width, "--limit", 30, "--table", 1).stdout
     assert all(cell_len(line) <= width for line in text.splitlines())
-    names = ("aten::an_op", "vectorized")
+    names = ("aten::", "vectorized")
     assert sum(line.startswith(names) for line in text.splitlines()) == 30
 
 
@@ -178,7 +165,7 @@ def test_every_view_fits(
     many: Path, view: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    path = many if view in PAGE else SAMPLE
+    path = many if view in ("operators", "kernels") else SAMPLE
     for columns in ((), ("--columns", "all")):
         text = run("show", view, path, *columns).stdout
         assert [line for line in text.splitlines() if cell_len(line) > width] == []

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "1d51468d";
+export const CONTRACT = "428048fe";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -54,8 +54,6 @@ export type ModuleMetric = "device" | "op" | "host" | "idle";
 export type ModuleTime = "device" | "op";
 
 export type NodeKindName = "kernel" | "copy" | "set" | "host" | "event";
-
-export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
 
 export type Outcome = "better" | "worse" | "no change" | "cannot tell";
 
@@ -2262,28 +2260,50 @@ export interface OperatorQuery {
 export interface OperatorRow {
   /** names the group in a `row` request */
   readonly key: string;
+  /** What was called; calls that the grouping does not tell apart are one row. */
   readonly name: string;
+  /** What the row is: op, annotation, python, module, runtime, other. */
   readonly kind: CallKindName;
-  /** the shapes, stack, module, thread or annotation it is grouped by; "" = by name */
+  /** Shapes, stack, module, thread or annotation of the group. */
   readonly detail: string;
+  /** Number of calls; a call whose only child has its name is one with it. */
   readonly calls: number;
-  readonly total_ns: number;
-  readonly self_ns: number;
-  readonly min_ns: number;
-  readonly mean_ns: number;
-  readonly p50_ns: number;
-  readonly p95_ns: number;
-  readonly max_ns: number;
-  readonly device_total_ns: number | null;
+  /** Time of the kernels, copies and sets that the calls launched themselves. */
   readonly device_self_ns: number | null;
-  readonly kernels: number | null;
-  /** total host time ÷ length of the chosen steps */
+  /** Share of the device self time of all rows. */
+  readonly device_self_ratio: number | null;
+  /** Time of all device activity launched by the calls and by those inside. */
+  readonly device_total_ns: number | null;
+  /** Host time of the calls without those that lie strictly inside them, runtime calls included. Of two that overlap and are not inside each other, the common time counts in both; where children overlap each other it may be below 0, as in torch, and is no part of the shares. */
+  readonly self_ns: number;
+  /** Share of the host self time of all rows. */
+  readonly self_ratio: number | null;
+  /** Host time of the calls with their children. Nested calls of one name count twice. */
+  readonly total_ns: number;
+  /** Host total time as a share of the host self time of all rows. */
+  readonly total_ratio: number | null;
+  /** Host total time divided by the length of the chosen steps. */
   readonly step_ratio: number | null;
-  readonly tensor_core_eligible: boolean;
-  /** of its self device time */
-  readonly tensor_core_self_ratio: number | null;
-  readonly tensor_core_total_ratio: number | null;
+  /** Host total time divided by calls. */
+  readonly mean_ns: number;
+  /** The shortest call, with its children. */
+  readonly min_ns: number;
+  /** Half of the calls take no longer. */
+  readonly p50_ns: number;
+  /** 95 % of the calls take no longer. */
+  readonly p95_ns: number;
+  /** The longest call, with its children. */
+  readonly max_ns: number;
+  /** Kernels, copies and sets that the calls launched themselves. */
+  readonly kernels: number | null;
+  /** Floating point operations by a model of the op and its input shapes; a multiply-add is two. */
   readonly flops: number | null;
+  /** Whether an op of this name may run on tensor cores. */
+  readonly tensor_core_eligible: boolean;
+  /** Share of the device self time in kernels that use tensor cores, by their names. */
+  readonly tensor_core_self_ratio: number | null;
+  /** Share of the device total time in kernels that use tensor cores, by their names. */
+  readonly tensor_core_total_ratio: number | null;
   readonly has_stack: boolean;
   /** slice id of its longest call */
   readonly longest: number;
@@ -2291,6 +2311,7 @@ export interface OperatorRow {
 
 /** A window of the rows, and the sums of all that match. */
 export interface OperatorTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly OperatorRow[];
   readonly offset: number;
   readonly count: number;
@@ -2310,9 +2331,8 @@ export interface Operators {
   readonly table: OperatorTable;
   /** all device activity of the chosen steps; = Σ self + Σ unattributed */
   readonly device_ns: number | null;
+  readonly unattributed_columns: readonly Column[];
   readonly unattributed: readonly Unattributed[];
-  /** of any call of the chosen steps FLOPs are known */
-  readonly has_flops: boolean;
   /** share of device compute time with a model */
   readonly flops_coverage: number | null;
   /** what is not known of them, and why */
@@ -2322,8 +2342,6 @@ export interface Operators {
   /** grouping → why it is not available, "" = it is */
   readonly groupings: Readonly<Record<string, string>>;
   readonly missing: Readonly<Record<string, string>>;
-  /** of each column */
-  readonly definitions: Readonly<Record<string, string>>;
 }
 
 /** The answer. */
@@ -3271,9 +3289,13 @@ export interface TraceInfo {
 
 /** Device time that is credited to no call, by reason. */
 export interface Unattributed {
+  /** Why no operator is known. */
   readonly reason: string;
-  readonly ns: number;
+  /** Sum of the durations on the device. */
+  readonly device_ns: number;
+  /** Kernels, copies and sets. */
   readonly activities: number;
+  /** The longest of them. */
   readonly example: string;
   readonly slice: number;
 }

@@ -37,6 +37,7 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
     """Groups of calls; durations are host times including children."""
 
     stack_depth: int
+    wall_ns: int = 0  # length of the chosen steps; 0 = unknown
 
     @property
     def calls(self) -> Calls:
@@ -72,6 +73,11 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         return _ratio(self.tensor_core_self_ns, self.device_self_ns)
 
     @cached_property
+    def tensor_core_total_ratio(self) -> F64:
+        """Of the device total time; NaN where there is none."""
+        return _ratio(self.tensor_core_total_ns, self.device_total_ns)
+
+    @cached_property
     def flops(self) -> F64:
         """Operations of the calls that have a model; NaN where none has one."""
         known = self.groups.any(~np.isnan(self.calls.flops))
@@ -83,7 +89,7 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         return self.groups.any(self.calls.stack >= 0)
 
     @cached_property
-    def eligible(self) -> B:
+    def tensor_core_eligible(self) -> B:
         """True if an op of this name may use tensor cores."""
         return of_names(self.operators.strings, self.name, ELIGIBLE_OPS.__contains__, np.bool_)
 

@@ -17,13 +17,10 @@ from msgspec import Meta, Struct
 
 from ...analysis.call_tree.flame import FlameNode
 from ..shared import Count, SharePart, SlowCall, Words
+from ..table import Column, column
+from .rows import OperatorRow
 
 GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
-CallKindName = Literal["op", "annotation", "python", "module", "runtime", "other"]
-OperatorSort = Literal[
-    "name", "calls", "self_ns", "total_ns", "device_self_ns", "device_total_ns", "kernels",
-    "min_ns", "mean_ns", "p50_ns", "p95_ns", "max_ns", "flops", "tensor_core_self_ratio",
-]  # fmt: skip
 
 
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,36 +44,10 @@ class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     group_by_stack_n: Annotated[int, Meta(ge=0, le=64)] = 0
 
 
-class OperatorRow(Struct, frozen=True):
-    """All calls of one group. min … max are of a call's total host time."""
-
-    key: str  # names the group in a ``row`` request
-    name: str
-    kind: CallKindName
-    detail: str  # the shapes, stack, module, thread or annotation it is grouped by; "" = by name
-    calls: int
-    total_ns: int
-    self_ns: int
-    min_ns: int
-    mean_ns: float
-    p50_ns: int
-    p95_ns: int
-    max_ns: int
-    device_total_ns: int | None
-    device_self_ns: int | None
-    kernels: int | None
-    step_ratio: float | None  # total host time ÷ length of the chosen steps
-    tensor_core_eligible: bool
-    tensor_core_self_ratio: float | None  # of its self device time
-    tensor_core_total_ratio: float | None
-    flops: float | None
-    has_stack: bool
-    longest: int  # slice id of its longest call
-
-
 class OperatorTable(Struct, frozen=True):
     """A window of the rows, and the sums of all that match."""
 
+    columns: tuple[Column, ...]
     rows: tuple[OperatorRow, ...]
     offset: int
     count: int
@@ -135,10 +106,13 @@ class ShareChart(Struct, frozen=True):
 class Unattributed(Struct, frozen=True):
     """Device time that is credited to no call, by reason."""
 
-    reason: str
-    ns: int
-    activities: int
-    example: str
+    reason: Annotated[
+        str,
+        column("Device time of no operator", "Why no operator is known.", kind="words"),
+    ]
+    device_ns: Annotated[int, column("Time", "Sum of the durations on the device.")]
+    activities: Annotated[int, column("Activities", "Kernels, copies and sets.")]
+    example: Annotated[str, column("Longest", "The longest of them.", kind="name")]
     slice: int
 
 
@@ -151,14 +125,13 @@ class Operators(Struct, frozen=True):
     charts: tuple[ShareChart, ...]
     table: OperatorTable
     device_ns: int | None  # all device activity of the chosen steps; = Σ self + Σ unattributed
+    unattributed_columns: tuple[Column, ...]
     unattributed: tuple[Unattributed, ...]
-    has_flops: bool  # of any call of the chosen steps FLOPs are known
     flops_coverage: float | None  # share of device compute time with a model
     flops_missing: str  # what is not known of them, and why
     cores_name: str  # "Tensor cores", or as the vendor of the devices calls them
     groupings: dict[str, str]  # grouping → why it is not available, "" = it is
     missing: dict[str, str]
-    definitions: dict[str, str]  # of each column
 
 
 class RowQuery(Struct, frozen=True, forbid_unknown_fields=True):

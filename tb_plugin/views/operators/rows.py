@@ -1,36 +1,275 @@
-"""Groups of calls as rows of the Operator view, and the details of one row.
-
-The details are its shapes, stacks, kernels and slowest calls.
-"""
+"""The rows of the Operator view, each column with its values (contract); how they are chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...analysis.facts import Facts
-from ...analysis.operators.groups import group, paired, unpaired
 from ...analysis.operators.model import CallKind, OperatorColumns
-from ...analysis.operators.stacks import frame_place, frames_of
-from ...analysis.operators.table import CallSelection, CallTable, call_table, kinds_of, one_group
+from ...analysis.operators.table import CallSelection, CallTable, call_table, kinds_of
+from ...base.arrays import I64
 from ...base.errors import QueryError
-from ..shared import SlowCall, column_named, key_named, known, no_such_row, steps_of
-from ..view import Subject
-from .contract import (
-    CallFrame,
-    LaunchedKernel,
-    OperatorDetails,
-    OperatorQuery,
-    OperatorRow,
-    OperatorSort,
-    RowQuery,
-    StackRow,
-)
+from ..shared import column_named, steps_of
+from ..table import Values, column, sorts
 
-SORTS = get_args(OperatorSort)
+if TYPE_CHECKING:
+    from .contract import OperatorQuery
+
+CallKindName = Literal["op", "annotation", "python", "module", "runtime", "other"]
+Rows = NDArray[np.intp]
+
+
+def _keys(table: CallTable, at: Rows) -> Values:
+    return [str(key) for key in table.groups.key[at].tolist()]
+
+
+def _names(table: CallTable, at: Rows) -> Values:
+    return [table.text(code) for code in table.name[at].tolist()]
+
+
+def _kinds(table: CallTable, at: Rows) -> Values:
+    return [CallKind(kind).name.lower() for kind in table.calls.kind[table.sample[at]].tolist()]
+
+
+def _details(table: CallTable, at: Rows) -> Values:
+    return [table.detail(one) for one in at.tolist()]
+
+
+def _counts(table: CallTable, at: Rows) -> Values:
+    return table.count[at]
+
+
+def _longest(table: CallTable, at: Rows) -> Values:
+    return table.calls.host[table.sample[at]]
+
+
+def _step_ratios(table: CallTable, at: Rows) -> Values:
+    return _shares(table.total_ns[at], table.wall_ns)
+
+
+def _self_ratios(table: CallTable, at: Rows) -> Values:
+    return _shares(table.self_ns[at], int(table.self_ns.sum()))
+
+
+def _total_ratios(table: CallTable, at: Rows) -> Values:
+    return _shares(table.total_ns[at], int(table.self_ns.sum()))
+
+
+def _device_ratios(table: CallTable, at: Rows) -> Values:
+    return _shares(table.device_self_ns[at], int(table.device_self_ns.sum()))
+
+
+def _shares(part: I64, whole: int) -> Values:
+    return part / whole if whole else [None] * len(part)
+
+
+def _device_self(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.device_self_ns, at)
+
+
+def _device_total(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.device_total_ns, at)
+
+
+def _launched(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.kernels, at)
+
+
+def _on_device(table: CallTable, values: I64, at: Rows) -> Values:
+    return values[at] if has_device(table) else [None] * len(at)
+
+
+def has_device(table: CallTable) -> bool:
+    """True if kernels, copies or sets were recorded."""
+    return len(table.operators.activities) > 0
+
+
+def _has_groups(table: CallTable) -> bool:
+    return table.group_by != "name"
+
+
+class OperatorRow(Struct, frozen=True):
+    """All calls of one group. min … max are of a call's total host time."""
+
+    key: Annotated[str, column(of=_keys)]  # names the group in a ``row`` request
+    name: Annotated[
+        str,
+        column(
+            "Name",
+            "What was called; calls that the grouping does not tell apart are one row.",
+            kind="name",
+            is_sortable=True,
+            of=_names,
+        ),
+    ]
+    kind: Annotated[
+        CallKindName,
+        column(
+            "Kind",
+            "What the row is: op, annotation, python, module, runtime, other.",
+            is_minor=True,
+            of=_kinds,
+        ),
+    ]
+    detail: Annotated[
+        str,
+        column(
+            "Of",
+            "Shapes, stack, module, thread or annotation of the group.",
+            kind="name",
+            is_minor=True,
+            of=_details,
+            when=_has_groups,
+        ),
+    ]
+    calls: Annotated[
+        int,
+        column(
+            "Calls",
+            "Number of calls; a call whose only child has its name is one with it.",
+            of=_counts,
+        ),
+    ]
+    device_self_ns: Annotated[
+        int | None,
+        column(
+            "Device self",
+            "Time of the kernels, copies and sets that the calls launched themselves.",
+            of=_device_self,
+            when=has_device,
+        ),
+    ]
+    device_self_ratio: Annotated[
+        float | None,
+        column(
+            "Device self share",
+            "Share of the device self time of all rows.",
+            is_sortable=False,
+            is_minor=True,
+            of=_device_ratios,
+            when=has_device,
+        ),
+    ]
+    device_total_ns: Annotated[
+        int | None,
+        column(
+            "Device total",
+            "Time of all device activity launched by the calls and by those inside.",
+            of=_device_total,
+            when=has_device,
+        ),
+    ]
+    self_ns: Annotated[
+        int,
+        column(
+            "Host self",
+            "Host time of the calls without those that lie strictly inside them, runtime calls"
+            " included. Of two that overlap and are not inside each other, the common time counts"
+            " in both; where children overlap each other it may be below 0, as in torch, and is no"
+            " part of the shares.",
+        ),
+    ]
+    self_ratio: Annotated[
+        float | None,
+        column(
+            "Host self share",
+            "Share of the host self time of all rows.",
+            is_sortable=False,
+            is_minor=True,
+            of=_self_ratios,
+        ),
+    ]
+    total_ns: Annotated[
+        int,
+        column(
+            "Host total",
+            "Host time of the calls with their children. Nested calls of one name count twice.",
+        ),
+    ]
+    total_ratio: Annotated[
+        float | None,
+        column(
+            "Host total share",
+            "Host total time as a share of the host self time of all rows.",
+            is_sortable=False,
+            is_minor=True,
+            of=_total_ratios,
+        ),
+    ]
+    step_ratio: Annotated[
+        float | None,
+        column(
+            "Share of step",
+            "Host total time divided by the length of the chosen steps.",
+            is_sortable=False,
+            of=_step_ratios,
+        ),
+    ]
+    mean_ns: Annotated[float, column("Host mean", "Host total time divided by calls.")]
+    min_ns: Annotated[
+        int, column("Host min", "The shortest call, with its children.", is_minor=True)
+    ]
+    p50_ns: Annotated[
+        int, column("Host median", "Half of the calls take no longer.", is_minor=True)
+    ]
+    p95_ns: Annotated[int, column("Host p95", "95 % of the calls take no longer.", is_minor=True)]
+    max_ns: Annotated[
+        int, column("Host max", "The longest call, with its children.", is_minor=True)
+    ]
+    kernels: Annotated[
+        int | None,
+        column(
+            "Kernels",
+            "Kernels, copies and sets that the calls launched themselves.",
+            is_minor=True,
+            of=_launched,
+            when=has_device,
+        ),
+    ]
+    flops: Annotated[
+        float | None,
+        column(
+            "FLOPs",
+            "Floating point operations by a model of the op and its input shapes; a multiply-add"
+            " is two.",
+        ),
+    ]
+    tensor_core_eligible: Annotated[
+        bool,
+        column(
+            "Tensor cores: eligible",
+            "Whether an op of this name may run on tensor cores.",
+            is_minor=True,
+            when=has_device,
+        ),
+    ]
+    tensor_core_self_ratio: Annotated[
+        float | None,
+        column(
+            "Tensor cores",
+            "Share of the device self time in kernels that use tensor cores, by their names.",
+            when=has_device,
+        ),
+    ]
+    tensor_core_total_ratio: Annotated[
+        float | None,
+        column(
+            "Tensor cores, total",
+            "Share of the device total time in kernels that use tensor cores, by their names.",
+            is_sortable=False,
+            is_minor=True,
+            when=has_device,
+        ),
+    ]
+    has_stack: bool
+    longest: Annotated[int, column(of=_longest)]  # slice id of its longest call
+
+
 # What key_averages().table(sort_by=…) calls them.
 TORCH_SORTS = {
     "self_cpu_time_total": "self_ns",
@@ -66,7 +305,7 @@ def sort_named(text: str, operators: OperatorColumns) -> str:
     """
     if text == "":
         return "device_self_ns" if len(operators.activities) else "self_ns"
-    return column_named(text, SORTS, TORCH_SORTS)
+    return column_named(text, sorts(OperatorRow), TORCH_SORTS)
 
 
 def grouping_of(query: OperatorQuery) -> tuple[str, int]:
@@ -82,155 +321,11 @@ def table_of(operators: OperatorColumns, facts: Facts, query: OperatorQuery) -> 
     """The groups of a query. Raises QueryError."""
     chosen = CallSelection(steps_of(facts, query.steps), kinds_named(query.kinds), query.search)
     grouping, depth = grouping_of(query)
-    return call_table(operators, chosen, grouping, depth)
-
-
-def rows_of(table: CallTable, groups: Iterable[int], wall_ns: int) -> tuple[OperatorRow, ...]:
-    """Some groups of a table as rows; ``wall_ns``: the length of the chosen steps, 0 = unknown."""
-    return tuple(row_of(table, int(at), wall_ns) for at in groups)
-
-
-def row_of(table: CallTable, at: int, wall_ns: int) -> OperatorRow:
-    """One group as a row."""
-    has_device = bool(len(table.operators.activities))
-    longest = int(table.sample[at])
-    total_ns, device_ns = int(table.total_ns[at]), int(table.device_total_ns[at])
-    self_ns = int(table.device_self_ns[at])
-    return OperatorRow(
-        key=str(int(table.groups.key[at])),
-        name=table.text(int(table.name[at])),
-        kind=CallKind(int(table.calls.kind[longest])).name.lower(),  # type: ignore[arg-type]
-        detail=table.detail(at),
-        calls=int(table.count[at]),
-        total_ns=total_ns,
-        self_ns=int(table.self_ns[at]),
-        min_ns=int(table.min_ns[at]),
-        mean_ns=float(table.mean_ns[at]),
-        p50_ns=int(table.p50_ns[at]),
-        p95_ns=int(table.p95_ns[at]),
-        max_ns=int(table.max_ns[at]),
-        device_total_ns=device_ns if has_device else None,
-        device_self_ns=self_ns if has_device else None,
-        kernels=int(table.kernels[at]) if has_device else None,
-        step_ratio=total_ns / wall_ns if wall_ns else None,
-        tensor_core_eligible=bool(table.eligible[at]),
-        tensor_core_self_ratio=_part(int(table.tensor_core_self_ns[at]), self_ns),
-        tensor_core_total_ratio=_part(int(table.tensor_core_total_ns[at]), device_ns),
-        flops=known(float(table.flops[at])),
-        has_stack=bool(table.has_stack[at]),
-        longest=int(table.calls.host[longest]),
-    )
-
-
-def _part(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+    table = call_table(operators, chosen, grouping, depth)
+    return replace(table, wall_ns=wall_of(facts, chosen.steps))
 
 
 def wall_of(facts: Facts, steps: tuple[int, ...] | None) -> int:
     """The length of the chosen steps, of all when none are chosen."""
     chosen = facts.steps if steps is None else [facts.steps[at] for at in steps]
     return sum(step.dur_ns for step in chosen)
-
-
-MOST = 100
-MOST_CALLS = 20
-
-
-def details(subject: Subject, query: RowQuery) -> OperatorDetails:
-    """The parts of a row. Raises QueryError for an unknown key."""
-    operators: OperatorColumns = subject.artifact("")
-    steps = steps_of(subject.facts, query.steps)
-    wall_ns = wall_of(subject.facts, steps)
-    chosen = CallSelection(steps, frozenset(CallKind))
-    table = one_group(operators, chosen, query.group_by, query.stack_depth, key_named(query.key))
-    if not len(table):
-        raise no_such_row()
-    members = table.groups.of(0)
-    missing = operators.missing
-    shapes = _regrouped(operators, members, operators.calls.shapes, "shape")
-    stacked = members[operators.calls.stack[members] >= 0]
-    stacks = _regrouped(operators, stacked, operators.calls.stack, "stack")
-    no_stack = "No Python frame is open around these calls, as in threads of autograd."
-    kernels = launched(operators, members)
-    return OperatorDetails(
-        row=row_of(table, 0, wall_ns),
-        shapes=() if "shapes" in missing else tuple(row for row, _ in _largest(shapes, wall_ns)),
-        shapes_count=0 if "shapes" in missing else len(shapes),
-        shapes_missing=missing.get("shapes", ""),
-        stacks=tuple(
-            StackRow(row, _frames(operators, code)) for row, code in _largest(stacks, wall_ns)
-        ),
-        stacks_count=len(stacks),
-        stacks_missing=missing.get("stacks", "" if len(stacked) else no_stack),
-        kernels=kernels[:MOST],
-        kernels_count=len(kernels),
-        kernels_missing=missing.get("device", "" if kernels else "They launch nothing themselves."),
-        slowest=slowest(operators, members[::-1][:MOST_CALLS]),
-    )
-
-
-def _regrouped(
-    operators: OperatorColumns,
-    members: NDArray[np.int64],
-    column: NDArray[np.int32],
-    group_by: str,
-) -> CallTable:
-    """The calls by one more column."""
-    calls = operators.calls
-    groups = group(members, paired(calls.name, column), calls.total_ns)
-    return CallTable(operators, groups, group_by, 1 << 20)
-
-
-def _largest(table: CallTable, wall_ns: int) -> list[tuple[OperatorRow, int]]:
-    """Rows by total time, at most ``MOST``, each with the code of the column it was grouped by."""
-    if not len(table):
-        return []
-    order = table.order("total_ns", ascending=False)[:MOST].tolist()
-    return [(row_of(table, at, wall_ns), unpaired(int(table.groups.key[at]))[1]) for at in order]
-
-
-def _frames(operators: OperatorColumns, stack: int) -> tuple[CallFrame, ...]:
-    names = [operators.strings[code] for code in frames_of(operators.stacks, stack)]
-    return tuple(CallFrame(name, *frame_place(name)) for name in names)
-
-
-def launched(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[LaunchedKernel, ...]:
-    """Device activity launched directly by some calls, by name and time."""
-    activities = operators.activities
-    wanted = np.zeros(len(operators.calls), np.bool_)
-    wanted[members] = True
-    rows = np.flatnonzero((activities.call >= 0) & wanted[np.maximum(activities.call, 0)])
-    groups = group(rows, activities.name, activities.dur_ns)
-    total = groups.sums(activities.dur_ns)
-    longest = groups.longest() if len(groups) else total
-    return tuple(
-        LaunchedKernel(
-            name=operators.strings[int(groups.key[at])],
-            calls=int(groups.size[at]),
-            total_ns=int(total[at]),
-            mean_ns=float(total[at] / groups.size[at]),
-            longest=operators.first_slice + int(longest[at]),
-        )
-        for at in np.argsort(-total, kind="stable")[:MOST].tolist()
-    )
-
-
-def slowest(
-    operators: OperatorColumns, members: Sequence[int] | NDArray[np.int64]
-) -> tuple[SlowCall, ...]:
-    """Some calls, each with a link to the timeline."""
-    calls = operators.calls
-    has_device, own_ns = bool(len(operators.activities)), calls.own_ns
-    return tuple(
-        SlowCall(
-            slice=int(calls.host[at]),
-            ts=int(calls.ts[at]),
-            dur_ns=int(calls.total_ns[at]),
-            self_ns=int(own_ns[at]),
-            device_ns=int(calls.device_total_ns[at]) if has_device else None,
-            step=operators.steps[int(calls.step[at])] if calls.step[at] >= 0 else "",
-            thread=operators.threads[int(calls.thread[at])].label,
-            shapes=operators.strings[int(calls.shapes[at])] if calls.shapes[at] >= 0 else "",
-        )
-        for at in members
-    )

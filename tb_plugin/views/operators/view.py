@@ -25,9 +25,9 @@ from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
-from ..legend import core_words, cores_name, tables_in_core_words
+from ..legend import core_words, cores_name
 from ..shared import Flame, flame_of, share_parts, steps_of
-from ..table import Column, Table, table_from
+from ..table import Table, heads, help_of, rows_from, shown, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .contract import (
@@ -37,32 +37,8 @@ from .contract import (
     Sandwich,
     SandwichQuery,
 )
-from .rows import details, kinds_named, rows_of, sort_named, table_of, wall_of
-
-DEFINITIONS: dict[str, str] = {
-    "name": "What was called; calls that the grouping does not tell apart are one row.",
-    "calls": "How often it was called; a call whose only child has its name is one with it.",
-    "self_ns": "Host time of the calls without those that lie strictly inside them, runtime calls"
-    " included. Of two that overlap and are not inside each other, the common time counts in both;"
-    " where children overlap each other it may be below 0, as in torch, and is no part of the"
-    " shares.",
-    "total_ns": "Host time of the calls with their children. Nested calls of one name count twice.",
-    "device_self_ns": "Time of the kernels, copies and sets that the calls launched themselves.",
-    "device_total_ns": "Time of all device activity launched by the calls and by those inside.",
-    "kernels": "Kernels, copies and sets that the calls launched themselves.",
-    "min_ns": "The shortest call, with its children.",
-    "mean_ns": "Total host time by calls.",
-    "p50_ns": "Half of the calls take no longer.",
-    "p95_ns": "95 % of the calls take no longer.",
-    "max_ns": "The longest call, with its children.",
-    "step_ratio": "Total host time by the length of the chosen steps.",
-    "tensor_core_eligible": "Whether an op of this name may run on tensor cores.",
-    "tensor_core_self_ratio": "Share of the device self time in kernels that, by their name, use"
-    " tensor cores.",
-    "tensor_core_total_ratio": "The same of the device total time.",
-    "flops": "Floating point operations by a model of the op and its input shapes; a multiply-add"
-    " is two.",
-}
+from .details import details
+from .rows import OperatorRow, kinds_named, sort_named, table_of
 
 
 class Words(NamedTuple):
@@ -115,32 +91,20 @@ def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
 
 def tables(answer: Operators) -> tuple[Table, ...]:
     """The rows with every column of the page, and with the shares that key_averages() prints."""
-    host_ns, device_ns = answer.table.self_ns, answer.table.device_self_ns
     found = [
         table_from(
             "Operators",
-            _COLUMNS,
+            answer.table.columns,
             answer.table.rows,
             answer.table.count,
             _wholes(answer),
             detail=lambda row: row.detail.replace("\n", " ‹ ") or None,
-            self_ratio=lambda row: row.self_ns / host_ns if host_ns else None,
-            total_ratio=lambda row: row.total_ns / host_ns if host_ns else None,
-            device_self_ratio=lambda row: (
-                (row.device_self_ns or 0) / device_ns if device_ns else None
-            ),
         )
     ]
     if answer.unattributed:
-        names = (
-            Column("reason", "Device time of no operator", kind="words"),
-            Column("device_ns", "Time"),
-            Column("activities", "Activities"),
-            Column("example", "Longest", kind="name"),
-        )
-        lost = answer.unattributed
-        found.append(table_from("Unattributed", names, lost, device_ns=lambda one: one.ns))
-    return tables_in_core_words(found, answer.cores_name)
+        lost = table_from("Unattributed", answer.unattributed_columns, answer.unattributed)
+        found.append(lost)
+    return tuple(found)
 
 
 def _wholes(answer: Operators) -> str:
@@ -150,37 +114,6 @@ def _wholes(answer: Operators) -> str:
     if all(of_rows[stem] == ns for stem, ns in of_operators.items() if stem in of_rows):
         return ""
     return "Shares in the rows are of all rows; the sentence above counts operators only."
-
-
-def _column(key: str, label: str, *, is_minor: bool = False) -> Column:
-    return Column(key, label, DEFINITIONS.get(key, ""), is_minor=is_minor)
-
-
-_OF_ALL = "Of the self time of all rows."
-_COLUMNS = (
-    Column("name", "Name", kind="name"),
-    Column("kind", "Kind", "What the row is: op, annotation, python, module, runtime, other."),
-    Column("detail", "Of", "Shapes, stack, module, thread or annotation of the group.", "name"),
-    _column("calls", "# of Calls"),
-    _column("flops", "FLOPs"),
-    _column("device_self_ns", "Self device"),
-    Column("device_self_ratio", "Self device %", _OF_ALL),
-    _column("device_total_ns", "Device total"),
-    _column("self_ns", "Self CPU"),
-    Column("self_ratio", "Self CPU %", _OF_ALL),
-    _column("total_ns", "CPU total"),
-    Column("total_ratio", "CPU total %", _OF_ALL),
-    _column("mean_ns", "CPU time avg"),
-    _column("kernels", "Kernels"),
-    _column("min_ns", "CPU time min", is_minor=True),
-    _column("p50_ns", "CPU time median", is_minor=True),
-    _column("p95_ns", "CPU time p95", is_minor=True),
-    _column("max_ns", "CPU time max", is_minor=True),
-    _column("step_ratio", "Share of step", is_minor=True),
-    _column("tensor_core_eligible", "Tensor cores: eligible", is_minor=True),
-    _column("tensor_core_self_ratio", "Tensor cores, self", is_minor=True),
-    _column("tensor_core_total_ratio", "Tensor cores, total", is_minor=True),
-)
 
 
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
@@ -214,8 +147,8 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
         charts=_charts(by_name, query.parts, has_device=has_device),
         table=window(subject, query),
         device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
+        unattributed_columns=heads(answers.Unattributed),
         unattributed=_unattributed(operators, chosen),
-        has_flops=has_flops(operators, steps),
         flops_coverage=coverage,
         flops_missing=operators.missing.get("flops", "")
         or ("" if coverage else operators.missing.get("shapes", "")),
@@ -225,7 +158,6 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
             for grouping in ("name", "shape", "stack", "module", "thread", "annotation")
         },
         missing=dict(operators.missing),
-        definitions={key: core_words(text, cores) for key, text in DEFINITIONS.items()},
     )
 
 
@@ -235,10 +167,11 @@ def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTa
     table = table_of(operators, subject.facts, query)
     sort_by = sort_named(query.sort_by, operators)
     order = table.order(sort_by, ascending=query.ascending)
-    wall_ns = wall_of(subject.facts, steps_of(subject.facts, query.steps))
     has_device = bool(len(operators.activities))
+    cores = cores_name(subject.facts.devices)
     return answers.OperatorTable(
-        rows=rows_of(table, order[query.offset : query.offset + query.limit], wall_ns),
+        columns=shown(heads(OperatorRow, table), lambda text: core_words(text, cores)),
+        rows=rows_from(OperatorRow, table, order[query.offset : query.offset + query.limit]),
         offset=query.offset,
         count=len(table),
         calls=int(table.count.sum()),
@@ -269,7 +202,7 @@ def _chart(
     return answers.ShareChart(
         stem=stem,
         title=title,
-        definition=DEFINITIONS[column],
+        definition=help_of(OperatorRow, column),
         total_ns=total,
         parts=share_parts(table, value, top.tolist(), total),
         rest_ns=int(value[rest].sum()),
@@ -315,19 +248,13 @@ def _unattributed(
         found.append(
             answers.Unattributed(
                 reason=reason,
-                ns=int(activities.dur_ns[rows].sum()),
+                device_ns=int(activities.dur_ns[rows].sum()),
                 activities=len(rows),
                 example=operators.strings[int(activities.name[longest])],
                 slice=operators.first_slice + longest,
             )
         )
     return tuple(found)
-
-
-def has_flops(operators: OperatorColumns, steps: tuple[int, ...] | None) -> bool:
-    """True if the FLOPs of any call of these steps are known."""
-    calls = operators.calls
-    return bool((in_steps(calls.step, steps) & ~np.isnan(calls.flops)).any())
 
 
 def flops_coverage(operators: OperatorColumns, chosen: NDArray[np.intp]) -> float | None:

@@ -22,7 +22,8 @@ from kinetoscope.views.operators.contract import (
     RowQuery,
     SandwichQuery,
 )
-from kinetoscope.views.operators.rows import MOST, MOST_CALLS, details
+from kinetoscope.views.operators.details import MOST, MOST_CALLS, details
+from kinetoscope.views.operators.rows import OperatorRow
 from kinetoscope.views.operators.view import (
     VIEW,
     around,
@@ -33,6 +34,7 @@ from kinetoscope.views.operators.view import (
     tables,
     window,
 )
+from kinetoscope.views.table import help_of
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import PID, draw, trace_of
@@ -64,7 +66,7 @@ def test_the_answer_adds_up(subject: Subject) -> None:
         ("aten::c", 1, 3_000),
         ("aten::b", 1, 2_000),
     ]
-    lost = sum(one.ns for one in answer.unattributed)
+    lost = sum(one.device_ns for one in answer.unattributed)
     assert answer.table.device_self_ns is not None
     assert answer.table.device_self_ns + lost == answer.device_ns == 9_000
     for chart in answer.charts:
@@ -197,7 +199,8 @@ def test_a_row_opens(subject: Subject) -> None:
     table = window(subject, OperatorQuery(kinds="op", sort_by="total_ns"))
     row = table.rows[0]
     found = details(subject, RowQuery(key=row.key))
-    assert found.row == row
+    parts = {"device_self_ratio": None, "self_ratio": None, "total_ratio": None}
+    assert found.row == msgspec.structs.replace(row, **parts), "shares are of all rows"
     assert [(one.detail, one.calls) for one in found.shapes] == [("[[2,3],[]]", 2)]
     assert [[frame.name for frame in one.frames] for one in found.stacks] == [["train.py(1): f"]]
     assert found.stacks[0].frames[0].file == "train.py"
@@ -227,16 +230,14 @@ def test_a_row_says_how_many_parts_it_has_beyond_those_listed() -> None:
     assert found.kernels_count == 0
 
 
-def test_flops_are_shown_where_any_row_has_them() -> None:
-    """On a recording of the host too, and not where no op has a model."""
+def test_flops_are_optional_for_a_row() -> None:
+    """On a recording of the host too; without a model of any op the page leaves the column out."""
     args = {"a": {"Input Dims": [[2, 3], [3, 4]]}}
-    for name, has in (("aten::mm", True), ("aten::relu", False)):
-        subject = subject_of(draw("op |aaa|", names={"a": name}, args=args))
-        answer = build(subject, OperatorQuery())
-        assert answer.has_flops is has
-        (table,) = tables(answer)
-        (column,) = (one for one in table.columns if one.key == "flops")
-        assert not column.is_minor
+    for name, flops in (("aten::mm", 48), ("aten::relu", None)):
+        answer = build(subject_of(draw("op |aaa|", names={"a": name}, args=args)), OperatorQuery())
+        assert [row.flops for row in answer.table.rows] == [flops]
+        (column,) = (one for one in answer.table.columns if one.key == "flops")
+        assert (column.is_optional, column.is_minor) == (True, False)
 
 
 def test_the_table_says_so_where_its_shares_are_not_those_of_the_sentence() -> None:
@@ -299,7 +300,7 @@ def test_a_recording_of_the_host_says_what_it_lacks() -> None:
 def test_real_traces_add_up(name: str) -> None:
     subject = subject_of(read(Path(TRACES, name)))
     answer = build(subject, OperatorQuery(limit=1000))
-    lost = sum(one.ns for one in answer.unattributed)
+    lost = sum(one.device_ns for one in answer.unattributed)
     assert (answer.table.device_self_ns or 0) + lost == answer.device_ns
     assert VIEW.tables(answer)[0].rows
     for row in answer.table.rows[:5]:
@@ -348,4 +349,4 @@ def test_what_outlives_the_call_it_began_in_counts_in_both() -> None:
     own = {row.name: row.self_ns // 1000 for row in answer.table.rows}
     assert own == {"aten::a": 8, "aten::b": 6, "aten::c": 2}
     assert answer.table.self_ns == 16_000
-    assert "counts in both" in answer.definitions["self_ns"]
+    assert "counts in both" in help_of(OperatorRow, "self_ns")

@@ -29,7 +29,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
     return <Paragraph className="hint" text={`${answer.missing["device"] ?? ""} ${odd}`.trim()} />;
   }
   const graphs = graphsOf(answer);
-  const lost = unattributed.reduce((sum, one) => sum + one.ns, 0);
+  const lost = unattributed.reduce((sum, one) => sum + one.device_ns, 0);
   return (
     <section className="hint" aria-label="What adds up">
       <p>
@@ -50,7 +50,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
       ))}
       {unattributed.map((one) => (
         <p key={one.reason}>
-          {time(one.ns)} ({share(one.ns / device_ns)}) in {count(one.activities)}{" "}
+          {time(one.device_ns)} ({share(one.device_ns / device_ns)}) in {count(one.activities)}{" "}
           {one.activities === 1 ? "activity" : "activities"}: {one.reason}; for example{" "}
           <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
             <CodeName name={one.example} />

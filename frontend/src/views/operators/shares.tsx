@@ -1,7 +1,7 @@
 /** Four bars: who takes the self and the total time, on the device and on the host. */
 
 import { useId } from "react";
-import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
+import type { OperatorRow, Operators, ShareChart } from "../../api/types.gen";
 import { count, plural, share, time } from "../../base/text/format";
 import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
 import { searched } from "../../components/controls/search_field";
@@ -39,7 +39,7 @@ const COLUMN = {
   device_total: "device_total_ns",
   host_self: "self_ns",
   host_total: "total_ns",
-} as const satisfies Readonly<Record<ShareChart["stem"], OperatorSort>>;
+} as const satisfies Readonly<Record<ShareChart["stem"], keyof OperatorRow>>;
 
 const LISTED_MAX = 100;
 

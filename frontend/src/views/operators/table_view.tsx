@@ -1,12 +1,11 @@
 import type { ReactNode } from "react";
-import type { GroupBy, OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
+import type { GroupBy, OperatorQuery, Operators } from "../../api/types.gen";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
 import { PartTable } from "../../components/data_table/part_table";
 import { useAddress, useValues } from "../../state/host/environment";
-import { columnsOf, scalesOf } from "./columns";
+import { cellsOf } from "./cells";
 import { Details } from "./details";
 
 /** By what calls are grouped; what this recording cannot fill says what to record. */
@@ -50,28 +49,6 @@ function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
   );
 }
 
-/** What is copied: every row that matches, in base units. */
-
-const toPlain = plainTable<OperatorRow>([
-  "name",
-  "kind",
-  "detail",
-  "calls",
-  "device_self_ns",
-  "device_total_ns",
-  "self_ns",
-  "total_ns",
-  "min_ns",
-  "mean_ns",
-  "p50_ns",
-  "p95_ns",
-  "max_ns",
-  "kernels",
-  "flops",
-  "step_ratio",
-  "tensor_core_self_ratio",
-]);
-
 /** The table of operators: grouped, searched, sorted, opened in place. */
 
 interface OperatorRowsProps {
@@ -80,7 +57,6 @@ interface OperatorRowsProps {
   readonly modes: ReactNode;
 }
 
-export const USUALLY_HIDDEN = "min_ns,mean_ns,kernels";
 const KINDS = [
   ["op,annotation", "Ops and annotations"],
   ["op", "Ops"],
@@ -125,10 +101,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
       stem="operators"
       query={query}
       keyOf={(row) => row.key}
-      columns={(rows) => columnsOf(answer, scalesOf(rows), query)}
-      definitions={answer.definitions}
-      usuallyHidden={USUALLY_HIDDEN}
-      toPlain={toPlain}
+      cells={(rows) => cellsOf(rows, query)}
       filters={
         <>
           <GroupMenu answer={answer} query={query} onChange={set} />
