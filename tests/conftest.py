@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kinetoscope.base.native import native
+
 ROOT = Path(__file__).resolve().parent.parent
 """The root of the repository."""
 
@@ -31,6 +33,9 @@ requires_traces = pytest.mark.skipif(
     reason=f"no traces at {TRACES}: set KINETOSCOPE_TRACES to the folder that holds them",
 )
 """Skips a test, with the reason, where the real traces are absent."""
+
+requires_native = pytest.mark.skipif(native().library is None, reason=native().reason)
+"""Skips a test, with the reason, where the native library is absent."""
 
 # A shell that starts the tests in the background has Ctrl-C ignored, and so would every process
 # that a test starts and ends with it.
@@ -50,3 +55,10 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _skip_files_of_the_library(request: pytest.FixtureRequest) -> None:
+    """Skip tests of a Perfetto file where the native library, which alone reads it, is absent."""
+    if ".pftrace" in request.node.name and native().library is None:
+        pytest.skip(native().reason)

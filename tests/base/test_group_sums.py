@@ -27,10 +27,8 @@ from kinetoscope.base.group_sums import (
     middles,
     middles_in_python,
 )
-from kinetoscope.base.native import native
 from tests.analysis.timeline.asked import nearest_rank
-
-needs_native = pytest.mark.skipif(native().library is None, reason="no native library here")
+from tests.conftest import requires_native
 
 wide = st.integers(-(2**40), 2**62)
 rows = st.lists(st.tuples(st.integers(0, 6), st.one_of(st.integers(0, 9), wide)), max_size=80)
@@ -69,7 +67,7 @@ def test_ranks_are_the_nearest(pairs: list[tuple[int, int]]) -> None:
         assert ranks.longest[group] == pairs.index((group, max(members)))
 
 
-@needs_native
+@requires_native
 @given(rows)
 def test_both_rank_alike(pairs: list[tuple[int, int]]) -> None:
     code, value = columns(pairs)
@@ -105,7 +103,7 @@ def test_rows_of_one_path_share_a_node(tree: tuple[np.ndarray, np.ndarray]) -> N
         ]
 
 
-@needs_native
+@requires_native
 def test_many_nodes_are_found_alike() -> None:
     random = np.random.default_rng(3)
     size = 200_000
@@ -125,7 +123,7 @@ def test_medians_of_groups(pairs: list[tuple[int, int]]) -> None:
         assert np.isnan(found[group]) if not len(mine) else found[group] == np.median(mine)
 
 
-@needs_native
+@requires_native
 @given(rows)
 def test_both_find_the_same_middles(pairs: list[tuple[int, int]]) -> None:
     code, value = columns(pairs)
@@ -134,7 +132,7 @@ def test_both_find_the_same_middles(pairs: list[tuple[int, int]]) -> None:
         assert one.tolist() == other.tolist()
 
 
-@needs_native
+@requires_native
 @pytest.mark.parametrize("width", [np.int8, np.int32])
 @given(tree=trees())
 def test_both_inherit_alike(tree: tuple[np.ndarray, np.ndarray], width: type) -> None:

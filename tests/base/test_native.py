@@ -12,11 +12,9 @@ import pytest
 
 from kinetoscope.base import native as module
 from kinetoscope.base.native import call, native, reader
-from tests.conftest import ROOT
+from tests.conftest import ROOT, requires_native
 
 look = native.__wrapped__  # without the memory of the process
-
-needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 
 
 class Broken:
@@ -28,13 +26,13 @@ class Broken:
         return lambda *_: module.PANICKED
 
 
-@needs_native
+@requires_native
 def test_the_library_of_this_checkout_is_in_use() -> None:
     assert reader() == "native"
     assert Path(native().path).parent == module.FOLDER
 
 
-@needs_native
+@requires_native
 def test_arrays_are_read_and_written_where_they_are() -> None:
     ts, dur = np.array([0, 1]), np.array([9, 3])
     first = np.array([True, False])
@@ -45,7 +43,7 @@ def test_arrays_are_read_and_written_where_they_are() -> None:
         call("kinetoscope_lanes", np.zeros(4)[::2])
 
 
-@needs_native
+@requires_native
 def test_the_library_has_every_function_that_python_names() -> None:
     sources = (ROOT / "tb_plugin").rglob("*.py")
     named = {
@@ -101,7 +99,7 @@ def test_without_a_usable_file_there_is_a_reason_and_a_remedy(
     assert "cargo" in found.remedy
 
 
-@needs_native
+@requires_native
 def test_a_library_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERFACE", 999)
     assert look().library is None

@@ -20,15 +20,10 @@ from benchmarks import _corpus
 from benchmarks._measure import calibration_seconds
 from benchmarks.ingest import exponent
 
-from kinetoscope.base.native import native
-from tests.conftest import ROOT
+from tests.conftest import ROOT, requires_native
 
 RUNS = 3
 SMALL, LARGE = "10MB", "30MB"
-
-requires_native = pytest.mark.skipif(
-    native().library is None, reason=f"no native library: {native().reason}"
-)
 
 
 @dataclass(frozen=True, slots=True)

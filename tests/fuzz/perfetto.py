@@ -16,14 +16,15 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.perfetto.native import NativeTranscoder
-from kinetoscope.trace.perfetto.source import Made, PerfettoText, ReferenceTranscoder
+from kinetoscope.trace.perfetto.native import NativeTranscoder, Transcoder
+from kinetoscope.trace.perfetto.source import PerfettoText
 from kinetoscope.trace.raw import Fault, FaultLog
 from kinetoscope.trace.scan.scanner import scan
+from tests.reference.perfetto.transcoder import ReferenceTranscoder
 from tests.trace.perfetto.drawn import (
     BASE,
     arg,
@@ -140,12 +141,14 @@ class _Pieces:
         self._file.seek(n, 1)
 
 
-def text_of(data: bytes, made: Made, most: int = 1 << 20) -> tuple[bytes, tuple[Fault, ...]] | str:
+def text_of(
+    data: bytes, made: Callable[[int], Transcoder], most: int = 1 << 20
+) -> tuple[bytes, tuple[Fault, ...]] | str:
     """What a reader makes of a file: text and faults, or why it refuses it."""
     faults = FaultLog()
-    first, readers = _Pieces(data, most), (made,)
+    first = _Pieces(data, most)
     text = PerfettoText(
-        data[: 1 << 16], first, lambda: _Pieces(data, most), faults, len(data), readers
+        data[: 1 << 16], first, lambda: _Pieces(data, most), faults, len(data), made
     )
     try:
         whole = b"".join(iter(lambda: text.read(1 << 16), b""))

@@ -25,11 +25,11 @@ from kinetoscope.trace.raw import FaultLog
 from kinetoscope.trace.read import build
 from kinetoscope.trace.scan.scanner import scan
 from kinetoscope.views import all_views
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import TRACES, requires_native, requires_traces
 
 FOLDER = TRACES / "torch2.15_cuspy"
 FILES = {"all_on": "node0_4242", "all_off": "node0_4243"}
-pytestmark = [requires_traces, pytest.mark.parametrize("which", FILES)]
+pytestmark = [requires_traces, requires_native, pytest.mark.parametrize("which", FILES)]
 
 Row = dict[str, Any]
 HOST = {"user_annotation", "cpu_op", "cuda_runtime", "cuda_driver", "overhead", "cuda_sync"}

@@ -1,27 +1,24 @@
 """A Perfetto file as a layer of text: how it is told from other files, and its JSON in pieces.
 
 The text begins with what the first packets say, so that a look at its beginning costs no more than
-that. Then the file is read twice, front to back (``writer`` says why).
+that. Then the file is read twice, front to back (``native`` says why).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Protocol
 
 from msgspec import Struct
 
+from ...base.errors import TraceFormatError
+from ...base.native import AGAIN
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
 from ..scan.cursor import Guard, ScanLimits
 from . import ORIGIN, PRINTABLE, SNIFFED
-from .native import NativeTranscoder, TranscoderFailed
-from .packets import BOOT, REAL
-from .survey import Notes, Survey
+from .native import BOOT, REAL, NativeTranscoder, Notes, Transcoder, TranscoderFailed
 from .wire import KEY, BadPacket, Frames, Packet
-from .writer import RowWriter
 
 _PACKETS_SNIFFED = 64
 
@@ -76,81 +73,6 @@ def base_of(head: bytes) -> Base:
     return Base()
 
 
-class Transcoder(Protocol):
-    """Two passes over a file; what the first finds is used by the second."""
-
-    @property
-    def notes(self) -> Notes:
-        """What was odd in both passes."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """Rows that the first pass has seen so far."""
-        ...
-
-    @property
-    def event_bytes(self) -> int:
-        """Bytes of packets that made rows."""
-        ...
-
-    @property
-    def from_torch(self) -> bool:
-        """Whether torch wrote the file."""
-        ...
-
-    def survey(self, piece: bytes, *, last: bool) -> None:
-        """First pass: the next bytes of the file."""
-        ...
-
-    def write(self, piece: bytes, *, last: bool) -> bytes:
-        """Second pass: the next bytes of the file; the text of the rows that they end."""
-        ...
-
-
-class ReferenceTranscoder:
-    """The passes in Python."""
-
-    def __init__(self, subtract: int) -> None:
-        self._subtract = subtract
-        self._survey = Survey()
-        self._writer: RowWriter | None = None
-
-    @property
-    def notes(self) -> Notes:
-        """What was odd in both passes."""
-        return self._survey.notes.merged(self._writer.notes if self._writer else Notes())
-
-    @property
-    def rows(self) -> int:
-        """Rows that the first pass has seen so far."""
-        return self._survey.rows
-
-    @property
-    def event_bytes(self) -> int:
-        """Bytes of packets that made rows."""
-        return self._survey.event_bytes
-
-    @property
-    def from_torch(self) -> bool:
-        """Whether torch wrote the file."""
-        return self._survey.packets.from_torch
-
-    def survey(self, piece: bytes, *, last: bool) -> None:
-        """First pass: the next bytes of the file."""
-        self._survey.feed(piece, last=last)
-
-    def write(self, piece: bytes, *, last: bool) -> bytes:
-        """Second pass: the next bytes of the file; the text of the rows that they end."""
-        if self._writer is None:
-            self._writer = RowWriter(self._survey, self._subtract)
-        return self._writer.feed(piece, last=last)
-
-
-Made = Callable[[int], Transcoder]
-"""Makes the passes; raises TranscoderFailed where they cannot be used."""
-
-
 class PerfettoText(PieceStream):
     """The JSON text of a Perfetto file."""
 
@@ -161,32 +83,32 @@ class PerfettoText(PieceStream):
         again: Callable[[], Layer],
         faults: FaultLog,
         stored_bytes: int,
-        readers: Sequence[Made] = (NativeTranscoder, ReferenceTranscoder),
+        made: Callable[[int], Transcoder] = NativeTranscoder,
     ) -> None:
         """``first`` and what ``again`` opens have the whole file, which begins with ``head``.
 
-        Of the readers the first is used that does not fail: all give the same text.
+        ``made`` makes the two passes over the file.
+
+        Raises:
+            TraceFormatError: while it is read: there is no native library, or it failed.
         """
         super().__init__(self._all(head, first, again))
         self._faults = faults
         self._stored = stored_bytes
-        self._readers = readers
+        self._made = made
 
     def _all(self, head: bytes, first: Layer, again: Callable[[], Layer]) -> Iterator[bytes]:
         base = base_of(head)
         based = "" if base.base_ns is None else f'"baseTimeNanoseconds":{base.base_ns},'
         yield f'{{"schemaVersion":1,"displayTimeUnit":"ms",{based}"traceEvents":[\n'.encode()
-        sent = 0
-        for made in self._readers:
-            begun = 0  # what a reader that failed has given already is not given again
-            with suppress(TranscoderFailed):
-                for piece in self._rows(made(base.subtract), first, again):
-                    begun += len(piece)
-                    if begun > sent:
-                        yield piece[max(0, len(piece) - (begun - sent)) :]
-                        sent = begun
-                return
-            first = again()
+        try:
+            yield from self._rows(self._made(base.subtract), first, again)
+        except TranscoderFailed as error:
+            raise TraceFormatError(
+                "perfetto",
+                f"Perfetto files are read by the native library alone: {error}.",
+                hint=f"{AGAIN}, or record Chrome JSON.",
+            ) from error
 
     def _rows(
         self, passes: Transcoder, first: Layer, again: Callable[[], Layer]

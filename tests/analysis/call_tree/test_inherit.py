@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +20,7 @@ from kinetoscope.analysis.call_tree.paths import (
     sums_below_in_python,
 )
 from kinetoscope.base.arrays import I32
-from kinetoscope.base.native import native
+from tests.conftest import requires_native
 
 #   0 ── 1 ── 2
 #    └── 3
@@ -73,7 +72,7 @@ def test_paths_of_nothing() -> None:
     assert (len(above), len(label), path.tolist()) == (0, 0, [-1] * 6)
 
 
-@pytest.mark.skipif(native().library is None, reason="no native library")
+@requires_native
 @given(TREES, st.randoms(use_true_random=False))
 def test_the_library_agrees(parent: I32, random: Random) -> None:
     own = codes(*(random.choice((-1, 0, 5)) for _ in parent))

@@ -23,7 +23,7 @@ from kinetoscope.analysis.diff.verdict import compare
 from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.steps import select
 from kinetoscope.trace.read import read
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import TRACES, requires_native, requires_traces
 from tests.trace.drawn import Event, annotation, drawn, memory, python, x
 
 from .training import Plant, events, side_of, training
@@ -353,6 +353,7 @@ def test_the_ranks_of_a_format_that_cannot_tell_them_are_not_one() -> None:
     assert not is_other(side(8), side(None, "perfetto"))
 
 
+@requires_native
 @requires_traces
 @pytest.mark.parametrize("worker", ["node0_4242", "node0_4243"])
 def test_one_recording_in_both_formats_is_of_one_machine(worker: str) -> None:

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.idle.holders import HeldRows, holders, holders_in_python, largest
 from kinetoscope.base.intervals import Intervals
-from kinetoscope.base.native import native
+from tests.conftest import requires_native
 
 THREAD_BEFORE = 3  # rows of another thread, which come first
-needs_native = pytest.mark.skipif(native().library is None, reason="no native library here")
 
 # Distances between edges: events that nest, pieces in windows.
 STRETCHES = st.lists(st.integers(0, 9), min_size=2, max_size=12)
@@ -64,7 +63,7 @@ def cut(pieces: Intervals, windows: Intervals) -> Intervals:
     return Intervals(columns[:, 0].copy(), columns[:, 1].copy())
 
 
-@needs_native
+@requires_native
 @given(EVENTS, STRETCHES, STRETCHES, st.booleans())
 def test_the_readers_agree(
     events: list[tuple[int, int, int]], gaps: list[int], steps: list[int], touching: bool

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from kinetoscope.analysis.overview.utilization import (
     level_within,
     level_within_in_python,
 )
-from kinetoscope.base.native import native
+from tests.conftest import requires_native
 
 SPANS = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 40)), max_size=30)
 EDGES = st.lists(st.integers(-40, 60), min_size=2, max_size=12).map(sorted)
@@ -57,7 +56,7 @@ def test_levels_are_the_sum_of_what_is_open(
     assert (start[1:] >= stop[:-1]).all()
 
 
-@pytest.mark.skipif(native().library is None, reason="The library is not built.")
+@requires_native
 @given(st.integers(0, 1 << 30), st.integers(1, 400), st.integers(0, 60))
 @settings(max_examples=30, deadline=None)
 def test_the_library_tells_the_same_of_levels(seed: int, gap: int, empty: int) -> None:

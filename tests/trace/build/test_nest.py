@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kinetoscope.base.arrays import I8, I64
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.base.intervals import union
-from kinetoscope.base.native import native
 from kinetoscope.trace.build import nest as nesting
 from kinetoscope.trace.build.nest import (
     Nesting,
@@ -23,13 +22,14 @@ from kinetoscope.trace.build.nest import (
     outer_rows_in_python,
 )
 from kinetoscope.trace.read import read
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import TRACES, requires_native, requires_traces
 
 Event = tuple[int, int, int]  # thread, ts, dur
 Nest = Callable[..., Nesting]
 
-needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
-in_both = pytest.mark.parametrize("how", [pytest.param(nest, marks=needs_native), nest_in_python])
+in_both = pytest.mark.parametrize(
+    "how", [pytest.param(nest, marks=requires_native), nest_in_python]
+)
 
 EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 12)), max_size=40)
 
@@ -207,7 +207,7 @@ def test_the_loops_for_hostile_data_give_the_same(seed: int) -> None:
         assert_same(nest_in_python(*columns), fast)
 
 
-@needs_native
+@requires_native
 @settings(max_examples=300)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_both_agree_on_hostile_data(seed: int) -> None:
@@ -219,7 +219,7 @@ def test_both_agree_on_hostile_data(seed: int) -> None:
     assert outer_rows(ts, ts + dur, first).tolist() == outer.tolist()
 
 
-@needs_native
+@requires_native
 @given(seed=st.integers(0, 2**32 - 1), threads=st.integers(2, 12))
 def test_parts_nested_side_by_side_are_nested_as_all_at_once(seed: int, threads: int) -> None:
     columns = hostile(np.random.default_rng(seed))
@@ -271,7 +271,7 @@ def test_a_thread_is_cut_where_no_event_is_open(
     assert [part.stop - part.start for part in parts] == expected
 
 
-@needs_native
+@requires_native
 @requires_traces
 def test_both_agree_on_every_real_trace() -> None:
     nested = 0

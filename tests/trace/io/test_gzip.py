@@ -19,7 +19,6 @@ from isal import igzip, isal_zlib
 
 from kinetoscope.base.errors import NotFoundError
 from kinetoscope.base.native import call as native_call
-from kinetoscope.base.native import native
 from kinetoscope.trace import event_text
 from kinetoscope.trace.event_text import Rereader, text_piece
 from kinetoscope.trace.io import gzip as gzip_layer
@@ -27,10 +26,9 @@ from kinetoscope.trace.io.gzip import NotTheFile, can_seek
 from kinetoscope.trace.io.source import Text, TextAt, WholeText
 from kinetoscope.trace.raw import NO_POINTS, FaultLog, SeekIndex
 from kinetoscope.trace.scan.scanner import scan
+from tests.conftest import requires_native
 from tests.trace.reread import read_event
 from tests.trace.scanned import document
-
-needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 
 
 def trace_text(events: int, seed: int = 0) -> bytes:
@@ -113,7 +111,7 @@ def text_from(stored: bytes, seek: SeekIndex, offset: int, step: int = 1 << 20) 
         return b"".join(takewhile(bool, iter(lambda: text.read(step), None)))
 
 
-@needs_native
+@requires_native
 @pytest.mark.parametrize("packer", PACKERS)
 def test_every_point_leads_to_the_rest_of_the_text(packer: str) -> None:
     stored = PACKERS[packer](TEXT)
@@ -125,7 +123,7 @@ def test_every_point_leads_to_the_rest_of_the_text(packer: str) -> None:
         assert text_from(stored, seek, offset) == TEXT[offset:]
 
 
-@needs_native
+@requires_native
 def test_what_only_seems_to_be_a_block_is_no_point() -> None:
     """Bytes as they are, among which there are beginnings of blocks."""
     begun = deflated(TEXT)[10:200]
@@ -150,7 +148,7 @@ def test_blocks_without_text_lead_to_any_bit(bits: int) -> None:
         assert inflate.eof
 
 
-@needs_native
+@requires_native
 def test_points_are_some_megabytes_apart() -> None:
     text = TEXT * 30
     seek = index_of(deflated(text), span=4 << 20)
@@ -159,7 +157,7 @@ def test_points_are_some_megabytes_apart() -> None:
     assert len(seek.window) < 32 * 1024 * len(seek)
 
 
-@needs_native
+@requires_native
 @settings(max_examples=60)
 @given(
     packer=st.sampled_from([*PACKERS]),
@@ -178,7 +176,7 @@ def test_any_text_from_any_place(packer: str, seed: int, span: int, data: st.Dat
             assert not len(seek) or offset < seek.text[0]
 
 
-@needs_native
+@requires_native
 @settings(max_examples=150)
 @given(
     packer=st.sampled_from(
@@ -206,7 +204,7 @@ def test_of_damaged_bytes_there_are_true_points_or_none(packer: str, seed: int) 
             assert len(whole) - offset - len(found) <= 258
 
 
-@needs_native
+@requires_native
 @pytest.mark.parametrize("missing", [1, 8, 9, 1000, 50_000])
 def test_of_a_file_that_was_cut_off_all_that_is_there_is_found(missing: int) -> None:
     stored = deflated(TEXT)[:-missing]
@@ -219,7 +217,7 @@ def test_of_a_file_that_was_cut_off_all_that_is_there_is_found(missing: int) -> 
         assert len(held) - offset - len(found) <= 258
 
 
-@needs_native
+@requires_native
 @pytest.mark.parametrize(
     "stored",
     [
@@ -241,7 +239,7 @@ def test_without_the_library_there_are_no_points(monkeypatch: pytest.MonkeyPatch
     assert len(index_of(deflated(TEXT), span=1)) == 0
 
 
-@needs_native
+@requires_native
 @pytest.mark.parametrize("packer", ["zlib 6", "isal 1", "small members"])
 def test_an_event_is_the_same_with_and_without_the_index(
     packer: str, monkeypatch: pytest.MonkeyPatch
@@ -256,7 +254,7 @@ def test_an_event_is_the_same_with_and_without_the_index(
         assert event["args"]["n"] == row
 
 
-@needs_native
+@requires_native
 def test_of_a_file_that_is_another_one_now_events_are_searched_from_its_start() -> None:
     old, new = deflated(trace_text(4000, seed=1)), deflated(trace_text(4000, seed=2), level=1)
     seek = index_of(old, span=50_000)
@@ -266,7 +264,7 @@ def test_of_a_file_that_is_another_one_now_events_are_searched_from_its_start() 
     assert read_event(new, blocks, 3999, seek) == read_event(new, blocks, 3999, NO_POINTS)
 
 
-@needs_native
+@requires_native
 def test_the_rereader_enters_the_file_where_the_event_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

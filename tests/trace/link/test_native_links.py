@@ -14,15 +14,15 @@ from msgspec import Struct
 from kinetoscope.base import arrays
 from kinetoscope.base.arrays import I8, I32, I64
 from kinetoscope.base.native import call as native_call
-from kinetoscope.base.native import native
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.nest import nest
 from kinetoscope.trace.build.route import sort_out
 from kinetoscope.trace.link import flows, launches
 from kinetoscope.trace.raw import ID_INT, Texts
+from tests.conftest import requires_native
 from tests.trace.drawn import raw_trace
 
-pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+pytestmark = requires_native
 SETTINGS = settings(
     max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )

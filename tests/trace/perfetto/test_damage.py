@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.trace.scan.scanner import scan
+from tests.conftest import requires_native
 from tests.trace.perfetto.drawn import BASE, begin, end, instant, packet, torch_head, trace_file
 from tests.trace.perfetto.test_drawn import rows, spans
+
+pytestmark = requires_native
 
 INSTANTS = [packet(ts=at * 1000, event=instant(1, f"n{at}")) for at in range(20)]
 

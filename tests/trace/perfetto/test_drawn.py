@@ -23,6 +23,7 @@ from kinetoscope.views.kernels import view as kernels
 from kinetoscope.views.kernels.contract import KernelQuery
 from kinetoscope.views.timeline import view as timeline
 from kinetoscope.views.timeline.queries import LayoutQuery
+from tests.conftest import requires_native
 from tests.trace.perfetto.drawn import (
     BASE,
     arg,
@@ -37,6 +38,8 @@ from tests.trace.perfetto.drawn import (
     trace_file,
     work,
 )
+
+pytestmark = requires_native
 
 
 def document(data: bytes) -> dict[str, Any]:

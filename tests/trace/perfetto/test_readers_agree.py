@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gzip
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
-from kinetoscope.base.native import native
+from kinetoscope.base.errors import TraceFormatError
+from kinetoscope.base.native import AGAIN, Native
 from kinetoscope.trace.perfetto.native import NativeTranscoder, TranscoderFailed
-from kinetoscope.trace.perfetto.source import Made, ReferenceTranscoder, Transcoder
-from tests.conftest import TRACES, requires_traces
+from kinetoscope.trace.read import read
+from tests.conftest import TRACES, requires_native, requires_traces
 from tests.fuzz.perfetto import cases, seeds, text_of, wrong
-from tests.trace.perfetto.test_drawn import FOREIGN
+from tests.reference.perfetto.transcoder import ReferenceTranscoder
 
-requires_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 FILES = sorted((TRACES / "torch2.15_cuspy").glob("*.pftrace.gz"))
 
 
@@ -55,57 +56,31 @@ def test_defaults_that_cannot_be_read_leave_those_before() -> None:
     assert b'"tid":"track 3"' in native_answer[0]
 
 
-class FailsAfter:
-    """The reference, until a number of calls have been made."""
+@pytest.mark.parametrize("calls", [0, 1, 3])
+def test_a_reader_that_fails_refuses_the_file(calls: int) -> None:
+    """At its first call or in the middle: no half of a file is shown as the whole."""
+    data, left = seeds()[0], calls
 
-    def __init__(self, calls: int) -> None:
-        self._left = calls
-        self._passes = ReferenceTranscoder(0)
+    class Fails(ReferenceTranscoder):
+        def survey(self, piece: bytes, *, last: bool) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise TranscoderFailed("it failed on this file")
+            super().survey(piece, last=last)
 
-    def _called(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise TranscoderFailed
-
-    def survey(self, piece: bytes, *, last: bool) -> None:
-        self._called()
-        self._passes.survey(piece, last=last)
-
-    def write(self, piece: bytes, *, last: bool) -> bytes:
-        self._called()
-        return self._passes.write(piece, last=last)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._passes, name)
+    assert text_of(data, Fails, most=len(data) // 4 + 1) == "perfetto"
 
 
-@pytest.mark.parametrize("calls", range(12))
-@pytest.mark.parametrize("data", [*seeds(), FOREIGN], ids=["torch", "other", "foreign"])
-def test_a_reader_that_fails_is_replaced_in_the_middle(data: bytes, calls: int) -> None:
-    """What it had given is neither given again nor left out."""
-    import io
-
-    from kinetoscope.trace.perfetto.source import PerfettoText
-    from kinetoscope.trace.raw import FaultLog
-
-    def failing(_: int) -> Transcoder:
-        return FailsAfter(calls)  # type: ignore[return-value]
-
-    class Small:
-        def __init__(self) -> None:
-            self._file = io.BytesIO(data)
-
-        def read(self, n: int, /) -> bytes:
-            return self._file.read(min(n, len(data) // 4 + 1))
-
-        def skip(self, n: int, /) -> None:
-            self._file.seek(n, 1)
-
-    def whole(*readers: Made) -> bytes:
-        text = PerfettoText(data[: 1 << 16], Small(), Small, FaultLog(), len(data), readers)
-        return b"".join(iter(lambda: text.read(1 << 16), b""))
-
-    def reference(_: int) -> Transcoder:
-        return ReferenceTranscoder(0)
-
-    assert whole(failing, reference) == whole(reference)
+def test_without_the_library_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(seeds()[0])
+    monkeypatch.setattr(
+        "kinetoscope.trace.perfetto.native.native", lambda: Native(None, "no cargo", AGAIN)
+    )
+    monkeypatch.setattr("kinetoscope.trace.perfetto.native.call", lambda *_: None)
+    with pytest.raises(TraceFormatError, match="native library alone: no cargo") as refused:
+        read(path)
+    assert "cargo" in refused.value.hint

@@ -14,16 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.base.native import native
 from kinetoscope.trace.memory_model import Snapshot
 from kinetoscope.trace.pickles import snapshot as module
 from kinetoscope.trace.pickles.native import read_natively
 from kinetoscope.trace.pickles.snapshot import read_snapshot
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import TRACES, requires_native, requires_traces
 
 from .drawn_snapshot import MIB, block, event, segment, snapshot
 
-pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+pytestmark = requires_native
 
 
 def by_reference(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Snapshot:

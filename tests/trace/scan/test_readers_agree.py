@@ -17,7 +17,7 @@ from kinetoscope.trace.read import build
 from kinetoscope.trace.scan.cursor import ScanLimits, TextWindow
 from kinetoscope.trace.scan.native import NativeColumns, NativePanic, NativeSink
 from kinetoscope.trace.scan.scanner import scan, scan_natively
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import TRACES, requires_native, requires_traces
 from tests.fuzz.agreement import (
     arrays,
     block_faults,
@@ -31,7 +31,7 @@ from tests.fuzz.mutations import mutated
 from tests.fuzz.targets import both
 from tests.trace.scanned import document, everything
 
-pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+pytestmark = requires_native
 
 FILES = sorted(path for path in TRACES.rglob("*") if path.is_file()) if TRACES.is_dir() else []
 

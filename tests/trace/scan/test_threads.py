@@ -17,11 +17,11 @@ from kinetoscope.trace.scan import cursor, scanner
 from kinetoscope.trace.scan import native as scanning
 from kinetoscope.trace.scan.cursor import RUN_BLOCKS, ScanLimits, TextWindow
 from kinetoscope.trace.scan.scanner import scan_natively
-from tests.conftest import TRACES
+from tests.conftest import TRACES, requires_native
 from tests.fuzz.agreement import blocks_differ, by_library, by_python, differences, verdict
 from tests.trace.scanned import document
 
-pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+pytestmark = requires_native
 
 BLOCK = 400  # bytes: some events
 

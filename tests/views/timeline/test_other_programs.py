@@ -11,7 +11,10 @@ from kinetoscope.trace.read import read
 from kinetoscope.views.timeline.details import details
 from kinetoscope.views.timeline.queries import LayoutQuery, SliceQuery
 from kinetoscope.views.timeline.view import VIEW, build
+from tests.conftest import requires_native
 from tests.trace.perfetto.drawn import begin, end, packet, process, thread, trace_file
+
+pytestmark = requires_native
 
 
 @pytest.fixture(name="path")

@@ -19,11 +19,11 @@ from kinetoscope.analysis.timeline.build.lanes import (
 )
 from kinetoscope.analysis.timeline.model import FOLD_ABOVE, VARIANTS, Timeline
 from kinetoscope.analysis.timeline.timeline import layout_for
-from kinetoscope.base.native import native
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.build.test_layouts import picture
 from tests.analysis.timeline.checks import check_layout
 from tests.analysis.timeline.made import timeline_of
+from tests.conftest import requires_native
 from tests.drawing import PID, draw, trace_of
 
 
@@ -229,9 +229,8 @@ def by_group(timeline: Timeline, layout: str) -> dict[str, tuple[int, int]]:
     return {group: (len(dur), sum(dur)) for group, dur in found.items()}
 
 
-needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 in_both = pytest.mark.parametrize(
-    "share", [pytest.param(share_lanes, marks=needs_native), share_lanes_in_python]
+    "share", [pytest.param(share_lanes, marks=requires_native), share_lanes_in_python]
 )
 
 

@@ -16,14 +16,13 @@ from kinetoscope.analysis.timeline.build.lanes import (
     assign_lanes,
     assign_lanes_in_python,
 )
-from kinetoscope.base.native import native
+from tests.conftest import requires_native
 
 Event = tuple[int, int, int]  # track, ts, dur
 Assign = Callable[..., Lanes]
 
-needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 in_both = pytest.mark.parametrize(
-    "assign", [pytest.param(assign_lanes, marks=needs_native), assign_lanes_in_python]
+    "assign", [pytest.param(assign_lanes, marks=requires_native), assign_lanes_in_python]
 )
 
 # Times around the tolerance, and around one another.
@@ -144,7 +143,7 @@ def test_nested_calls_are_drawn_at_their_depth(assign: Assign, data: st.DataObje
     assert not result.displaced.any()
 
 
-@needs_native
+@requires_native
 @settings(max_examples=500)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_both_agree_on_crowded_tracks(seed: int) -> None:

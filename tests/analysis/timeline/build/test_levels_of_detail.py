@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from kinetoscope.analysis.timeline.build import levels_of_detail
 from kinetoscope.analysis.timeline.build import slices as name_index
 from kinetoscope.analysis.timeline.model import Level
-from kinetoscope.base.native import native
 from tests.analysis.timeline.made import Lane, many
-
-needs_native = pytest.mark.skipif(
-    native().library is None, reason=f"no native library: {native().reason}"
-)
+from tests.conftest import requires_native
 
 
 @contextmanager
@@ -87,7 +83,7 @@ def test_every_level_counts_everything_once(lanes: Sequence[Lane]) -> None:
             assert (np.diff(of_lane.astype(np.int64)) > 0).all()
 
 
-@needs_native
+@requires_native
 @given(many, st.sampled_from([0.2, 0.5, 1.0]))
 def test_native_and_reference_agree(lanes: Sequence[Lane], share: float) -> None:
     fast = levels(lanes, share)

@@ -7,9 +7,10 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...base.regex import regex
+from kinetoscope.base.regex import regex
+from kinetoscope.trace.perfetto.wire import BadPacket, Bytes, Message, text_at
+
 from .slices import wrapped
-from .wire import BadPacket, Bytes, Message, text_at
 
 if TYPE_CHECKING:
     from .packets import Sequence

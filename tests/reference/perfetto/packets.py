@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from kinetoscope.trace.perfetto.native import BOOT, REAL
+from kinetoscope.trace.perfetto.wire import BadPacket, Bytes, Message, Packet
+
 from .json_values import quoted
 from .slices import wrapped
-from .wire import BadPacket, Bytes, Message, Packet
 
-BOOT, REAL = 6, 1
 """Clocks: that of a trace, and that of the wall."""
 _CLEARED = 1
 _OF_SEQUENCE = range(64, 128)  # clocks

@@ -19,8 +19,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...base.regex import regex
-from ..raw import INT_ARGS
+from kinetoscope.base.regex import regex
+from kinetoscope.trace.perfetto.native import INT_EXTRAS, RENAMED, Notes
+from kinetoscope.trace.perfetto.wire import BadPacket, Frames, Message, Packet, text_at
+
 from .json_values import MOST_DEPTH, argument, decimal, double_at, quoted, us
 from .packets import (
     STAGES,
@@ -33,8 +35,7 @@ from .packets import (
     counter_names,
 )
 from .slices import LOST, OPEN, wrapped
-from .survey import Notes, Survey, lane_of
-from .wire import BadPacket, Frames, Message, Packet, text_at
+from .survey import Survey, lane_of
 
 FIRST_DEPENDENCY = 1 << 40
 _CATEGORIES = dict(
@@ -52,28 +53,6 @@ _CATEGORIES = dict(
     )
 )
 _HOST_NODE = STAGES[-1]
-RENAMED = {
-    "device id": "device",
-    "context id": "context",
-    "registers_per_thread": "registers per thread",
-    "shared_mem_dynamic": "dynamic shared memory",
-    "thread_count": "threads per block",
-}
-_MORE_INTS = (
-    "context",
-    "priority",
-    "queued",
-    "channel",
-    "channel_type",
-    "flags",
-    "value",
-    "memory kind",
-    "host process",
-    "host thread",
-    "process_id",
-)
-INT_EXTRAS = tuple(dict.fromkeys((*INT_ARGS, *_MORE_INTS)))
-"""Arguments of a device's work that files of torch hold as texts, and that are integers."""
 _INTS = frozenset(INT_EXTRAS)
 _INTEGER = regex(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 _MASKED = 0x7FFFFFFF

@@ -6,35 +6,15 @@ The ends of slices, and, in torch's own files, where each piece of work of a dev
 from __future__ import annotations
 
 import re
-from collections import Counter
 
-from ...base.regex import regex
+from kinetoscope.base.regex import regex
+from kinetoscope.trace.perfetto.native import Notes
+from kinetoscope.trace.perfetto.wire import BadPacket, Frames, Loss
+
 from .packets import Event, Kind, Packets, Sequence
 from .slices import GroupPairs, SlicePairs, StackPairs, wrapped
-from .wire import BadPacket, Frames, Loss
 
 _LANE = regex(r"\[(\d{1,9})\] (.*)", re.DOTALL | re.ASCII)
-
-
-class Notes:
-    """What was odd: how often, and the place and a number of the first."""
-
-    def __init__(self) -> None:
-        self.count: Counter[str] = Counter()
-        self.first: dict[str, tuple[int, int]] = {}
-
-    def add(self, kind: str, place: int, value: int, count: int = 1) -> None:
-        """Count some; ``value`` is a size, a field number or an iid, as the kind says."""
-        self.count[kind] += count
-        self.first[kind] = min(self.first.get(kind, (place, value)), (place, value))
-
-    def merged(self, other: Notes) -> Notes:
-        """Both."""
-        result = Notes()
-        for notes in (self, other):
-            for kind, count in notes.count.items():
-                result.add(kind, *notes.first[kind], count)
-        return result
 
 
 def lane_of(sequence: Sequence, iid: int) -> tuple[str, str]:
