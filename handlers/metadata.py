@@ -9,12 +9,16 @@ could not be found out is null.
 - `rank`, `world_size`: of the default process group, else from RANK and WORLD_SIZE
 - `cycle`: 0 for the first trace given to this handler in this process, then 1, 2, …
 - `step_num`: the profiler's step counter when the trace was saved
+- `window`: `asked`, the steps that the schedule records in a cycle, and `recorded`, those that
+  ended before the trace was saved; null for a schedule of the user, or none
 - `cwd`, `source_roots`: what relative file names in stacks refer to; by default the current
   directory and the directories of `sys.path`, in order of import. They inform people: a viewer
   joins names with `cwd` as text, and opens nothing because a trace says so
 - `script`: what was started, `sys.argv[0]`: recordings of one script are compared with each other
 - `threads`: what an op on the CPU may use, `torch.get_num_threads()`
 - `cores`: what the process may use, by its affinity and the quota of its control group
+- `accelerators`: how many devices this torch can use by the name of their type, `{"cuda": 8}`;
+  `{}`: none. Null where only initializing the device could tell
 - `python`, `torch`, `cuda`, `hip`: versions
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them
@@ -33,7 +37,9 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from .loops.schedules import window
 from .process import Process
 
 _SCHEMA = 1
@@ -63,11 +69,13 @@ def describe(
         "world_size": process.world_size,
         "cycle": cycle,
         "step_num": _integer(getattr(prof, "step_num", None)),
+        "window": window(prof),
         "cwd": _current_directory(),
         "script": _text((getattr(sys, "argv", None) or [None])[0] or None),
         "source_roots": _import_directories() if source_roots is None else list(source_roots),
         "threads": _threads(),
         "cores": _cores(),
+        "accelerators": _accelerators(),
         "python": platform.python_version(),
         **_torch_versions(),
         "profiler": _profiler_options(prof),
@@ -146,6 +154,41 @@ def _cores() -> int | None:
     except (OSError, ValueError, ZeroDivisionError):  # "max": no limit; or no such group
         pass
     return cores or None
+
+
+# One of these is there where a GPU of NVIDIA or AMD can be used under Linux.
+_DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvmap", "/dev/dxg", "/dev/kfd")
+
+
+def _accelerators() -> dict[str, int] | None:
+    """Devices that torch can use. Initializes none: a process that did may not fork any more."""
+    torch = sys.modules.get("torch")
+    try:
+        return None if torch is None else _devices_of(torch)
+    except (AttributeError, OSError, RuntimeError, TypeError, ValueError, Warning):
+        return None  # a driver fails, or this torch has no such private function
+
+
+def _devices_of(torch: Any) -> dict[str, int] | None:  # noqa: ANN401  # the module
+    if torch.version.cuda or torch.version.hip:
+        count = _gpus(torch)
+        return None if count < 0 else {"cuda": count} if count else {}
+    if torch.backends.mps.is_available():
+        return {"mps": 1}
+    if hasattr(torch, "xpu") and torch._C._has_xpu:
+        return {"xpu": torch.xpu.device_count()} if torch.xpu.is_initialized() else None
+    is_extended = torch._C._get_privateuse1_backend_name() != "privateuseone"
+    return None if is_extended else {}
+
+
+def _gpus(torch: Any) -> int:  # noqa: ANN401  # the module
+    """GPUs that are visible to this process; negative where that is not known."""
+    if torch.cuda.is_initialized():
+        return int(torch.cuda.device_count())
+    if sys.platform == "linux" and not any(map(os.path.exists, _DEVICE_FILES)):
+        return 0
+    ask = torch.cuda._device_count_amdsmi if torch.version.hip else torch.cuda._device_count_nvml
+    return int(ask())
 
 
 def _profiler_options(prof: object) -> dict[str, object]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import inspect
 import itertools
 import logging
 import os
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +19,7 @@ from threading import Event, RLock
 from typing import Any, Literal, Protocol, TypeVar
 
 from .background import Background
+from .loops.schedules import nothing_recorded
 from .metadata import describe, plain, to_json
 from .module_ranges import ModuleRanges
 from .naming import TraceName, exported_name, worker_of
@@ -93,6 +97,7 @@ class _Memory:
     saved: list[tuple[Path, int]] = field(default_factory=list)
     saving: RLock = field(default_factory=RLock)  # of a list that threads share
     is_announced: Event = field(default_factory=Event)
+    is_called: Event = field(default_factory=Event)
 
 
 def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
@@ -213,6 +218,7 @@ class TraceHandler:
         self._writer = writer or _writer(options)
         self._memory = _Memory()
         self.module_ranges: ModuleRanges | None = None
+        atexit.register(_report_nothing, weakref.ref(self))
 
     def __reduce__(self) -> tuple[type[TraceHandler], tuple[Options, Writer | None]]:
         return TraceHandler, (self._options, self._writer)
@@ -223,7 +229,17 @@ class TraceHandler:
         In the rare case that another process takes the name first, it gets the next one:
         `saved_paths` has the truth when `flush` has returned.
         """
+        self._remembered().is_called.set()
         return self._attempt(partial(self._save, prof))
+
+    def report_nothing(self) -> None:
+        """Log why no profiler called this handler, at the end of the process that made it."""
+        memory = self._memory
+        if memory.pid != os.getpid() or memory.is_called.is_set() or self._writer is None:
+            return
+        why = nothing_recorded(self)
+        if why is not None:
+            _log.warning("kinetoscope: nothing was recorded: %s", why)
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until every trace is in its place, or lost and logged.
@@ -370,6 +386,13 @@ class TraceHandler:
             # These two say all in one line. For anything else, show where it came from.
             exc_info=None if isinstance(error, (OSError, ExportError, OutputError)) else error,
         )
+
+
+def _report_nothing(ref: weakref.ref[TraceHandler]) -> None:
+    handler = ref()
+    if handler is not None:
+        with contextlib.suppress(Exception):  # the program has ended: nobody can mend it
+            handler.report_nothing()
 
 
 def _bytes_of(path: Path) -> int:

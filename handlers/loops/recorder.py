@@ -181,13 +181,17 @@ class Recorder:
                 self._step,
                 begin,
             )
-        plan, first = (
-            schedule(wait=0, warmup=self._warmup, active=self._steps, repeat=1),
-            self._step,
-        )
+        first, counts = self._step, {"wait": 0, "warmup": self._warmup, "active": self._steps}
+        plan = schedule(**counts, repeat=1)
+
+        def shifted(step: int) -> Any:  # noqa: ANN401  # torch's class
+            return plan(max(0, step - first))
+
+        # The same from the first step on, in torch's own terms: for the metadata of the trace.
+        shifted.__wrapped__ = schedule(**counts, repeat=1, skip_first=first)  # type: ignore[attr-defined]
         prof: Any = profile(
             **self._options,
-            schedule=lambda step: plan(max(0, step - first)),
+            schedule=shifted,
             on_trace_ready=self._handler,
         )
         prof.step_num = first  # the steps in the trace are those of the training

@@ -444,7 +444,7 @@ class Accelerator(Struct, frozen=True):
     """What a file tells of the run's device, whether or not its activity was recorded."""
 
     type: str = ""  # as of ``DeviceFacts``, or "MPS"; "" nothing tells
-    cpu_build: str = ""  # the version of a torch that is built for the CPU alone
+    none: str = ""  # why there is nothing to record, as the end of a sentence
 
 
 class RecordingFacts(Struct, frozen=True):

@@ -123,7 +123,7 @@ def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note
             " failed, or another tool used it"
         )
     else:
-        is_told = device.type or device.cpu_build
+        is_told = device.type or device.none
         whose = "" if is_told else ", and the file does not say which device the run used"
         more = f"{whose}: {how_to_record(device, torch_era)}"
     return not_recorded("device activity", f"No device activity was recorded{more}.", torch_era)
@@ -131,7 +131,7 @@ def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note
 
 def health_of(trace: Trace, device: Accelerator) -> HealthRecord:
     """The record of the trace's health; a missing device by what the file tells of the run's."""
-    if not (device.type or device.cpu_build) or is_of_other_recorder(trace.recording.torch_era):
+    if not (device.type or device.none) or is_of_other_recorder(trace.recording.torch_era):
         return trace.health
     how = how_to_record(device, trace.recording.torch_era)
     remedy = f"{how[0].upper()}{how[1:]}."

@@ -181,7 +181,9 @@ def _ops_per_step(trace: Trace, count: int) -> I64:
 
 
 def _unfinished(trace: Trace) -> NDArray[np.bool_]:
-    """Steps whose range was still open when the recording ended."""
+    """Steps whose range was still open when the recording ended, or that began after the loop."""
+    if any(note.kind == "after_loop" for note in trace.health.notes):
+        return np.ones(len(trace.steps), np.bool_)
     finished = trace.host.args.get("finished")
     if finished is None:
         return np.zeros(len(trace.steps), np.bool_)

@@ -111,16 +111,20 @@ def facts_of(*events: dict[str, Any], **metadata: Any) -> Facts:
         ((), {}, ""),
         ((), {"deviceProperties": [V100]}, "GPU"),
         ((), {"cuda_runtime_version": 12080}, "GPU"),
-        ((), {"kinetoscope": {"torch": "2.13.0+cu128", "cuda": "12.8"}}, "GPU"),
-        ((), {"kinetoscope": {"torch": "2.13.0+rocm6.4", "hip": "6.4"}}, "GPU"),
+        # What torch was built for is no device: what was available is.
+        ((), {"kinetoscope": {"torch": "2.13.0+cu128", "cuda": "12.8"}}, ""),
+        ((), {"kinetoscope": {"torch": "2.13.0+rocm6.4", "hip": "6.4"}}, ""),
+        ((), {"kinetoscope": {"cuda": "12.8", "accelerators": None}}, ""),
+        ((), {"kinetoscope": {"cuda": "12.8", "accelerators": {"cuda": 8}}}, "GPU"),
+        ((), {"kinetoscope": {"accelerators": {"xpu": 1}}}, "XPU"),
         ((memory(2, 512, **{"Device Type": 12, "Device Id": 0}),), {}, "XPU"),
         ((memory(2, 512, **{"Device Type": 13, "Device Id": 0}),), {}, "MPS"),
         ((memory(2, 512, **{"Device Type": 6, "Device Id": 0}),), {}, "GPU"),
         ((x("aten::_mps_convolution", 2, 3),), {}, "MPS"),
         ((x("aten::cudnn_convolution", 2, 3),), {}, "GPU"),
         ((x("aten::npu_format_cast", 2, 3),), {}, "NPU"),
-        ((x("cudaMalloc", 2, 3, cat="cuda_runtime"),), {}, "GPU"),
-        ((x("hipMalloc", 2, 3, cat="cuda_runtime"),), {}, "GPU"),
+        ((x("cudaMalloc", 2, 3, cat="user_annotation"),), {}, "GPU"),
+        ((x("hipMalloc", 2, 3, cat="user_annotation"),), {}, "GPU"),
     ],
 )
 def test_the_device_of_a_run_as_far_as_its_file_tells(
@@ -162,6 +166,31 @@ def test_a_torch_for_the_cpu_alone_is_not_asked_for_a_device() -> None:
     assert "ProfilerActivity.CUDA" not in str(advise(select(facts)).cannot_answer)
     (note,) = (one for one in facts.health.notes if one.kind == "no_device")
     assert note.remedy == "This torch, 2.13.0+cpu, is built for the CPU alone."
+
+
+def test_a_build_for_cuda_without_a_gpu_is_not_asked_for_a_device() -> None:
+    """Versions of CUDA in the file tell of the build; a device that was used outranks the list."""
+    told = {"torch": "2.13.0+cu130", "cuda": "13.0", "accelerators": {}}
+    facts = facts_of(kinetoscope=told, cuda_runtime_version=13000)
+    assert facts.unavailable["devices"] == (
+        "No device activity was recorded: no device was available to this torch, 2.13.0+cu130."
+    )
+    assert "ProfilerActivity.CUDA" not in str(advise(select(facts)).cannot_answer)
+    (note,) = (one for one in facts.health.notes if one.kind == "no_device")
+    assert note.remedy == "No device was available to this torch, 2.13.0+cu130."
+    used = facts_of(memory(2, 512, **{"Device Type": 1, "Device Id": 0}), kinetoscope=told)
+    assert used.recording.accelerator.type == "GPU"
+
+
+def test_a_run_on_the_host_that_recorded_the_gpu_is_not_told_to_record_it() -> None:
+    told = {"accelerators": {"cuda": 1}, "profiler": {"activities": ["CPU", "CUDA"]}}
+    idle = "`ProfilerActivity.CUDA` was recorded, and the run used no such device."
+    assert facts_of(kinetoscope=told).unavailable["devices"].endswith(f": {idle}")
+    # The file of another handler: the calls of the runtime tell that it was recorded.
+    call = x("cudaDeviceSynchronize", 2, 3, cat="cuda_runtime")
+    assert facts_of(call).unavailable["devices"].endswith(f": {idle}")
+    told["profiler"] = {"activities": ["CPU"]}
+    assert "record with `activities=" in facts_of(kinetoscope=told).unavailable["devices"]
 
 
 def test_names_of_modules_begin_no_remedy_with_a_capital() -> None:

@@ -119,6 +119,9 @@ def _found_sentence(selection: Selection, finding: Finding, ratio: float, detail
 
 def _cut_sentence(selection: Selection) -> Sentence:
     """The sentence for a truncated recording: what is missing first, then only what is there."""
+    stub = next((one for one in selection.facts.health.notes if one.kind == "after_loop"), None)
+    if stub is not None:
+        return Sentence(f"{stub.title}.", f"{stub.consequence} {stub.remedy}", cause=NOTHING)
     part, host = selection.partition, selection.host or HostPartition()
     if selection.facts.health.cut is not None:
         whole = duration(selection.facts.duration_ns)

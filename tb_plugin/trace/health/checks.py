@@ -16,6 +16,7 @@ from ...base.arrays import count_codes, distinct_values, equal, is_among, take, 
 from ...base.intervals import union
 from ...base.machine import each
 from ...base.regex import regex
+from ...base.units import duration
 from ..build.categories import is_graph_node, is_known
 from ..build.devices import Devices
 from ..build.host import Host
@@ -42,6 +43,8 @@ from .notes import CATALOG, UNKNOWN
 ORPHAN_WARNING_RATIO = 0.05
 OVERHEAD_WARNING_RATIO = 0.05
 LOST_NAME = "unknown"
+AFTER_LOOP_NS = 1_000_000  # an only step without any work that is shorter than this is none
+MOST_STEPS = 1_000_000
 # Kineto itself rounds; a kernel this little before its launch is no sign of a skewed clock.
 SKEW_NS = 1000
 
@@ -433,6 +436,26 @@ def _of_steps(evidence: HealthInputs) -> Iterator[Note]:
         yield note("step_numbers", int(np.count_nonzero(np.diff(steps.number) <= 0)), len(steps))
     if len(steps) and is_among(steps.host[-1:], _unfinished(host)).any():
         yield note("unfinished_step", example=evidence.texts[int(steps.name[-1])])
+    if steps.source == "profiler_step":
+        yield from _of_window(evidence)
+
+
+def _of_window(evidence: HealthInputs) -> Iterator[Note]:
+    """Less was recorded than the schedule asked for, as far as our handler or the file tells."""
+    steps, told = evidence.steps, evidence.recording.handler
+    window = told.get("window")
+    asked, done = (
+        (window.get("asked"), window.get("recorded")) if isinstance(window, Mapping) else (0, 0)
+    )
+    is_told = type(asked) is int and type(done) is int and 0 <= done < asked <= MOST_STEPS
+    length = int(steps.end[0] - steps.ts[0]) if len(steps) == 1 else AFTER_LOOP_NS
+    works = len(evidence.device) or equal(evidence.host.kind, HostKind.OP).any()
+    if length < AFTER_LOOP_NS and not works:
+        yield note("after_loop", detail=duration(length))
+    elif is_told and told.get("step_num") == 0:
+        yield note("step_not_called")
+    elif is_told:
+        yield note("partial_window", done, asked)
 
 
 def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:

@@ -128,6 +128,10 @@ def _uncertain(title: str, consequence: str, remedy: str | OfTorch = "") -> Note
     return NoteKind("warning", title, consequence, remedy, EVERYTHING)
 
 
+def _of_steps(title: str, consequence: str, remedy: str | OfTorch = "") -> NoteKind:
+    return NoteKind("warning", title, consequence, remedy, ("overview",))
+
+
 FILE: Mapping[str, NoteKind] = {
     "gzip_truncated": _lost(
         "The compressed file ends early",
@@ -162,8 +166,7 @@ FILE: Mapping[str, NoteKind] = {
         _AGAIN,
     ),
     "bad_packet": _skipped(
-        "{count} packets could not be read",
-        "Missing from every figure; the rest was read.",
+        "{count} packets could not be read", "Missing from every figure; the rest was read."
     ),
     "other_packet": harmless(
         "{count} packets of kinds that are not read",
@@ -187,8 +190,7 @@ FILE: Mapping[str, NoteKind] = {
         HOST,
     ),
     "snapshot_records": _skipped(
-        "{count} records of the memory snapshot are not understood",
-        "Left out of every figure.",
+        "{count} records of the memory snapshot are not understood", "Left out of every figure."
     ),
     "snapshot_no_history": NoteKind(
         "warning",
@@ -231,8 +233,7 @@ FILE: Mapping[str, NoteKind] = {
         "It belongs to no event; reading went on behind it.",
     ),
     "oversized": _skipped(
-        "{count} events or values are too large",
-        "Left out, and missing from every figure.",
+        "{count} events or values are too large", "Left out, and missing from every figure."
     ),
     "too_many_events": _lost(
         "More events than one trace can hold",
@@ -466,11 +467,7 @@ CONTENT: Mapping[str, NoteKind] = {
         ("modules",),
     ),
     "no_memory": NoteKind(
-        "info",
-        "No allocator events",
-        "Memory is not available.",
-        _record(ALLOCATIONS),
-        ("memory",),
+        "info", "No allocator events", "Memory is not available.", _record(ALLOCATIONS), ("memory",)
     ),
     "no_addresses": NoteKind(
         "warning",
@@ -481,11 +478,20 @@ CONTENT: Mapping[str, NoteKind] = {
         ("memory",),
     ),
     "no_steps": NoteKind(
-        "info",
-        "No steps",
-        "The whole trace counts as one step.",
-        MARK_STEPS,
-        ("overview",),
+        "info", "No steps", "The whole trace counts as one step.", MARK_STEPS, ("overview",)
+    ),
+    "partial_window": harmless(
+        "{count} of {total} steps were recorded: the loop ended",
+        "The schedule asked for more. Steps that did not end are left out by default.",
+        OfTorch("Record with fewer active steps, or run the loop longer."),
+    ),
+    "after_loop": _uncertain(
+        "No step was recorded: the loop ended before",
+        "The only step, {detail}, is what ran after the last prof.step(): it holds no work.",
+        OfTorch("Record with a schedule that is shorter than the loop."),
+    ),
+    "step_not_called": _of_steps(
+        "prof.step() was never called", "The whole recording counts as one step.", MARK_STEPS
     ),
     "steps_from_annotations": harmless(
         "Steps are the annotations “{detail}”",
@@ -493,19 +499,12 @@ CONTENT: Mapping[str, NoteKind] = {
         " of the trace.",
         MARK_STEPS,
     ),
-    "step_numbers": NoteKind(
-        "warning",
-        "Step numbers repeat or go backwards",
-        "Steps are shown in the order of time.",
-        "",
-        ("overview",),
+    "step_numbers": _of_steps(
+        "Step numbers repeat or go backwards", "Steps are shown in the order of time."
     ),
-    "unfinished_step": NoteKind(
-        "warning",
+    "unfinished_step": _of_steps(
         "The last step is cut off",
         "It was open when the recording stopped: it is shorter than it was.",
-        "",
-        ("overview",),
     ),
     "graph_nodes": harmless(
         "{count} nodes of graphs are not device work",

@@ -223,7 +223,10 @@ def root_of(head: bytes) -> str:
     """
     if not head:
         raise TraceFormatError(
-            "empty", "The file is empty.", hint="The recording job may have died while writing it."
+            "empty",
+            "The file is empty.",
+            hint="The recording job may have died while writing it. If export_stacks() of torch"
+            " 2.13 wrote it, it is always empty: export the trace instead.",
         )
     for other in _BINARY:
         if other.pattern.match(head):
