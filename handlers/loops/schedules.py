@@ -120,12 +120,13 @@ def _why(prof: Any, failure: str) -> str:  # noqa: ANN401  # torch's class
             "prof.step() was never called, so the schedule never began to record. Call prof.step()"
             " after each step."
         )
-    fitting = _fitting(steps, plan.active if plan else steps)
+    how = "Run 2 steps or more with" if steps < 2 else "Use"
+    remedy = f"{how} {_fitting(steps, plan.active if plan else steps)}."
     if plan is None:
-        return f"the loop ran {_counted(steps)}, and its schedule recorded none. Use {fitting}."
+        return f"the loop ran {_counted(steps)}, and its schedule recorded none. {remedy}"
     if steps > plan.skipped:
         return "the profiler was never stopped. Run the loop inside `with profile(...) as prof:`."
-    return f"the loop ran {_counted(steps)}, and {skips}. Use {fitting}."
+    return f"the loop ran {_counted(steps)}, and {skips}. {remedy}"
 
 
 def _counted(steps: int) -> str:
@@ -133,11 +134,11 @@ def _counted(steps: int) -> str:
 
 
 def _fitting(steps: int, active: int) -> str:
-    """A schedule that records within so many steps.
+    """A schedule that records within so many steps, of which there are two at least.
 
     >>> _fitting(5, 6)
     'schedule(wait=1, warmup=1, active=3, repeat=1)'
     """
-    wait, warmup = int(steps > 2), int(steps > 1)
-    active = max(1, min(active, steps - wait - warmup))
-    return f"schedule(wait={wait}, warmup={warmup}, active={active}, repeat=1)"
+    wait = int(steps > 2)
+    active = max(1, min(active, steps - wait - 1))
+    return f"schedule(wait={wait}, warmup=1, active={active}, repeat=1)"
