@@ -136,7 +136,7 @@ def test_a_profiler_that_was_never_stopped_or_has_a_schedule_of_its_own(tmp_path
     ],
 )
 def test_a_plan_says_of_each_step_what_torch_does(plan: dict[str, int]) -> None:
-    made = schedule(**plan)  # type: ignore[arg-type]
+    made = schedule(**plan)
     found = plan_of(made)
 
     assert found == Plan(**plan)

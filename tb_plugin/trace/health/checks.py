@@ -444,10 +444,8 @@ def _of_window(evidence: HealthInputs) -> Iterator[Note]:
     """Less was recorded than the schedule asked for, as far as our handler or the file tells."""
     steps, told = evidence.steps, evidence.recording.handler
     window = told.get("window")
-    asked, done = (
-        (window.get("asked"), window.get("recorded")) if isinstance(window, Mapping) else (0, 0)
-    )
-    is_told = type(asked) is int and type(done) is int and 0 <= done < asked <= MOST_STEPS
+    asked, done = _count(window, "asked"), _count(window, "recorded")
+    is_told = 0 <= done < asked <= MOST_STEPS
     length = int(steps.end[0] - steps.ts[0]) if len(steps) == 1 else AFTER_LOOP_NS
     works = len(evidence.device) or equal(evidence.host.kind, HostKind.OP).any()
     if length < AFTER_LOOP_NS and not works:
@@ -456,6 +454,12 @@ def _of_window(evidence: HealthInputs) -> Iterator[Note]:
         yield note("step_not_called")
     elif is_told:
         yield note("partial_window", done, asked)
+
+
+def _count(told: object, key: str) -> int:
+    """A number that our handler wrote; −1 for anything else."""
+    value = told.get(key) if isinstance(told, Mapping) else None
+    return value if type(value) is int else -1
 
 
 def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:
