@@ -57,17 +57,21 @@ def open_trace(
     run: str | None = None,
     worker: str | None = None,
     span: str | int | None = None,
+    start: int | None = None,
 ) -> OpenTrace:
     """Read a trace file, or the one below a folder that the command line would choose.
 
+    ``start`` is the number of a start of the run: 1 the oldest, -1 the newest (the default).
+
     Raises:
         TraceFormatError: the file is no PyTorch trace; names what it is.
-        NotFoundError: there is no such file, no trace below the folder, or no such run, worker or
-            span.
-        QueryError: a run, worker or span is given, but the path is one file.
+        NotFoundError: there is no such file, no trace below the folder, or no such run, start,
+            worker or span.
+        QueryError: a run, start, worker or span is given, but the path is one file.
         UnavailableError: the path is one of another machine.
     """
-    chosen = choose(os.fspath(path), Wanted(run, worker, None if span is None else str(span)))
+    named = None if span is None else str(span)
+    chosen = choose(os.fspath(path), Wanted(run, worker, named, start))
     session = chosen.session()
     session.facts()  # says now what is wrong with the file
     return OpenTrace(session, chosen.notice())

@@ -28,7 +28,7 @@ from ..session.session import Session, Wanted, choose
 from ..trace.model import Trace
 from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
-from .entry import as_json, printable, say, write
+from .entry import START_HELP, as_json, printable, say, write
 from .render import progress_bar, width_of, wrapped
 
 FORMATS = ("table", "markdown", "json")
@@ -49,7 +49,8 @@ class _Choice(Struct, frozen=True):
 @click.command()
 @click.argument("path")
 @click.option("--run", help="Run: the folder of the trace, below PATH.  [default: the newest]")
-@click.option("--worker", help="Worker of the run.  [default: the first by name]")
+@click.option("--start", type=int, help=START_HELP)
+@click.option("--worker", help="Worker of the start.  [default: the first]")
 @click.option("--span", help="Span of the worker: 1, 2, … in time order.  [default: the last]")
 @click.option(
     "--format",
@@ -79,15 +80,22 @@ class _Choice(Struct, frozen=True):
 )
 @click.option("--slice", type=click.IntRange(min=0), help="Shows this event of a finding instead.")
 @click.option("--width", type=click.IntRange(min=1), help="Characters of a line of a table.")
-def advise(path: str, run: str | None, worker: str | None, span: str | None, **rest: Any) -> None:  # noqa: ANN401
+def advise(
+    path: str,
+    run: str | None,
+    start: int | None,
+    worker: str | None,
+    span: str | None,
+    **rest: Any,  # noqa: ANN401
+) -> None:
     """Says what holds the steps of a trace, and what to do about it.
 
     PATH is a trace file, a run or a logdir, as for `kinetoscope show`.
     """
     asked = _Choice(**rest)
-    trace = choose(path, Wanted(run, worker, span))
+    trace = choose(path, Wanted(run, worker, span, start))
     if trace.notice():
-        say(trace.notice(), hint="choose with --run, --worker, --span")
+        say(trace.notice(), hint="choose with --run, --start, --worker, --span")
     limits = read_thresholds(asked.thresholds) if asked.thresholds else thresholds()
     with progress_bar(trace.path) as on_progress:
         session = trace.session(on_progress)

@@ -151,12 +151,10 @@ def opened(path: str, steps: str = "") -> Recorded:
     place = chosen.place or TracePlace(PurePath(chosen.shown).name, "", "")
     repeats: list[tuple[int, ...]] = []
     if chosen.folder is not None and chosen.place is not None:
-        run, worker, span = chosen.place
-        for at in sorted(chosen.folder.files):
-            if (at.run, at.worker) == (run, worker) and at.span != span:
-                times = chosen.folder.session(at).facts().step_times_ns
-                if times:
-                    repeats.append(times)
+        for at in chosen.folder.repeats(chosen.place):
+            times = chosen.folder.session(at).facts().step_times_ns
+            if times:
+                repeats.append(times)
     return Recorded(session.facts(), session.artifact, place, steps, tuple(repeats))
 
 

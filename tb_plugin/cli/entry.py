@@ -38,6 +38,7 @@ from ..base.errors import KinetoscopeError, not_installed
 from ..base.regex import regex
 from ..base.units import NBSP
 
+START_HELP = "Start of the run: 1 is the oldest, -1 the newest, -2 the one before.  [default: -1]"
 _CONTROL = regex(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )

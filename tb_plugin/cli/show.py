@@ -25,7 +25,7 @@ from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, parse, with_limit
 from ..views.table import Table
 from ..views.view import View
-from .entry import as_json, printable, say, write
+from .entry import START_HELP, as_json, printable, say, write
 from .render import (
     ALL_COLUMNS,
     TableLayout,
@@ -197,8 +197,8 @@ class _ByStemOrTitle(click.Group):
 def show() -> None:
     """Shows a view of a trace.
 
-    PATH is a trace file, a run or a logdir. Below a folder the newest run, its first worker and
-    that worker's last span are shown, unless others are chosen.
+    PATH is a trace file, a run or a logdir. Below a folder the newest start of the newest run, its
+    first worker and that worker's last span are shown, unless others are chosen.
 
     A table fits the terminal and names what it leaves out; JSON and CSV have everything.
     """
@@ -208,9 +208,11 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     """Reads the trace and writes the answer to standard output."""
     form = values["format"]
     query = chosen(view.query, values, whole=form != "table")
-    trace = choose(values["path"], Wanted(values["run"], values["worker"], values["span"]))
+    trace = choose(
+        values["path"], Wanted(values["run"], values["worker"], values["span"], values["start"])
+    )
     if trace.notice():
-        say(trace.notice(), hint="choose with --run, --worker, --span")
+        say(trace.notice(), hint="choose with --run, --start, --worker, --span")
     with progress_bar(trace.shown) as on_progress:
         answer = view.build(trace.session(on_progress).asked(view), query)
     tables = view.tables(answer)
@@ -301,7 +303,8 @@ def _command(view: View) -> click.Command:
         click.Option(
             ["--run"], help="Run: the folder of the trace, below PATH.  [default: the newest]"
         ),
-        click.Option(["--worker"], help="Worker of the run.  [default: the first by name]"),
+        click.Option(["--start"], type=int, help=START_HELP),
+        click.Option(["--worker"], help="Worker of the start.  [default: the first]"),
         click.Option(
             ["--span"], help="Span of the worker: 1, 2, … in time order.  [default: the last]"
         ),

@@ -20,6 +20,7 @@ from ..store.discovery.poller import fetch_heads, judge
 from ..store.discovery.stability import Patience
 from ..store.discovery.walk import FoundFile, Key, Logdir, Outcome, resolve, walk
 from ..views.view import TracePlace
+from .recordings import start_of
 from .session import ChosenTrace, FileSession, Wanted, opened
 
 T = TypeVar("T")
@@ -44,6 +45,26 @@ class Folder(Struct, frozen=True):
         file = self.files[TracePlace(*found)]
         return opened(file.absolute, file.origin)
 
+    def repeats(self, place: TracePlace) -> Sequence[TracePlace]:
+        """The other spans of its worker that are of the same start."""
+        run = next(one for one in self.catalog.runs if one.name == place.run)
+        start = start_of(run, place)
+        spans = (span for one in run.workers if one.name == place.worker for span in one.spans)
+        return [
+            TracePlace(place.run, place.worker, span.key)
+            for span in spans
+            if span.start == start and span.key != place.span
+        ]
+
+    def start(self, place: TracePlace) -> str:
+        """The start that one of them is of, in words; "" where its run has one."""
+        run = next(one for one in self.catalog.runs if one.name == place.run)
+        number = start_of(run, place)
+        if len(run.starts) < 2:
+            return ""
+        saved = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.starts[number - 1].saved))
+        return f"start {number} of {len(run.starts)} ({saved})"
+
     def stored(self, place: TracePlace, spec: ArtifactSpec[T]) -> T | None:
         """An artifact of one of them, if it was made before; a file that is far is not fetched."""
         file = self.files.get(place)
@@ -67,7 +88,9 @@ def below(folder: str, wanted: Wanted) -> ChosenTrace:
     if not published.catalog.runs:
         raise _nothing(folder, published.catalog)
     files = {TracePlace(*at): records[key].found for at, key in published.index.items()}
-    place = TracePlace(*pick(published.catalog, wanted.run, wanted.worker, wanted.span))
+    place = TracePlace(
+        *pick(published.catalog, wanted.run, wanted.worker, wanted.span, wanted.start)
+    )
     others = len(_fitting(files, wanted)) - 1
     chosen = files[place]
     folder_of_it = Folder(published.catalog, files)

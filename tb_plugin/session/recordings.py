@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
-from ..store.contract import Catalog, WorkerInfo
+from ..store.contract import Catalog, RunInfo, WorkerInfo
 from ..views.progress import tell
 from ..views.view import Gathered, RunWorker, Subject, TracePlace, View
 
@@ -35,12 +35,19 @@ class CatalogRecordings(Struct, frozen=True):
     def workers(self) -> Sequence[RunWorker]:
         if self.own is None:
             return ()
-        runs = (run for run in self.catalog().runs if run.name == self.own.run)
-        return [_worker(one, self.own) for run in runs for one in run.workers]
+        run = next((one for one in self.catalog().runs if one.name == self.own.run), None)
+        if run is None:
+            return ()
+        start = start_of(run, self.own)
+        return [
+            _worker(one, self.own, start)
+            for one in run.workers
+            if any(span.start == start for span in one.spans)
+        ]
 
     def everything(self) -> Sequence[RunWorker]:
         return [
-            _worker(one, TracePlace(run.name, one.name, span.key))
+            _worker(one, TracePlace(run.name, one.name, span.key), span.start)
             for run in self.catalog().runs
             for one in run.workers
             for span in one.spans
@@ -80,9 +87,16 @@ class CatalogRecordings(Struct, frozen=True):
         return self.open(place).artifact(spec, variant)
 
 
-def _worker(worker: WorkerInfo, own: TracePlace) -> RunWorker:
+def start_of(run: RunInfo, place: TracePlace) -> int:
+    """The start that a trace of a run is of."""
+    spans = (span for one in run.workers if one.name == place.worker for span in one.spans)
+    return next((span.start for span in spans if span.key == place.span), len(run.starts))
+
+
+def _worker(worker: WorkerInfo, own: TracePlace, start: int) -> RunWorker:
     place = TracePlace(own.run, worker.name, own.span)
-    span = next((one for one in worker.spans if one.key == own.span), None)
+    spans = (one for one in worker.spans if one.start == start)
+    span = next((one for one in spans if one.key == own.span), None)
     problem = span.error.message if span and span.error else ""
     if span is None:
         problem = f"It has no span {own.span}."

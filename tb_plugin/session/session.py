@@ -62,16 +62,17 @@ T = TypeVar("T")
 
 
 class Wanted(Struct, frozen=True):
-    """Names of run, worker and span; None for the default."""
+    """Names of run, worker and span, and the number of a start; None for the default."""
 
     run: str | None = None
     worker: str | None = None
     span: str | None = None
+    start: int | None = None  # 1 the oldest of the run, -1 the newest
 
     @property
     def is_open(self) -> bool:
-        """True if no name was given."""
-        return self.run is None and self.worker is None and self.span is None
+        """True if nothing was given."""
+        return self == ANY
 
 
 ANY = Wanted()
@@ -91,9 +92,9 @@ class ChosenTrace(Struct, frozen=True):
         if self.place is None or not self.others:
             return ""
         run, worker, span = self.place
-        return (
-            f"showing run {run}, worker {worker}, span {span}; {plural(self.others, 'other trace')}"
-        )
+        start = self.folder.start(self.place) if self.folder else ""
+        where = f"run {run}, {start}, worker" if start else f"run {run}, worker"
+        return f"showing {where} {worker}, span {span}; {plural(self.others, 'other trace')}"
 
     def session(self, on_progress: OnProgress | None = None) -> FileSession:
         """The trace, opened; a view over several finds the others of the folder beside it."""
@@ -153,7 +154,7 @@ def choose(path: str, wanted: Wanted = ANY) -> ChosenTrace:
 def _has_no_names(path: str, wanted: Wanted) -> None:
     if not wanted.is_open:
         raise QueryError(
-            f"{path} is one file", hint="--run, --worker and --span choose below a folder"
+            f"{path} is one file", hint="--run, --start, --worker and --span choose below a folder"
         )
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..base.errors import NotFoundError
 from .catalog_state import Attempt, Record
@@ -18,10 +19,12 @@ from .contract import (
     ReadProgress,
     RunInfo,
     SpanInfo,
+    StartInfo,
     State,
     WorkerInfo,
 )
 from .discovery import file_names, stability
+from .discovery.starts import FoundRecording, starts
 from .discovery.walk import Key, Logdir, shown
 
 FILES_SHOWN = 2000
@@ -111,8 +114,13 @@ def _run(
     view: PoolStatus,
     index: dict[tuple[str, str, str], Key],
 ) -> RunInfo:
+    members = sorted(members, key=lambda r: r.found.path)
+    found = starts([_recorded(record) for record in members])
+    start_of = {
+        members[at].key: number for number, one in enumerate(found, 1) for at in one.members
+    }
     by_worker: dict[str, list[Record]] = defaultdict(list)
-    for record in sorted(members, key=lambda r: r.found.path):
+    for record in members:
         by_worker[record.name.worker].append(record)
     keys = file_names.number({worker: [r.name for r in mine] for worker, mine in by_worker.items()})
     workers = []
@@ -122,18 +130,44 @@ def _run(
             zip(keys[worker], mine, strict=False), key=lambda pair: natural(pair[0])
         ):
             index[name, worker, key] = record.key
-            shown.append(_span(key, record, view))
+            shown.append(_span(key, record, view, start_of[record.key]))
         ranks = [r.rank for r in mine if r.rank is not None]
         rank, (node, process) = ranks[0] if ranks else None, mine[-1].process
         workers.append(WorkerInfo(worker, rank, tuple(shown), node, process))
-    # What is shown first is a trace, where there is one.
+    # What is shown first is a trace of the newest start, where there is one.
     alone = {worker: all(r.is_snapshot for r in mine) for worker, mine in by_worker.items()}
-    workers.sort(key=lambda w: (alone[w.name], w.rank is None, w.rank or 0, natural(w.name)))
+    workers.sort(
+        key=lambda w: (
+            alone[w.name],
+            -max(span.start for span in w.spans),
+            w.rank is None,
+            w.rank or 0,
+            natural(w.name),
+        )
+    )
     newest = max(r.found.identity.modified for r in members)
-    return RunInfo(name=name, logdir=logdir.shown, modified=newest, workers=tuple(workers))
+    told = tuple(
+        StartInfo(number, one.at_ns / 1e9, one.note) for number, one in enumerate(found, 1)
+    )
+    return RunInfo(name, logdir.shown, newest, tuple(workers), told)
 
 
-def _span(key: str, record: Record, view: PoolStatus) -> SpanInfo:
+def _recorded(record: Record) -> FoundRecording:
+    """What tells the start of a recording."""
+    node, process = record.process
+    stamp = record.name.recorded_ns
+    return FoundRecording(
+        worker=record.name.worker,
+        at_ns=record.found.identity.modified_ns if stamp is None else stamp,
+        is_stamped=stamp is not None,
+        is_snapshot=record.is_snapshot,
+        rank=record.rank,
+        node=node,
+        process=process,
+    )
+
+
+def _span(key: str, record: Record, view: PoolStatus, start: int) -> SpanInfo:
     state = record.state(view.running)
     return SpanInfo(
         key=key,
@@ -144,6 +178,7 @@ def _span(key: str, record: Record, view: PoolStatus) -> SpanInfo:
         progress=view.progress(record.key) if record.attempt is Attempt.QUEUED else None,
         error=record.error if state in ("refused", "failed") else None,
         steps=record.answer.steps if record.answer and state == "ready" else None,
+        start=start,
     )
 
 
@@ -202,23 +237,50 @@ def _verdict(record: Record, state: State) -> tuple[str, str, str]:
 
 
 def pick(
-    catalog: Catalog, run: str | None, worker: str | None, span: str | None
+    catalog: Catalog,
+    run: str | None,
+    worker: str | None,
+    span: str | None,
+    start: int | None = None,
 ) -> tuple[str, str, str]:
-    """Names of run, worker and span; by default the newest run, first worker, last span.
+    """Names of run, worker and span.
+
+    By default the newest run, its newest start, the first worker of that, and its last span.
+    ``start`` counts from 1, the oldest, or from −1, the newest.
 
     Raises:
-        NotFoundError: there is no such name.
+        NotFoundError: there is no such name, or no such start.
     """
     if not catalog.runs:
         raise NotFoundError(*_nothing(catalog))
     runs = sorted(catalog.runs, key=lambda r: r.modified)
     chosen = _one(run, [r.name for r in runs], "run", "the logdir") if run else runs[-1].name
     in_run: RunInfo = next(r for r in runs if r.name == chosen)
-    workers = [w.name for w in in_run.workers]
-    name = _one(worker, workers, "worker", f"run {chosen}") if worker else workers[0]
-    of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
-    keys = [s.key for s in of_worker.spans]
-    return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
+    if start is None:
+        workers = in_run.workers
+    else:
+        start = _start(start, in_run)
+        mine = ((w, tuple(s for s in w.spans if s.start == start)) for w in in_run.workers)
+        workers = tuple(replace(w, spans=spans) for w, spans in mine if spans)
+    where = f"run {chosen}" if start is None else f"start {start} of run {chosen}"
+    names = [w.name for w in workers]
+    name = _one(worker, names, "worker", where) if worker else names[0]
+    keys = [s.key for w in workers if w.name == name for s in w.spans]
+    return chosen, name, _one(span, keys, "span", f"{where} / {name}") if span else keys[-1]
+
+
+def _start(wanted: int, run: RunInfo) -> int:
+    """The number of a start, counted from the newest where it is negative."""
+    count = len(run.starts)
+    number = wanted if wanted > 0 else count + 1 + wanted
+    if not wanted or not 1 <= number <= count:
+        raise NotFoundError(
+            f"There is no start {wanted} in run {run.name}.",
+            hint=f"There is: 1 to {count}, and -1, the newest."
+            if count > 1
+            else "There is one: 1.",
+        )
+    return number
 
 
 def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:

@@ -75,6 +75,7 @@ class SpanInfo(Struct, frozen=True):
     progress: ReadProgress | None
     error: ErrorInfo | None
     steps: StepFigures | None = None  # None: not read yet, or nothing marks steps
+    start: int = 1  # of which it is: its number in ``RunInfo.starts``
 
 
 class WorkerInfo(Struct, frozen=True):
@@ -87,13 +88,22 @@ class WorkerInfo(Struct, frozen=True):
     process: int | None = None  # its number there
 
 
+class StartInfo(Struct, frozen=True):
+    """One start of the program that wrote a run: recordings that belong together."""
+
+    number: int  # from 1, in order of time
+    saved: float  # when its first recording was saved, seconds since the epoch
+    note: str = ""  # what cannot be told
+
+
 class RunInfo(Struct, frozen=True):
     """A folder of traces; ``name`` is unique over all logdirs."""
 
     name: str
     logdir: str
     modified: float
-    workers: tuple[WorkerInfo, ...]
+    workers: tuple[WorkerInfo, ...]  # those of the newest start first
+    starts: tuple[StartInfo, ...] = ()
 
 
 class Catalog(Struct, frozen=True):

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "428048fe";
+export const CONTRACT = "0e987e1e";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2722,7 +2722,9 @@ export interface RunInfo {
   readonly name: string;
   readonly logdir: string;
   readonly modified: number;
+  /** those of the newest start first */
   readonly workers: readonly WorkerInfo[];
+  readonly starts: readonly StartInfo[];
 }
 
 /** Everything above and below all boxes of a name, merged. */
@@ -2985,6 +2987,8 @@ export interface SpanInfo {
   readonly error: ErrorInfo | null;
   /** null: not read yet, or nothing marks steps */
   readonly steps: StepFigures | null;
+  /** of which it is: its number in `RunInfo.starts` */
+  readonly start: number;
 }
 
 /** One frame of the call stack, innermost first. */
@@ -3002,6 +3006,16 @@ export interface StackRow {
   readonly row: OperatorRow;
   /** innermost first */
   readonly frames: readonly CallFrame[];
+}
+
+/** One start of the program that wrote a run: recordings that belong together. */
+export interface StartInfo {
+  /** from 1, in order of time */
+  readonly number: number;
+  /** when its first recording was saved, seconds since the epoch */
+  readonly saved: number;
+  /** what cannot be told */
+  readonly note: string;
 }
 
 /** A window of the ops over a range. */
