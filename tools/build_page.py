@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +51,9 @@ def build() -> None:
         raise PageBuildError("the page cannot be built: this distribution has no frontend/ folder")
     complete = _has_modules()
     if not complete:
-        _npm("ci", "--omit=dev", because="`npm ci` failed, so the page cannot be built")
+        with tempfile.TemporaryDirectory() as cache:  # nothing stays of what is needed once
+            told = "`npm ci` failed, so the page cannot be built"
+            _npm("ci", "--omit=dev", "--cache", cache, because=told)
     digest = sources_digest()
     shutil.rmtree(PAGE, ignore_errors=True)  # hashed chunks of earlier builds must not linger
     _npm("run", "build", because="building the page failed")
