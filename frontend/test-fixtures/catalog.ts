@@ -53,6 +53,7 @@ export function spanOf(key: string, state: State, over: Partial<SpanInfo> = {}):
           : null,
     error: errorOf[state] ?? null,
     steps: null,
+    start: 1,
     ...over,
   };
 }
@@ -81,6 +82,7 @@ export function runOf(name: string, plan: RunPlan): RunInfo {
     logdir: "./log",
     modified: plan.modified ?? NOW - 60,
     workers: Object.entries(plan.workers).map(([worker, states]) => workerOf(worker, states)),
+    starts: [{ number: 1, saved: plan.modified ?? NOW - 60, note: "" }],
   };
 }
 

@@ -16,6 +16,7 @@ import {
   runState,
 } from "../state/location/choice";
 import type { Patch } from "../state/location/fragment";
+import { newestStart, startNote } from "../state/starts";
 import {
   runsBefore,
   stepTimeOfRun,
@@ -167,7 +168,9 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
       value={choice.worker.name}
       keepsEnd={true}
       about={placeTitle(choice.worker)}
-      note={rankNote(choice.worker)}
+      note={[rankNote(choice.worker), startNote(choice.run, choice.span.start)]
+        .filter((word) => word !== "")
+        .join(" · ")}
       items={workers.map((worker) => {
         const step = stepTimeOfWorker(worker, before);
         return {
@@ -175,6 +178,7 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
           name: worker.name,
           patch: patchForWorker(worker, values),
           notes: [
+            startNote(choice.run, newestStart(worker)),
             ...stepTimeWords(step),
             ...placeNotes(worker),
             rankNote(worker),
@@ -193,6 +197,7 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
 /** Nothing to choose where a worker was recorded once. */
 export function SpanPicker({ choice }: PickersProps) {
   const { spans } = choice.worker;
+  const hasSeveralStarts = new Set(spans.map((span) => span.start)).size > 1;
   if (spans.length <= 1) {
     return null;
   }
@@ -208,7 +213,7 @@ export function SpanPicker({ choice }: PickersProps) {
           key: span.key,
           name: span.label,
           patch: patchForSpan(span),
-          notes: [],
+          notes: hasSeveralStarts ? [startNote(choice.run, span.start)] : [],
           state: span.state,
         }))}
         selected={choice.span.key}

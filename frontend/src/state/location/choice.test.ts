@@ -42,6 +42,37 @@ describe("the choice", () => {
     expect(names({ run: "newer", worker: "rank1", span: "7" })).toEqual(absent("span", "7"));
   });
 
+  describe("in a folder of several starts", () => {
+    const started = (states: Record<string, readonly State[]>, starts: Record<string, number>) => {
+      const run = runOf("twice", { workers: states });
+      const workers = run.workers.map((worker) => ({
+        ...worker,
+        spans: worker.spans.map((span) => ({ ...span, start: starts[worker.name] ?? 1 })),
+      }));
+      return catalogOf([{ ...run, workers }]);
+    };
+    const shown = (of: ReturnType<typeof catalogOf>, values: Record<string, string> = {}) => {
+      const resolved = resolveChoice(of, values);
+      return resolved.state === "chosen" ? resolved.choice.worker.name : resolved;
+    };
+    const starts = { a_900: 1, a_77: 2 };
+
+    it("is the newest start, even while it is being read", () => {
+      expect(shown(started({ a_900: ["ready"], a_77: ["ready"] }, starts))).toBe("a_77");
+      expect(shown(started({ a_900: ["ready"], a_77: ["reading"] }, starts))).toBe("a_77");
+    });
+
+    it("is the start before while the newest is being written or cannot be read", () => {
+      expect(shown(started({ a_900: ["ready"], a_77: ["waiting"] }, starts))).toBe("a_900");
+      expect(shown(started({ a_900: ["ready"], a_77: ["failed"] }, starts))).toBe("a_900");
+    });
+
+    it("is the older start where the address names it", () => {
+      const both = started({ a_900: ["ready"], a_77: ["ready"] }, starts);
+      expect(shown(both, { run: "twice", worker: "a_900", span: "1" })).toBe("a_900");
+    });
+  });
+
   it("is nothing when there is nothing", () => {
     expect(resolveChoice(catalogOf([]), {})).toEqual({ state: "nothing" });
   });

@@ -45,10 +45,24 @@ function defaultRun(runs: readonly RunInfo[]): RunInfo | undefined {
   );
 }
 
-const defaultWorker = (run: RunInfo) => firstBest(run.workers, (worker) => bestState(worker.spans));
+/** The spans of the newest start of which something can be read; all where nothing can. */
+function newestSpans(spans: readonly SpanInfo[]): readonly SpanInfo[] {
+  const usable = spans.filter(({ state }) => rank(state) < rank("waiting"));
+  const newest = usable.reduce((most, { start }) => Math.max(most, start), 0);
+  return newest === 0 ? spans : spans.filter(({ start }) => start === newest);
+}
+
+/** The first worker of the newest start that can be shown. */
+function defaultWorker(run: RunInfo): WorkerInfo | undefined {
+  const spans = new Set(newestSpans(run.workers.flatMap((worker) => worker.spans)));
+  const newest = (worker: WorkerInfo) => worker.spans.filter((span) => spans.has(span));
+  const workers = run.workers.filter((worker) => newest(worker).length > 0);
+  return firstBest(workers, (worker) => bestState(newest(worker)));
+}
+
 /** The latest span that can be shown, as on the command line. */
 const defaultSpan = (worker: WorkerInfo) =>
-  firstBest([...worker.spans].reverse(), (span) => span.state);
+  firstBest([...newestSpans(worker.spans)].reverse(), (span) => span.state);
 
 export function resolveChoice(catalog: Catalog, values: Values): Resolved {
   const { run: runName, worker: workerName, span: spanKey } = values;

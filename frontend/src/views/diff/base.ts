@@ -1,4 +1,4 @@
-/** Which recording is the base: what the address says, else the run of the same script before. */
+/** Which recording is the base: what the address says, else the start or the run before. */
 import type { Catalog, DiffQuery, RunInfo, SpanInfo, WorkerInfo } from "../../api/types.gen";
 import type { Values } from "../../state/location/fragment";
 import type { Shown } from "../../state/page_context";
@@ -13,8 +13,30 @@ export interface Base {
 
 const last = <T>(items: readonly T[]): T | undefined => items[items.length - 1];
 
+/** The start before the shown one, of the same run; the second where the first is shown. */
+function startBefore(run: RunInfo, catalog: Catalog, shown: Shown): number | null {
+  const own = spanOf(catalog, shown)?.start ?? 1;
+  const isOwn = run.name === shown.key.run && run.starts.length > 1;
+  return isOwn ? (own > 1 ? own - 1 : 2) : null;
+}
+
+/** A run with the workers and spans of one start alone. */
+function onlyStart(run: RunInfo, start: number | null): RunInfo {
+  if (start === null) {
+    return run;
+  }
+  const workers = run.workers
+    .map((worker) => ({ ...worker, spans: worker.spans.filter((span) => span.start === start) }))
+    .filter(({ spans }) => spans.length > 0);
+  return { ...run, workers };
+}
+
 /** The run that the shown one is compared with unless someone chooses: the one before, else any other. */
 function usualRun(catalog: Catalog, shown: Shown): RunInfo | undefined {
+  const own = catalog.runs.find(({ name }) => name === shown.key.run);
+  if (own !== undefined && own.starts.length > 1) {
+    return own;
+  }
   const before = runsBefore(catalog.runs);
   const after = [...before].find(([, run]) => run.name === shown.key.run)?.[0];
   const others = catalog.runs.filter(({ name }) => name !== shown.key.run);
@@ -53,11 +75,11 @@ export function baseOf(catalog: Catalog, shown: Shown, values: Values): Base | n
   if (run === undefined) {
     return null;
   }
-  const worker =
-    run.workers.find(({ name }) => name === values["diff.worker"]) ??
-    workerLike(run, shown, catalog);
+  const usual = workerLike(onlyStart(run, startBefore(run, catalog, shown)), shown, catalog);
+  const chosen = run.workers.find(({ name }) => name === values["diff.worker"]) ?? usual;
+  const worker = run.workers.find(({ name }) => name === chosen?.name);
   const span =
-    worker?.spans.find(({ key }) => key === values["diff.span"]) ?? last(worker?.spans ?? []);
+    worker?.spans.find(({ key }) => key === values["diff.span"]) ?? last(chosen?.spans ?? []);
   return worker === undefined || span === undefined ? null : { run, worker, span };
 }
 

@@ -8,6 +8,7 @@ import { Chevron } from "../../components/text/icons";
 import { useAddress } from "../../state/host/environment";
 import type { Patch } from "../../state/location/fragment";
 import { type Shown, usePage } from "../../state/page_context";
+import { newestStart, startNote } from "../../state/starts";
 import { figuresOf, runsBefore, stepTimeOfRun, stepTimeWords } from "../../state/step_times";
 import type { Base } from "./base";
 
@@ -103,7 +104,11 @@ export function BasePicker({ base }: { base: Base | null }) {
           value={base?.worker.name ?? ""}
           choices={workers.map((worker) => {
             const figures = figuresOf(worker);
-            const note = figures === null ? "" : time(figures.mean_ns);
+            const words = [
+              base === null ? "" : startNote(base.run, newestStart(worker)),
+              figures === null ? "" : time(figures.mean_ns),
+            ];
+            const note = words.filter((word) => word !== "").join(" · ");
             return { key: worker.name, words: worker.name, note };
           })}
           onPick={(worker) => set({ "diff.worker": worker, "diff.span": undefined })}
