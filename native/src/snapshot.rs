@@ -13,8 +13,9 @@ const PENDING: usize = 200_000;
 const KEPT: usize = 4_000_000;
 const TEXT: usize = 64 << 20;
 const NUMBER: usize = 40;
-/// Bytes of the outermost value.
-const ROOT: usize = 64 << 20;
+/// Bytes of the outermost value, and how many more for each byte of the file: what is named many times is written each time.
+const ROOT: usize = 1 << 20;
+const ROOT_RATIO: usize = 8;
 const MISSING: i64 = -1;
 
 /// Why the reader stops. But for `Left` nothing of the instruction was done yet.
@@ -67,6 +68,10 @@ struct Container {
     is_shared: bool,
     /// What it became.
     small: Option<Value>,
+    /// Containers within each other, itself among them.
+    depth: usize,
+    /// Values in it, itself among them; those of a shared one each time.
+    size: usize,
 }
 
 #[derive(Default)]
@@ -528,6 +533,8 @@ impl Reader {
     fn container(&mut self, items: Vec<Value>) -> u32 {
         let made = Container {
             items,
+            depth: 1,
+            size: 1,
             ..Container::default()
         };
         match self.unused.pop() {
@@ -568,6 +575,7 @@ impl Reader {
         }
         let items = self.folded(items)?;
         let number = self.container(items.clone());
+        self.weigh(number as usize, &items)?;
         if is_plain {
             self.tuples.insert(items.into_boxed_slice(), number);
         }
@@ -595,7 +603,27 @@ impl Reader {
         self.is_open(one)?;
         let items = self.folded(items)?;
         self.is_open(one)?;
+        self.weigh(one, &items)?;
         self.containers[one].items.extend(items);
+        Ok(())
+    }
+
+    /// Adds values to the depth and the size of a container.
+    fn weigh(&mut self, one: usize, items: &[Value]) -> Taken<()> {
+        let (mut deepest, mut size) = (0, items.len());
+        for item in items {
+            if let Value::Tuple(inner) | Value::List(inner) | Value::Dict(inner) = item {
+                let found = &self.containers[*inner as usize];
+                deepest = deepest.max(found.depth);
+                size = size.saturating_add(found.size);
+            }
+        }
+        let target = &mut self.containers[one];
+        target.depth = target.depth.max(deepest + 1);
+        target.size = target.size.saturating_add(size);
+        if deepest >= DEPTH || target.size > KEPT {
+            return Err(Left);
+        }
         Ok(())
     }
 
@@ -612,7 +640,9 @@ impl Reader {
     fn put_pairs(&mut self, one: usize, mut items: Vec<Value>) -> Taken<()> {
         self.is_open(one)?;
         let values = items.iter().skip(1).step_by(2).copied().collect();
-        for (place, value) in self.folded(values)?.into_iter().enumerate() {
+        let values = self.folded(values)?;
+        self.weigh(one, &values)?;
+        for (place, value) in values.into_iter().enumerate() {
             items[2 * place + 1] = value;
         }
         self.is_open(one)?;
@@ -971,7 +1001,7 @@ impl Reader {
     /// last. Rows of a list that follow each other are one tuple.
     fn write(&self, value: Value, to: &mut Vec<u8>, depth: usize) -> Taken<()> {
         // A value may be named many times, each time by two others.
-        if depth > DEPTH || to.len() > ROOT {
+        if depth > DEPTH || to.len() > ROOT + ROOT_RATIO * self.taken {
             return Err(Left);
         }
         match value {

@@ -8,6 +8,7 @@ import pytest
 
 from kinetoscope.base.native import native
 
+from . import memory_files
 from .agreement import by_python
 from .campaign import cases, failure, shortest
 from .shrink import shrunk
@@ -25,6 +26,26 @@ def test_no_case_of_the_first_ones_fails(reader: str) -> None:
     for text in islice(cases(20, PIECE), CASES[reader]):
         found = failure(check, text)
         assert not found, shortest(check, found)
+
+
+@pytest.mark.parametrize("kind", sorted(memory_files.KINDS))
+def test_no_file_beside_a_trace_of_the_first_ones_fails(kind: str) -> None:
+    draw, check = memory_files.KINDS[kind]
+    chance = memory_files.Chance(20)
+    for _ in range(200):
+        found = failure(check, draw(chance))
+        assert not found, found
+
+
+def test_what_takes_too_long_is_a_failure() -> None:
+    def check(_: bytes) -> list[str]:
+        with memory_files.limited(0.05):
+            while True:
+                pass
+
+    found = failure(check, b"x")
+    assert found
+    assert found.kind.startswith("TimeoutError")
 
 
 def test_a_failure_is_found_and_made_short() -> None:
