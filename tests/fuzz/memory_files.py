@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from kinetoscope.analysis.distributed.hang import explain_hang
 from kinetoscope.analysis.memory.artifact import memory_of
@@ -259,12 +260,9 @@ def check_pickle(data: bytes) -> list[str]:
     with limited():
         found = _said(data)
         if native().library is not None:
-            native_reader = snapshots.read_natively
-            snapshots.read_natively = lambda _: None
-            try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(snapshots, "read_natively", lambda _: None)
                 reference = _said(data)
-            finally:
-                snapshots.read_natively = native_reader
             both_refuse = isinstance(found, tuple) and isinstance(reference, tuple)
             if not both_refuse and not is_same(found, reference):
                 return [f"readers differ: {str(found)[:300]} / {str(reference)[:300]}"]

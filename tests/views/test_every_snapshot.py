@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,5 +123,9 @@ def test_the_server_answers_for_each(run: Path) -> None:
         for worker in workers:
             for view in all_views():
                 address = f"/api/view/{view.stem}?run=run&worker={worker.name}"
-                wait_for(lambda address=address: client.get(address).status_code != 202, 60)
+                wait_for(partial(is_there, client, address), 60)
                 assert client.get(address).status_code < 500, address
+
+
+def is_there(client: Client, address: str) -> bool:
+    return client.get(address).status_code != 202

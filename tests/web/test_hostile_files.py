@@ -46,9 +46,12 @@ def limited(tmp_path: Path, *command: str) -> str:
 
 
 def each_command(folder: Path, files: list[Path], tmp_path: Path) -> None:
-    limited(tmp_path, "doctor", str(folder))
     limited(tmp_path, "hang", str(folder))
-    for file in files:
+    for number, file in enumerate(files):
+        alone = tmp_path / "alone" / str(number)
+        alone.mkdir(parents=True)
+        shutil.copyfile(file, alone / file.name)
+        limited(tmp_path, "doctor", str(alone))
         for command in (("show", "memory"), ("show", "health"), ("snapshot",), ("hang",)):
             limited(tmp_path, *command, str(file))
 
