@@ -122,7 +122,7 @@ def _run(
     by_worker: dict[str, list[Record]] = defaultdict(list)
     for record in members:
         by_worker[record.name.worker].append(record)
-    keys = file_names.number({worker: [r.name for r in mine] for worker, mine in by_worker.items()})
+    keys = _keys(by_worker, start_of)
     workers = []
     for worker, mine in by_worker.items():
         shown = []
@@ -150,6 +150,19 @@ def _run(
         StartInfo(number, one.at_ns / 1e9, one.note) for number, one in enumerate(found, 1)
     )
     return RunInfo(name, logdir.shown, newest, tuple(workers), told)
+
+
+def _keys(
+    by_worker: Mapping[str, Sequence[Record]], start_of: Mapping[Key, int]
+) -> Mapping[str, Sequence[str]]:
+    """Keys of the spans of each worker: by start, unless a worker has recordings of several."""
+    starts_of = {worker: {start_of[r.key] for r in mine} for worker, mine in by_worker.items()}
+    one_each = all(len(numbers) == 1 for numbers in starts_of.values())
+    together: dict[int, dict[str, list[file_names.TraceName]]] = defaultdict(dict)
+    for worker, mine in by_worker.items():
+        start = min(starts_of[worker]) if one_each else 0
+        together[start][worker] = [r.name for r in mine]
+    return {w: keys for names in together.values() for w, keys in file_names.number(names).items()}
 
 
 def _recorded(record: Record) -> FoundRecording:

@@ -6,8 +6,7 @@ A script that is edited and run again, or a job that is launched again, writes i
 What tells the starts apart, the surest first:
 
 * Recordings of one process belong together, whatever they are called.
-* Two processes with one rank, two launches, and a process that began after the recording of another
-  one was saved are of different starts.
+* Two processes with one rank are of different starts.
 * Else time: processes of one host that say no rank and save more than ``ALONE_NS`` apart, and
   others that save more than ``RANKS_NS`` apart. Times of files tell nothing of different ranks,
   because files are copied.
@@ -43,8 +42,6 @@ class FoundRecording(Struct, frozen=True):
     rank: int | None = None
     node: str = ""
     process: int | None = None
-    began_ns: int = 0  # when the process began; 0 unknown
-    launch: str = ""  # what its launcher calls this launch; "" unknown
 
 
 class Start(Struct, frozen=True):
@@ -85,17 +82,17 @@ def starts(recordings: Sequence[FoundRecording]) -> tuple[Start, ...]:
 
 def _processes(recordings: Sequence[FoundRecording], traces: Sequence[int]) -> list[_Process]:
     """The recordings by process, in order of time; of one that is unknown by the worker's name."""
-    known: dict[str, set[tuple[str, int, int]]] = defaultdict(set)
+    known: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for at in traces:
         one = recordings[at]
         if one.process is not None:
-            known[one.worker].add((one.node, one.process, one.began_ns))
+            known[one.worker].add((one.node, one.process))
     by: dict[object, list[int]] = defaultdict(list)
     for at in traces:
         one = recordings[at]
         mine = known[one.worker]
         if one.process is not None:
-            by[one.node, one.process, one.began_ns].append(at)
+            by[one.node, one.process].append(at)
         elif len(mine) == 1:
             by[next(iter(mine))].append(at)
         else:
@@ -108,8 +105,8 @@ def _processes(recordings: Sequence[FoundRecording], traces: Sequence[int]) -> l
     return sorted(found, key=lambda one: (one.first, one.members))
 
 
-def _says(one: FoundRecording) -> tuple[bool, bool, bool]:
-    return bool(one.began_ns), one.process is not None, one.rank is not None
+def _says(one: FoundRecording) -> tuple[bool, bool]:
+    return one.process is not None, one.rank is not None
 
 
 class _Group:
@@ -119,10 +116,8 @@ class _Group:
         self.processes: list[_Process] = []
         self.nodes: set[str] = set()
         self.last = 0
-        self._ended = 1 << 64  # the first process that saved its last recording
         self._ranks: dict[tuple[str, int], int] = {}
         self._workers: dict[str, int] = {}
-        self._launch: tuple[str, int] = ("", -1)
         for one in processes:
             self.add(one)
 
@@ -131,23 +126,17 @@ class _Group:
         self.processes.append(one)
         self.nodes.add(told.node)
         self.last = max(self.last, one.last)
-        self._ended = min(self._ended, one.last)
         self._workers[told.worker] = at
         if told.rank is not None:
             self._ranks[process_role(told.worker), told.rank] = at
-        if told.launch:
-            self._launch = told.launch, at
 
     def other(self, one: _Process) -> int:
         """The last process that cannot be of one start with another, by its place; −1 none."""
         told = one.recorded
-        if told.began_ns and told.began_ns > self._ended:
-            return max(at for at, mine in enumerate(self.processes) if mine.last < told.began_ns)
         found = self._workers.get(told.worker, -1)
-        if told.rank is not None:
-            found = max(found, self._claimed(one, process_role(told.worker), told.rank))
-        launch, at = self._launch
-        return max(found, at) if launch and told.launch and launch != told.launch else found
+        if told.rank is None:
+            return found
+        return max(found, self._claimed(one, process_role(told.worker), told.rank))
 
     def _claimed(self, one: _Process, role: str, rank: int) -> int:
         """The process of that rank; of one that is unknown only if it was not at the same time."""
@@ -161,8 +150,6 @@ class _Group:
     def is_over(self, one: _Process) -> bool:
         """True if a process that nothing else tells of saved too late to be of this start."""
         told = one.recorded
-        if told.began_ns:
-            return False
         if told.rank is not None:
             return told.is_stamped and one.first - self.last > RANKS_NS
         near = not told.node or told.node in self.nodes

@@ -21,8 +21,6 @@ def one(
     worker: str = "",
     stamped: bool = True,
     snapshot: bool = False,
-    began: float = 0.0,
-    launch: str = "",
 ) -> FoundRecording:
     name = worker or f"{node}_{process}" + ("" if rank is None else f"_rank{rank}")
     return FoundRecording(
@@ -33,8 +31,6 @@ def one(
         rank=rank,
         node=node,
         process=process,
-        began_ns=T0 + int(began * S) if began else 0,
-        launch=launch,
     )
 
 
@@ -106,23 +102,10 @@ def test_roles_of_one_job_may_have_equal_ranks() -> None:
     assert members(both) == [(0, 1)]
 
 
-def test_a_launch_is_a_start_even_where_ranks_do_not_come_again() -> None:
-    restarted = [
-        one(1, 0, 0, launch="a restart 0"),
-        one(2, 0.1, 1, launch="a restart 0"),
-        one(3, 8, 2, launch="a restart 1"),
-    ]
+def test_a_job_that_its_launcher_restarted_after_a_crash() -> None:
+    restarted = [one(1, 0, 0), one(2, 0.1, 1), one(3, 8, 1), one(4, 8.1, 0)]
 
-    assert members(restarted) == [(0, 1), (2,)]
-    assert members([one(1, 0, 0), one(3, 8, 2)]) == [(0, 1)]
-
-
-def test_a_process_that_began_after_a_recording_was_saved_is_of_a_later_start() -> None:
-    quick = [one(1, 10, began=2), one(2, 13, began=11)]
-    late = [one(1, 10, began=2), one(2, 500, began=9)]
-
-    assert members(quick) == [(0,), (1,)]
-    assert members(late) == [(0, 1)]
+    assert members(restarted) == [(0, 1), (2, 3)]
 
 
 def test_copied_files_of_different_ranks_are_one_start() -> None:
