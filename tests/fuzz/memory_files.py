@@ -317,7 +317,9 @@ def main() -> int:
     chance = Chance(seed)
     done: Counter[str] = Counter()
     seen: Counter[str] = Counter()
-    for _ in range(count // len(KINDS)):
+    for turn in range(count // len(KINDS)):
+        if turn % 1000 == 999:
+            sys.stderr.write(f"{dict(done)} {dict(seen)}\n")
         for name, (draw, check) in KINDS.items():
             data = draw(chance)
             done[name] += 1
