@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "0e987e1e";
+export const CONTRACT = "6b7f2ff4";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1925,8 +1925,12 @@ export interface ModuleFlameQuery {
 export interface ModulePart {
   /** "modules", "communication", "optimizer", … */
   readonly key: string;
+  /** Modules, and what belongs to none by reason. */
   readonly name: string;
+  /** Sum of durations. */
   readonly ns: number;
+  /** Share of all parts. */
+  readonly ratio: number;
   readonly help: string;
 }
 
@@ -1942,59 +1946,68 @@ export interface ModuleRow {
   readonly key: string;
   /** key of the row around it; "" at a root */
   readonly parent: string;
-  readonly depth: number;
-  /** "BasicBlock_0", "0.conv1"; of several their type */
+  /** The instance as the recording names it, or its name in the model. “× 4” stands for four siblings of equal type and structure. */
   readonly name: string;
-  /** "" = not known */
-  readonly type: string;
-  /** name in the model: "layer1.0.conv1" */
-  readonly qualified: string | null;
-  /** names from the root on, joined by "/" */
-  readonly path: string;
-  /** modules that the row stands for: 1, or the number of siblings */
+  /** Number of calls in the forward pass. */
+  readonly calls: number;
+  /** Ops in it and in the modules inside it; an op inside another op of the module does not count. */
+  readonly ops: number;
+  /** Device time of what it and the modules inside it launched: forward + backward + recompute. A sum of durations: kernels that run side by side count each. Without device activity, the own time of ops on the host. */
+  readonly total_ns: number;
+  /** Total without the modules inside it. */
+  readonly self_ns: number;
+  /** How long a device ran work of it or of the modules inside it: where kernels run side by side an instant counts once, on each device and in each step. Of several siblings the sum of theirs. */
+  readonly busy_ns: number | null;
+  /** Part of the total in the forward pass. */
+  readonly forward_ns: number;
+  /** Part of the total that autograd ran for the ops of the forward pass. */
+  readonly backward_ns: number;
+  /** Part of the total in calls inside the backward pass, as activation checkpointing makes them. */
+  readonly recompute_ns: number;
+  /** Share of the time of all modules. */
+  readonly ratio: number;
+  /** Length of its calls in the forward pass, on the host. */
+  readonly host_total_ns: number;
+  /** Host total without the calls of modules inside it. */
+  readonly host_self_ns: number;
+  /** A device was idle, and what it ran next belongs to this module or to one inside it. */
+  readonly idle_ns: number | null;
+  /** Kernels, copies and sets that it launched, with the modules inside it. */
+  readonly kernels: number | null;
+  /** Number of calls inside the backward pass. */
+  readonly recompute_calls: number;
+  /** Length of its calls inside the backward pass, on the host. */
+  readonly host_recompute_ns: number;
+  /** Mean length of a call in the forward pass, on the host. */
+  readonly mean_ns: number | null;
+  /** Own time of ops and of runtime calls on the host, forward, backward and recompute, with the modules inside it. */
+  readonly op_total_ns: number;
+  /** Floating point operations of its ops by models of ops and shapes, forward, backward and recompute, with the modules inside it. Ops without a model count nothing; of nested ops with a model the innermost counts. */
+  readonly flops: number | null;
+  /** Allocated by its ops and those of the modules inside it, forward, backward and recompute: on accelerators, or on the host where none allocated. */
+  readonly born_bytes: number | null;
+  /** Of what is allocated in its calls, the part that is not released as the innermost call ends: what it returns, and what it keeps for the backward pass. */
+  readonly kept_bytes: number | null;
+  /** Number of siblings of equal structure in the row. */
   readonly members: number;
+  /** Total of the smallest sibling. */
+  readonly least_ns: number | null;
+  /** Median total of the siblings. */
+  readonly median_ns: number | null;
+  /** Total of the largest sibling. */
+  readonly most_ns: number | null;
+  /** Of three siblings or more, the one farthest from their median: by more than 3.5 deviations and 5 %. */
+  readonly outlier: string | null;
+  /** Its class, where it is known. */
+  readonly type: string;
+  /** Its name in `named_modules()`. */
+  readonly qualified: string | null;
+  /** Names from the root on. */
+  readonly path: string;
+  /** Number of modules around it. */
+  readonly depth: number;
   /** rows directly inside it */
   readonly inside: number;
-  /** of several: total_ns of the smallest, … */
-  readonly least_ns: number | null;
-  readonly median_ns: number | null;
-  readonly most_ns: number | null;
-  /** … and the name of one that is far from the others */
-  readonly outlier: string | null;
-  /** in the forward pass */
-  readonly calls: number;
-  /** inside the backward pass */
-  readonly recompute_calls: number;
-  /** ops that no other op of the module contains */
-  readonly ops: number;
-  /** kernels, copies and sets */
-  readonly kernels: number | null;
-  readonly total_ns: number;
-  readonly self_ns: number;
-  /** a device ran work of it: side by side counts once; of several the sum */
-  readonly busy_ns: number | null;
-  readonly forward_ns: number;
-  readonly backward_ns: number;
-  readonly recompute_ns: number;
-  /** total_ns of that of all modules */
-  readonly ratio: number;
-  /** of its calls in the forward pass */
-  readonly host_total_ns: number;
-  /** … without the calls of modules inside them */
-  readonly host_self_ns: number;
-  /** of its calls inside the backward pass */
-  readonly host_recompute_ns: number;
-  /** host_total_ns by calls */
-  readonly mean_ns: number | null;
-  /** own time of ops and of calls of the runtime */
-  readonly op_total_ns: number;
-  /** a device was idle, and then ran work of it */
-  readonly idle_ns: number | null;
-  readonly flops: number | null;
-  /** allocated by its ops */
-  readonly born_bytes: number | null;
-  /** … of these, not released by the time the call ended */
-  readonly kept_bytes: number | null;
   /** slice id of the longest call, … */
   readonly slice: number | null;
   /** … its start, … */
@@ -2011,6 +2024,7 @@ export interface ModuleRowQuery {
 
 /** The rows of the tree by depth first; of each parent the largest first, or as sorted. */
 export interface ModuleTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly ModuleRow[];
   /** rows that match, of which `rows` are the largest */
   readonly count: number;
@@ -2047,7 +2061,6 @@ export interface Modules {
   /** Of the whole recording, the outermost by their names in the model; () where it is not known */
   readonly never_called: readonly string[];
   readonly missing: Readonly<Record<string, string>>;
-  readonly definitions: Readonly<Record<string, string>>;
 }
 
 /** A choice of modules and their order. */

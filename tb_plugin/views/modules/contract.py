@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ..shared import Words
+from ..table import Column, column
+from .rows import ModuleRow
 
 MOST_ROWS = 5000
 ModuleTime = Literal["device", "op"]
@@ -29,55 +31,10 @@ class ModulesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1000  # rows, the largest
 
 
-class ModuleRow(Struct, frozen=True):
-    """One module with the modules inside it; or several siblings of equal structure in one row.
-
-    Times "total" include the modules inside. ``total_ns`` is the time that the view is about
-    (``Modules.time``): of the device, or of ops where no device was recorded; it is the sum of
-    forward, backward and recompute.
-    """
-
-    key: str  # asks for what is inside, as ``below``
-    parent: str  # key of the row around it; "" at a root
-    depth: int
-    name: str  # "BasicBlock_0", "0.conv1"; of several their type
-    type: str  # "" = not known
-    qualified: str | None  # name in the model: "layer1.0.conv1"
-    path: str  # names from the root on, joined by "/"
-    members: int  # modules that the row stands for: 1, or the number of siblings
-    inside: int  # rows directly inside it
-    least_ns: int | None  # of several: total_ns of the smallest, …
-    median_ns: int | None
-    most_ns: int | None
-    outlier: str | None  # … and the name of one that is far from the others
-    calls: int  # in the forward pass
-    recompute_calls: int  # inside the backward pass
-    ops: int  # ops that no other op of the module contains
-    kernels: int | None  # kernels, copies and sets
-    total_ns: int
-    self_ns: int
-    busy_ns: int | None  # a device ran work of it: side by side counts once; of several the sum
-    forward_ns: int
-    backward_ns: int
-    recompute_ns: int
-    ratio: float  # total_ns of that of all modules
-    host_total_ns: int  # of its calls in the forward pass
-    host_self_ns: int  # … without the calls of modules inside them
-    host_recompute_ns: int  # of its calls inside the backward pass
-    mean_ns: float | None  # host_total_ns by calls
-    op_total_ns: int  # own time of ops and of calls of the runtime
-    idle_ns: int | None  # a device was idle, and then ran work of it
-    flops: float | None
-    born_bytes: int | None  # allocated by its ops
-    kept_bytes: int | None  # … of these, not released by the time the call ended
-    slice: int | None  # slice id of the longest call, …
-    ts: int | None  # … its start, …
-    dur_ns: int | None  # … and length
-
-
 class ModuleTable(Struct, frozen=True):
     """The rows of the tree by depth first; of each parent the largest first, or as sorted."""
 
+    columns: tuple[Column, ...]
     rows: tuple[ModuleRow, ...]
     count: int  # rows that match, of which ``rows`` are the largest
     modules: int  # modules that these stand for
@@ -88,8 +45,11 @@ class ModulePart(Struct, frozen=True):
     """A part of all device time, or of all time of ops."""
 
     key: str  # "modules", "communication", "optimizer", …
-    name: str
-    ns: int
+    name: Annotated[
+        str, column("Part", "Modules, and what belongs to none by reason.", kind="words")
+    ]
+    ns: Annotated[int, column("Time", "Sum of durations.")]
+    ratio: Annotated[float, column("Share", "Share of all parts.")]
     help: str
 
 
@@ -119,7 +79,6 @@ class Modules(Struct, frozen=True):
     # Of the whole recording, the outermost by their names in the model; () where it is not known
     never_called: tuple[str, ...]
     missing: dict[str, str]
-    definitions: dict[str, str]
 
 
 class ModuleRowQuery(Struct, frozen=True, forbid_unknown_fields=True):

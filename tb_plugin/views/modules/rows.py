@@ -1,234 +1,44 @@
-"""The tree of modules as rows: siblings folded, sorted, searched, and the largest of them."""
+"""The rows of the Module view, each column with its values (contract)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
 
-from ...analysis.call_tree.paths import sums_below
-from ...analysis.modules.figures import (
-    ModuleFigures,
-    alike,
-    children_of,
-    figures_of,
-    kind_of,
-    shapes_of,
-    spread_of,
-)
+from ...analysis.modules.figures import Spread, figures_of, kind_of, spread_of
 from ...analysis.modules.model import NONE, ModuleColumns, Phase
-from ...base.arrays import I32, I64
-from ...base.errors import QueryError
-from ..shared import column_named, steps_of
-from ..view import Subject
-from .contract import ModuleRow, ModulesQuery, ModuleTable
+from ...base.arrays import F64, I32, I64
+from ..table import Values, ValuesOf, column
 
-_FOLDED = "+"  # ends the key of a row of several siblings, after the first of them
-SORTS = (
-    "name", "calls", "ops", "kernels", "total_ns", "self_ns", "busy_ns", "forward_ns",
-    "backward_ns", "recompute_ns", "ratio", "host_total_ns", "host_self_ns", "mean_ns",
-    "op_total_ns", "idle_ns", "flops", "born_bytes", "kept_bytes",
-)  # fmt: skip
+FOLDED = "+"  # ends the key of a row of several siblings, after the first of them
+Rows = NDArray[np.intp]
 
 
-class _Place(NamedTuple):
-    """A row to be: the modules it stands for, its depth, and the place of the row around it."""
-
-    members: Sequence[int]
-    depth: int
-    above: int
-
-
-class TreeRows:
-    """Rows of the tree for some steps."""
+class ModuleTimes:
+    """Times of all modules in some steps; of the device, or of ops where none was recorded."""
 
     def __init__(self, columns: ModuleColumns, steps: tuple[int, ...] | None) -> None:
         self.columns, self.tree = columns, columns.tree
-        self.figures: ModuleFigures = figures_of(columns, steps)
+        self.figures = figures_of(columns, steps)
         self.has_device = "device" not in columns.missing
         figures, device = self.figures, self.has_device
         self.by_phase = figures.device_total_ns if device else figures.op_total_ns
         self.total: I64 = self.by_phase.sum(axis=0)
         self.own: I64 = (figures.device_own_ns if device else figures.op_own_ns).sum(axis=0)
         self.whole = int(self.own.sum())
-        self.inside = children_of(self.tree)
-        self.sizes = sums_below(np.ones(len(self.tree), np.int64), self.tree.parent)
-        self.shapes = shapes_of(self.tree, columns.strings)
-
-    def roots(self) -> tuple[ModuleRow, ...]:
-        """The modules that no other one called, the largest first."""
-        rows = [self._row(_Place((one,), 0, NONE), "") for one in self.inside.get(NONE, ())]
-        return tuple(sorted(rows, key=lambda row: -row.total_ns))
-
-    def table(self, query: ModulesQuery) -> ModuleTable:
-        """The rows of a query; depth counts from the row that holds them. Raises QueryError."""
-        sort_by = column_named(query.sort_by or "total_ns", SORTS)
-        places = self._places(query)
-        if query.search.strip():
-            places = self._matching(places, query.search)
-        count, modules = len(places), sum(map(self._modules_of, places))
-        places = self._largest(places, query.limit)
-        rows: list[ModuleRow] = []
-        for place in places:
-            above = rows[place.above].key if place.above >= 0 else query.below
-            rows.append(self._row(place, above))
-        ordered = _sorted(places, rows, sort_by, ascending=query.ascending)
-        return ModuleTable(ordered, count, modules, sort_by)
-
-    def one(self, module: int) -> ModuleRow:
-        """The row of one module. Raises QueryError."""
-        if module >= len(self.tree):
-            raise QueryError("module: there is no such module", hint="Take the key of a row.")
-        return self._row(_Place((module,), 0, NONE), "")
-
-    # --- which rows there are -------------------------------------------------------------------
-
-    def _places(self, query: ModulesQuery) -> list[_Place]:
-        """All rows by depth first. What several siblings hold is not there: ``below`` asks."""
-        found: list[_Place] = []
-        waiting = [_Place(one, 0, NONE) for one in reversed(self._top(query))]
-        while waiting:
-            place = waiting.pop()
-            found.append(place)
-            if len(place.members) == 1:
-                inner = self._groups(self.inside.get(place.members[0], ()), fold=query.fold)
-                at = len(found) - 1
-                waiting.extend(_Place(one, place.depth + 1, at) for one in reversed(inner))
-        return found
-
-    def _top(self, query: ModulesQuery) -> list[Sequence[int]]:
-        """The outermost rows of a query."""
-        key = query.below
-        if not key:
-            return self._groups(self.inside.get(NONE, ()), fold=query.fold)
-        number = key.removesuffix(_FOLDED)
-        module = int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else -1
-        if not 0 <= module < len(self.tree):
-            raise QueryError("below: there is no such row", hint="Take the key of a row.")
-        if number == key:
-            return self._groups(self.inside.get(module, ()), fold=query.fold)
-        siblings = self.inside[int(self.tree.parent[module])]
-        members = next(group for group in alike(siblings, self.shapes) if module in group)
-        return [(one,) for one in members]
-
-    def _groups(self, siblings: Sequence[int], *, fold: bool) -> list[Sequence[int]]:
-        return [*alike(siblings, self.shapes)] if fold else [(one,) for one in siblings]
-
-    def _matching(self, places: list[_Place], search: str) -> list[_Place]:
-        """The rows with all words of a search in their path or type, and the rows around them.
-
-        Several siblings in one row stay if a module in one of them matches.
-        """
-        words = search.casefold().split()
-        hit = np.array([all(word in text for word in words) for text in self.searched], np.int64)
-        below = sums_below(hit, self.tree.parent)
-        kept = [
-            _sum(below if len(place.members) > 1 else hit, place.members) > 0 for place in places
-        ]
-        for at in range(len(places) - 1, -1, -1):
-            if kept[at] and places[at].above >= 0:
-                kept[places[at].above] = True
-        return _only(places, kept)
-
-    @cached_property
-    def searched(self) -> tuple[str, ...]:
-        """What a search looks at, for each module."""
-        codes = (self.tree.qualified, self.tree.type)
-        return tuple(
-            " ".join([self._path(one), *(self.text(code, one) or "" for code in codes)]).casefold()
-            for one in range(len(self.tree))
-        )
-
-    def _modules_of(self, place: _Place) -> int:
-        """How many modules a row stands for; of several siblings those inside them, too."""
-        return 1 if len(place.members) == 1 else _sum(self.sizes, place.members)
-
-    def _largest(self, places: list[_Place], limit: int) -> list[_Place]:
-        """So many rows, the largest; a row is never there without the one around it."""
-        if len(places) <= limit:
-            return places
-        # No row is larger than the one around it, and of equal ones the outer comes first.
-        total = [int(self.total[list(place.members)].sum()) for place in places]
-        order = sorted(range(len(places)), key=lambda at: (-total[at], at))[:limit]
-        kept = [False] * len(places)
-        for at in order:
-            kept[at] = True
-        return _only(places, kept)
-
-    # --- one row --------------------------------------------------------------------------------
-
-    def _row(self, place: _Place, above: str) -> ModuleRow:
-        figures, members = self.figures, list(place.members)
-        first, several = members[0], len(members) > 1
-        totals = [int(self.total[one]) for one in members]
-        spread = spread_of(totals) if several else None
-        phases = [int(self.by_phase[phase, members].sum()) for phase in Phase]
-        calls = _sum(figures.calls, members)
-        host = _sum(figures.host_total_ns, members)
-        missing, columns = self.columns.missing, self.columns.calls
-        longest = self._longest(members)
-        type_ = self.text(self.tree.type, first) or ""
-        name = self.text(self.tree.name, first) or ""
-        total = sum(totals)
-        return ModuleRow(
-            key=f"{first}{_FOLDED}" if several else f"{first}",
-            parent=above,
-            depth=place.depth,
-            name=kind_of(self.tree, self.columns.strings, first) if several else name,
-            type=type_,
-            qualified=None if several else self.text(self.tree.qualified, first),
-            path=self._path(first),
-            members=len(members),
-            inside=len(members) if several else len(self.inside.get(first, ())),
-            least_ns=spread.least if spread else None,
-            median_ns=spread.median if spread else None,
-            most_ns=spread.most if spread else None,
-            outlier=self.text(self.tree.name, members[spread.outlier])
-            if spread and spread.outlier is not None
-            else None,
-            calls=calls,
-            recompute_calls=_sum(figures.again, members),
-            ops=_sum(figures.ops, members),
-            kernels=_sum(figures.activities, members) if self.has_device else None,
-            total_ns=total,
-            self_ns=_sum(self.own, members),
-            busy_ns=_sum(figures.busy_ns, members) if self.has_device else None,
-            forward_ns=phases[Phase.FORWARD],
-            backward_ns=phases[Phase.BACKWARD],
-            recompute_ns=phases[Phase.RECOMPUTE],
-            ratio=total / self.whole if self.whole else 0.0,
-            host_total_ns=host,
-            host_self_ns=_sum(figures.host_own_ns, members),
-            host_recompute_ns=_sum(figures.host_again_ns, members),
-            mean_ns=host / calls if calls else None,
-            op_total_ns=int(figures.op_total_ns[:, members].sum()),
-            idle_ns=_sum(figures.idle_ns, members) if self.has_device else None,
-            flops=None if "flops" in missing else float(figures.flops[members].sum()),
-            born_bytes=None if "memory" in missing else _sum(figures.born_bytes, members),
-            kept_bytes=None
-            if "memory" in missing or "kept" in missing
-            else _sum(figures.kept_bytes, members),
-            slice=None if longest is None else int(columns.host[longest]),
-            ts=None if longest is None else int(columns.ts[longest]),
-            dur_ns=None if longest is None else int(columns.dur_ns[longest]),
-        )
-
-    def _longest(self, members: Sequence[int]) -> int | None:
-        """The row of the longest call."""
-        calls = [int(self.figures.longest[one]) for one in members]
-        known = [call for call in calls if call >= 0]
-        if not known:
-            return None
-        return max(known, key=lambda call: int(self.columns.calls.dur_ns[call]))
 
     def text(self, codes: I32, module: int) -> str | None:
         """The text of a module in a column of codes."""
         code = int(codes[module])
         return self.columns.strings[code] if code >= 0 else None
 
-    def _path(self, module: int) -> str:
+    def path(self, module: int) -> str:
+        """The names from the root on."""
         names: list[str] = []
         while module >= 0:
             names.append(self.text(self.tree.name, module) or "")
@@ -236,53 +46,423 @@ class TreeRows:
         return "/".join(reversed(names))
 
 
-def _sum(column: I64, members: Sequence[int]) -> int:
-    return int(column[list(members)].sum())
+class ModuleGroups(Struct, frozen=True, eq=False, dict=True):
+    """Modules that are one row each, or several siblings in a row."""
+
+    sums: ModuleTimes
+    members: I64  # the modules of all rows, row by row
+    starts: I64  # where those of each row begin
+    keys: list[str]
+    parents: list[str]  # keys of the rows around them
+    depths: list[int]
+
+    @cached_property
+    def first(self) -> I64:
+        """The first module of each row."""
+        return self.members[self.starts]
+
+    @cached_property
+    def sizes(self) -> I64:
+        """Number of modules of each row."""
+        sizes: I64 = np.diff(self.starts, append=len(self.members))
+        return sizes
+
+    def summed(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A figure of each module as one of each row."""
+        sums: NDArray[Any] = np.add.reduceat(values[self.members], self.starts)
+        return sums
+
+    @cached_property
+    def spreads(self) -> list[Spread | None]:
+        """How equal the siblings of a row are; None for one module."""
+        totals = np.split(self.sums.total[self.members], self.starts[1:])
+        return [spread_of(total.tolist()) if len(total) > 1 else None for total in totals]
+
+    @cached_property
+    def longest(self) -> I64:
+        """The longest call of each row, −1 without one."""
+        calls = self.sums.figures.longest[self.members]
+        dur_ns = np.full(len(calls), NONE, np.int64)
+        dur_ns[calls >= 0] = self.sums.columns.calls.dur_ns[calls[calls >= 0]]
+        row = np.repeat(np.arange(len(self.starts)), self.sizes)
+        longest: I64 = calls[np.lexsort((-dur_ns, row))[self.starts]]
+        return longest
 
 
-def _only(places: list[_Place], kept: Sequence[bool]) -> list[_Place]:
-    """The rows kept, with their new places."""
-    number = {}
-    result: list[_Place] = []
-    for at, place in enumerate(places):
-        if kept[at]:
-            number[at] = len(result)
-            result.append(place._replace(above=number.get(place.above, NONE)))
-    return result
+def keys_of(members: Sequence[Sequence[int]]) -> list[str]:
+    """Keys of rows."""
+    return [f"{one[0]}{FOLDED if len(one) > 1 else ''}" for one in members]
 
 
-def _sorted(
-    places: Sequence[_Place], rows: Sequence[ModuleRow], sort_by: str, *, ascending: bool
-) -> tuple[ModuleRow, ...]:
-    """The rows by depth first, siblings by a column; those without a value come last."""
-    inside: dict[int, list[int]] = {}
-    for at, place in enumerate(places):
-        inside.setdefault(place.above, []).append(at)
-
-    def key(at: int) -> tuple[bool, float | str]:
-        value = getattr(rows[at], sort_by)
-        if isinstance(value, str):
-            return False, value.casefold()
-        return value is None, 0.0 if value is None else (value if ascending else -value)
-
-    ordered: list[ModuleRow] = []
-    waiting = [NONE]
-    while waiting:
-        at = waiting.pop()
-        if at >= 0:
-            ordered.append(rows[at])
-        inner = sorted(inside.get(at, ()), key=key)
-        if sort_by == "name" and not ascending:
-            inner.reverse()
-        waiting.extend(reversed(inner))
-    return tuple(ordered)
+def _keys(groups: ModuleGroups, at: Rows) -> Values:
+    return [groups.keys[one] for one in at.tolist()]
 
 
-def tree_rows(subject: Subject, steps: str) -> TreeRows:
-    """The rows of the chosen steps; the last few are kept. Raises QueryError."""
-    return _tree_rows(subject.artifact(""), steps_of(subject.facts, steps))
+def _parents(groups: ModuleGroups, at: Rows) -> Values:
+    return [groups.parents[one] for one in at.tolist()]
 
 
-@lru_cache(maxsize=4)
-def _tree_rows(columns: ModuleColumns, steps: tuple[int, ...] | None) -> TreeRows:
-    return TreeRows(columns, steps)
+def _depths(groups: ModuleGroups, at: Rows) -> Values:
+    return [groups.depths[one] for one in at.tolist()]
+
+
+def _names(groups: ModuleGroups, at: Rows) -> Values:
+    tree, strings = groups.sums.tree, groups.sums.columns.strings
+    modules = zip(groups.first[at].tolist(), groups.sizes[at].tolist(), strict=True)
+    return [
+        kind_of(tree, strings, one) if size > 1 else groups.sums.text(tree.name, one) or ""
+        for one, size in modules
+    ]
+
+
+def _types(groups: ModuleGroups, at: Rows) -> Values:
+    codes = groups.sums.tree.type
+    return [groups.sums.text(codes, one) or "" for one in groups.first[at].tolist()]
+
+
+def _qualified(groups: ModuleGroups, at: Rows) -> Values:
+    codes = groups.sums.tree.qualified
+    modules = zip(groups.first[at].tolist(), groups.sizes[at].tolist(), strict=True)
+    return [None if size > 1 else groups.sums.text(codes, one) for one, size in modules]
+
+
+def _paths(groups: ModuleGroups, at: Rows) -> Values:
+    return [groups.sums.path(one) for one in groups.first[at].tolist()]
+
+
+def _members(groups: ModuleGroups, at: Rows) -> Values:
+    return groups.sizes[at]
+
+
+def _inside(groups: ModuleGroups, at: Rows) -> Values:
+    parent = groups.sums.tree.parent
+    children = np.bincount(parent[parent >= 0], minlength=len(parent))
+    sizes, first = groups.sizes[at], groups.first[at]
+    inside: I64 = np.where(sizes > 1, sizes, children[first])
+    return inside
+
+
+def _spread(name: str) -> ValuesOf:
+    """A figure of the spread of siblings."""
+
+    def of(groups: ModuleGroups, at: Rows) -> Values:
+        return [getattr(groups.spreads[one], name, None) for one in at.tolist()]
+
+    return of
+
+
+def _outliers(groups: ModuleGroups, at: Rows) -> Values:
+    found: list[str | None] = []
+    for one in at.tolist():
+        place = getattr(groups.spreads[one], "outlier", None)
+        module = None if place is None else int(groups.members[groups.starts[one] + place])
+        found.append(None if module is None else groups.sums.text(groups.sums.tree.name, module))
+    return found
+
+
+def _sum(name: str, *needs: str) -> ValuesOf:
+    """A figure of the modules, where the recording has what it needs."""
+
+    def of(groups: ModuleGroups, at: Rows) -> Values:
+        if any(need in groups.sums.columns.missing for need in needs):
+            return [None] * len(at)
+        return groups.summed(getattr(groups.sums.figures, name))[at]
+
+    return of
+
+
+def _totals(groups: ModuleGroups, at: Rows) -> I64:
+    totals: I64 = groups.summed(groups.sums.total)[at]
+    return totals
+
+
+def _own(groups: ModuleGroups, at: Rows) -> Values:
+    return groups.summed(groups.sums.own)[at]
+
+
+def _in_phase(phase: Phase) -> ValuesOf:
+    """The part of the total in a phase."""
+
+    def of(groups: ModuleGroups, at: Rows) -> Values:
+        return groups.summed(groups.sums.by_phase[phase])[at]
+
+    return of
+
+
+def _ratios(groups: ModuleGroups, at: Rows) -> Values:
+    ratios: F64 = _totals(groups, at) / (groups.sums.whole or 1)
+    return ratios
+
+
+def _means(groups: ModuleGroups, at: Rows) -> Values:
+    host = groups.summed(groups.sums.figures.host_total_ns)[at].tolist()
+    calls = groups.summed(groups.sums.figures.calls)[at].tolist()
+    return [ns / count if count else None for ns, count in zip(host, calls, strict=True)]
+
+
+def _op_totals(groups: ModuleGroups, at: Rows) -> Values:
+    return groups.summed(groups.sums.figures.op_total_ns.sum(axis=0))[at]
+
+
+def _of_longest(name: str) -> ValuesOf:
+    """A fact of the longest call."""
+
+    def of(groups: ModuleGroups, at: Rows) -> Values:
+        values = getattr(groups.sums.columns.calls, name)
+        return [None if call < 0 else int(values[call]) for call in groups.longest[at].tolist()]
+
+    return of
+
+
+def _has_backward(sums: ModuleTimes) -> bool:
+    return bool(sums.by_phase[Phase.BACKWARD].any())
+
+
+def _has_recompute(sums: ModuleTimes) -> bool:
+    return bool(sums.by_phase[Phase.RECOMPUTE].any() or sums.figures.again.any())
+
+
+class ModuleRow(Struct, frozen=True):
+    """One module with the modules inside it; or several siblings of equal structure in one row.
+
+    Times "total" include the modules inside. ``total_ns`` is the time that the view is about
+    (``Modules.time``): of the device, or of ops where no device was recorded; it is the sum of
+    forward, backward and recompute.
+    """
+
+    key: Annotated[str, column(of=_keys)]  # asks for what is inside, as ``below``
+    parent: Annotated[str, column(of=_parents)]  # key of the row around it; "" at a root
+    name: Annotated[
+        str,
+        column(
+            "Module",
+            "The instance as the recording names it, or its name in the model. “× 4” stands for"
+            " four siblings of equal type and structure.",
+            kind="name",
+            is_sortable=True,
+            of=_names,
+        ),
+    ]
+    calls: Annotated[int, column("Calls", "Number of calls in the forward pass.", of=_sum("calls"))]
+    ops: Annotated[
+        int,
+        column(
+            "Operators",
+            "Ops in it and in the modules inside it; an op inside another op of the module does"
+            " not count.",
+            of=_sum("ops"),
+        ),
+    ]
+    total_ns: Annotated[
+        int,
+        column(
+            "Total",
+            "Device time of what it and the modules inside it launched: forward + backward +"
+            " recompute. A sum of durations: kernels that run side by side count each. Without"
+            " device activity, the own time of ops on the host.",
+            of=_totals,
+        ),
+    ]
+    self_ns: Annotated[int, column("Self", "Total without the modules inside it.", of=_own)]
+    busy_ns: Annotated[
+        int | None,
+        column(
+            "Busy",
+            "How long a device ran work of it or of the modules inside it: where kernels run side"
+            " by side an instant counts once, on each device and in each step. Of several siblings"
+            " the sum of theirs.",
+            of=_sum("busy_ns", "device"),
+        ),
+    ]
+    forward_ns: Annotated[
+        int,
+        column("Forward", "Part of the total in the forward pass.", of=_in_phase(Phase.FORWARD)),
+    ]
+    backward_ns: Annotated[
+        int,
+        column(
+            "Backward",
+            "Part of the total that autograd ran for the ops of the forward pass.",
+            of=_in_phase(Phase.BACKWARD),
+            when=_has_backward,
+        ),
+    ]
+    recompute_ns: Annotated[
+        int,
+        column(
+            "Recompute",
+            "Part of the total in calls inside the backward pass, as activation checkpointing"
+            " makes them.",
+            of=_in_phase(Phase.RECOMPUTE),
+            when=_has_recompute,
+        ),
+    ]
+    ratio: Annotated[float, column("Share", "Share of the time of all modules.", of=_ratios)]
+    host_total_ns: Annotated[
+        int,
+        column(
+            "Host total",
+            "Length of its calls in the forward pass, on the host.",
+            of=_sum("host_total_ns"),
+        ),
+    ]
+    host_self_ns: Annotated[
+        int,
+        column(
+            "Host self",
+            "Host total without the calls of modules inside it.",
+            is_minor=True,
+            of=_sum("host_own_ns"),
+        ),
+    ]
+    idle_ns: Annotated[
+        int | None,
+        column(
+            "Idle before",
+            "A device was idle, and what it ran next belongs to this module or to one inside it.",
+            of=_sum("idle_ns", "device"),
+        ),
+    ]
+    kernels: Annotated[
+        int | None,
+        column(
+            "Kernels",
+            "Kernels, copies and sets that it launched, with the modules inside it.",
+            is_minor=True,
+            of=_sum("activities", "device"),
+        ),
+    ]
+    recompute_calls: Annotated[
+        int,
+        column(
+            "Recompute calls",
+            "Number of calls inside the backward pass.",
+            is_minor=True,
+            of=_sum("again"),
+            when=_has_recompute,
+        ),
+    ]
+    host_recompute_ns: Annotated[
+        int,
+        column(
+            "Host recompute",
+            "Length of its calls inside the backward pass, on the host.",
+            is_minor=True,
+            of=_sum("host_again_ns"),
+            when=_has_recompute,
+        ),
+    ]
+    mean_ns: Annotated[
+        float | None,
+        column(
+            "Mean call",
+            "Mean length of a call in the forward pass, on the host.",
+            is_minor=True,
+            of=_means,
+        ),
+    ]
+    op_total_ns: Annotated[
+        int,
+        column(
+            "Ops",
+            "Own time of ops and of runtime calls on the host, forward, backward and recompute,"
+            " with the modules inside it.",
+            is_minor=True,
+            of=_op_totals,
+        ),
+    ]
+    flops: Annotated[
+        float | None,
+        column(
+            "FLOPs",
+            "Floating point operations of its ops by models of ops and shapes, forward, backward"
+            " and recompute, with the modules inside it. Ops without a model count nothing; of"
+            " nested ops with a model the innermost counts.",
+            is_minor=True,
+            of=_sum("flops", "flops"),
+        ),
+    ]
+    born_bytes: Annotated[
+        int | None,
+        column(
+            "Allocated",
+            "Allocated by its ops and those of the modules inside it, forward, backward and"
+            " recompute: on accelerators, or on the host where none allocated.",
+            is_minor=True,
+            of=_sum("born_bytes", "memory"),
+        ),
+    ]
+    kept_bytes: Annotated[
+        int | None,
+        column(
+            "Kept",
+            "Of what is allocated in its calls, the part that is not released as the innermost"
+            " call ends: what it returns, and what it keeps for the backward pass.",
+            is_minor=True,
+            of=_sum("kept_bytes", "memory", "kept"),
+        ),
+    ]
+    members: Annotated[
+        int,
+        column(
+            "Members",
+            "Number of siblings of equal structure in the row.",
+            is_minor=True,
+            of=_members,
+        ),
+    ]
+    least_ns: Annotated[
+        int | None,
+        column("Least", "Total of the smallest sibling.", is_minor=True, of=_spread("least")),
+    ]
+    median_ns: Annotated[
+        int | None,
+        column("Median", "Median total of the siblings.", is_minor=True, of=_spread("median")),
+    ]
+    most_ns: Annotated[
+        int | None,
+        column("Most", "Total of the largest sibling.", is_minor=True, of=_spread("most")),
+    ]
+    outlier: Annotated[
+        str | None,
+        column(
+            "Outlier",
+            "Of three siblings or more, the one farthest from their median: by more than 3.5"
+            " deviations and 5\u00a0%.",
+            kind="name",
+            is_minor=True,
+            of=_outliers,
+        ),
+    ]
+    type: Annotated[
+        str,
+        column("Type", "Its class, where it is known.", kind="name", is_minor=True, of=_types),
+    ]
+    qualified: Annotated[
+        str | None,
+        column(
+            "Name in the model",
+            "Its name in `named_modules()`.",
+            kind="name",
+            is_minor=True,
+            of=_qualified,
+        ),
+    ]
+    path: Annotated[
+        str,
+        column("Path", "Names from the root on.", kind="path", is_minor=True, of=_paths),
+    ]
+    depth: Annotated[
+        int,
+        column(
+            "Depth",
+            "Number of modules around it.",
+            is_sortable=False,
+            is_minor=True,
+            of=_depths,
+        ),
+    ]
+    inside: Annotated[int, column(of=_inside)]  # rows directly inside it
+    slice: Annotated[int | None, column(of=_of_longest("host"))]  # slice id of the longest call, …
+    ts: Annotated[int | None, column(of=_of_longest("ts"))]  # … its start, …
+    dur_ns: Annotated[int | None, column(of=_of_longest("dur_ns"))]  # … and length

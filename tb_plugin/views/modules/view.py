@@ -23,10 +23,11 @@ from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
 from ..shared import Flame, flame_of, steps_of
-from ..table import Column, ColumnKind, Table
+from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
-from .rows import TreeRows, tree_rows
+from .rows import ModuleRow
+from .tree import TreeRows, tree_rows
 
 _HOW_TO_RECORD = (
     "No module was recorded: {}, which names every `nn.Module` call, or without stacks: give our"
@@ -35,47 +36,6 @@ _HOW_TO_RECORD = (
 _MOST = 0.9  # one module with this share of what is around it is not yet the answer
 _ASIDE = 0.01  # less overlap than this share of all work is not worth a sentence
 _FEW = 0.5  # less of the time in modules than this, and the answer is where the rest is
-
-DEFINITIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "name": "The instance as the recording names it, or its name in the model. “× 4” stands for"
-        " four siblings of equal type and structure.",
-        "calls": "How often it was called in the forward pass.",
-        "recompute_calls": "How often it was called again inside the backward pass, as activation"
-        " checkpointing does.",
-        "ops": "Ops in it and in the modules inside it; those inside other ops do not count.",
-        "kernels": "Kernels, copies and sets that it launched, with the modules inside it.",
-        "total_ns": "Device time of what it and the modules inside it launched, forward, backward"
-        " and recompute; without device activity the own time of their ops. Sums of durations.",
-        "self_ns": "The same without the modules inside it.",
-        "busy_ns": "How long a device ran work of it or of the modules inside it: where kernels run"
-        " side by side an instant counts once, on each device and in each step. Of several siblings"
-        " the sum of theirs.",
-        "forward_ns": "Of the total, what ran in the forward pass.",
-        "backward_ns": "Of the total, what autograd ran for the ops of the forward pass.",
-        "recompute_ns": "Of the total, what ran because it was called again inside the backward"
-        " pass.",
-        "ratio": "Of the time of all modules.",
-        "host_total_ns": "Length of its calls in the forward pass, on the host.",
-        "host_self_ns": "The same without the calls of modules inside it.",
-        "host_recompute_ns": "Length of its calls inside the backward pass, on the host.",
-        "mean_ns": "Mean length of a call in the forward pass, on the host.",
-        "op_total_ns": "Own time of ops and of runtime calls on the host, forward, backward and"
-        " recompute, with the modules inside it.",
-        "idle_ns": "A device was idle, and what it ran next belongs to this module or to one inside"
-        " it.",
-        "flops": "Floating point operations of its ops by models of ops and shapes, forward,"
-        " backward and recompute, with the modules inside it. Ops without a model count nothing.",
-        "born_bytes": "Allocated by its ops and those of the modules inside it, forward, backward"
-        " and recompute: on accelerators, or on the host where none allocated.",
-        "kept_bytes": "Of what is allocated in its calls, the part that is not released as the"
-        " innermost call ends: what it returns, and what it keeps for the backward pass.",
-        "spread": "Total of the smallest, the median and the largest of the siblings.",
-        "outlier": "Of three siblings or more, the one farthest from their median: by more than 3.5"
-        " deviations and 5 %.",
-        "qualified": "Name in the model, as `named_modules()` has it.",
-    }
-)
 
 _PARTS: Mapping[Outside, tuple[str, str]] = MappingProxyType(
     {
@@ -139,7 +99,6 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
         recompute_ratio=recompute,
         never_called=columns.never_called,
         missing=dict(columns.missing),
-        definitions=dict(DEFINITIONS),
     )
 
 
@@ -148,7 +107,7 @@ def table(subject: Subject, query: answers.ModulesQuery) -> answers.ModuleTable:
     return tree_rows(subject, query.steps).table(query)
 
 
-def row(subject: Subject, query: answers.ModuleRowQuery) -> answers.ModuleRow:
+def row(subject: Subject, query: answers.ModuleRowQuery) -> ModuleRow:
     """One module. Raises QueryError."""
     return tree_rows(subject, query.steps).one(query.module)
 
@@ -164,12 +123,17 @@ def flame(subject: Subject, query: answers.ModuleFlameQuery) -> Flame:
 
 
 def _whole(modules_ns: int, outside: Iterable[tuple[OutsideFigures, int]]) -> answers.ModuleWhole:
-    parts = [answers.ModulePart("modules", "modules", modules_ns, "Work of modules.")]
-    for one, ns in outside:
-        name, help_ = _PARTS[one.reason]
-        if ns:
-            parts.append(answers.ModulePart(one.reason.name.lower(), name, ns, help_))
-    return answers.ModuleWhole(sum(part.ns for part in parts), modules_ns, tuple(parts))
+    others = [(one.reason, ns) for one, ns in outside if ns]
+    total = modules_ns + sum(ns for _, ns in others)
+
+    def part(key: str, name: str, ns: int, help_: str) -> answers.ModulePart:
+        return answers.ModulePart(key, name, ns, ns / total if total else 0.0, help_)
+
+    parts = [part("modules", "modules", modules_ns, "Work of modules.")]
+    for reason, ns in others:
+        name, help_ = _PARTS[reason]
+        parts.append(part(reason.name.lower(), name, ns, help_))
+    return answers.ModuleWhole(total, modules_ns, tuple(parts))
 
 
 def _headline(rows: TreeRows, whole: answers.ModuleWhole) -> str:
@@ -220,65 +184,25 @@ def _detail(recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | 
 
 def tables(answer: answers.Modules) -> tuple[Table, ...]:
     """The tree, and the parts that sum to all device time, to all time of ops, to the idle time."""
-    rows = tuple(
-        (
-            "  " * row.depth + row.name + (f" × {row.members}" if row.members > 1 else ""),
-            *(getattr(row, field) for field, _ in _COLUMNS),
-        )
-        for row in answer.table.rows
-    )
-    columns = (
-        Column("name", "Module", DEFINITIONS["name"], "name"),
-        *(column for _, column in _COLUMNS),
-    )
-    found = [Table("Modules", columns, rows, answer.table.count)]
-    for title, whole in (
+    table = answer.table
+    wholes = (
         ("Device time", answer.device),
         ("Time of ops", answer.ops),
         ("Idle time before work", answer.idle),
-    ):
-        if whole is not None and whole.total_ns:
-            parts = tuple((part.name, part.ns, part.ns / whole.total_ns) for part in whole.parts)
-            columns = (Column("part", "Part"), Column("ns", "Time"), Column("ratio", "Share"))
-            found.append(Table(title, columns, parts))
-    return tuple(found)
+    )
+    return (
+        table_from("Modules", table.columns, table.rows, table.count, name=_in_tree),
+        *(
+            table_from(title, heads(answers.ModulePart), whole.parts)
+            for title, whole in wholes
+            if whole is not None and whole.total_ns
+        ),
+    )
 
 
-def _column(field: str, label: str, *, is_minor: bool = False) -> tuple[str, Column]:
-    kind: ColumnKind = "path" if field == "path" else "name" if field == "type" else "value"
-    return field, Column(field, label, DEFINITIONS.get(field, ""), kind, is_minor)
-
-
-_COLUMNS = (
-    _column("calls", "Calls"),
-    _column("ops", "Operators"),
-    _column("total_ns", "Total"),
-    _column("self_ns", "Self"),
-    _column("busy_ns", "Busy"),
-    _column("forward_ns", "Forward"),
-    _column("backward_ns", "Backward"),
-    _column("recompute_ns", "Recompute"),
-    _column("ratio", "Share"),
-    _column("host_total_ns", "Host total"),
-    _column("host_self_ns", "Host self"),
-    _column("idle_ns", "Idle before"),
-    _column("kernels", "Kernels", is_minor=True),
-    _column("recompute_calls", "Recompute calls", is_minor=True),
-    _column("host_recompute_ns", "Host recompute", is_minor=True),
-    _column("mean_ns", "Mean call", is_minor=True),
-    _column("op_total_ns", "Ops", is_minor=True),
-    _column("flops", "FLOPs", is_minor=True),
-    _column("born_bytes", "Allocated", is_minor=True),
-    _column("kept_bytes", "Kept", is_minor=True),
-    _column("members", "Members", is_minor=True),
-    _column("least_ns", "Least", is_minor=True),
-    _column("median_ns", "Median", is_minor=True),
-    _column("most_ns", "Most", is_minor=True),
-    _column("outlier", "Outlier", is_minor=True),
-    _column("type", "Type", is_minor=True),
-    _column("qualified", "Name in the model", is_minor=True),
-    _column("path", "Path", is_minor=True),
-)
+def _in_tree(row: ModuleRow) -> str:
+    """The name of a row, below the one around it."""
+    return "  " * row.depth + row.name + (f" × {row.members}" if row.members > 1 else "")
 
 
 def unavailable(facts: Facts) -> str | None:
@@ -302,7 +226,7 @@ VIEW = View(
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_modules),
     parts=(
         Part("table", answers.ModulesQuery, answers.ModuleTable, table),
-        Part("row", answers.ModuleRowQuery, answers.ModuleRow, row),
+        Part("row", answers.ModuleRowQuery, ModuleRow, row),
         Part("flame", answers.ModuleFlameQuery, Flame, flame),
     ),
 )

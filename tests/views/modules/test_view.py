@@ -14,13 +14,14 @@ from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
 from kinetoscope.views.modules.contract import (
     ModuleFlameQuery,
-    ModuleRow,
     ModuleRowQuery,
     Modules,
     ModulesQuery,
 )
+from kinetoscope.views.modules.rows import ModuleRow
 from kinetoscope.views.modules.view import VIEW, build, flame, row, table, tables
 from kinetoscope.views.view import Subject
+from tests.analysis.modules.test_costs import LINKS, NAMES, TRAINING
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
 
@@ -212,3 +213,18 @@ def test_a_real_recording() -> None:
     assert answer.headline.startswith("36 × TransformerBlock in GptOssForCausalLM_0: ")
     inside = table(subject, ModulesQuery(below=blocks.key))
     assert sum(row.total_ns for row in inside.rows if row.depth == 0) == blocks.total_ns
+
+
+def test_columns_of_phases_are_there_where_they_ran(subject: Subject) -> None:
+    of_phases = {"backward_ns", "recompute_ns", "recompute_calls"}
+    keys = {column.key for column in build(subject, ModulesQuery()).table.columns}
+    assert "forward_ns" in keys
+    assert of_phases.isdisjoint(keys)
+    training = build(subject_of(draw(TRAINING, args=LINKS, names=NAMES)), ModulesQuery())
+    assert of_phases <= {column.key for column in training.table.columns}
+    found = {
+        row.path: (row.forward_ns, row.backward_ns, row.recompute_ns, row.recompute_calls)
+        for row in training.table.rows
+    }
+    assert found["a_0/b_0"] == (3000, 1000, 0, 0)
+    assert found["a_0/c_0"] == (2000, 1000, 2000, 1)

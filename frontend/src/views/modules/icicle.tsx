@@ -19,7 +19,7 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
-import { callPlace } from "./columns";
+import { callPlace } from "./cells";
 
 const METRICS: readonly (readonly [ModuleMetric, string])[] = [
   ["device", "Device time"],

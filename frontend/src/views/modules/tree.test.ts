@@ -16,7 +16,7 @@ const DOWN = { key: "total_ns", isDown: true };
 
 const shown = (toggled: readonly string[], sorting = DOWN, levels = USUAL_LEVELS) =>
   seenRows(byParent([TREE, MEMBERS]), { levels, toggled: new Set(toggled) }, sorting).map(
-    ({ row, depth }) => "  ".repeat(depth) + row.key,
+    ({ key, depth }) => "  ".repeat(depth) + key,
   );
 
 it("opens two levels, and no row of several siblings", () => {
@@ -33,15 +33,15 @@ it("sorts siblings, never across parents", () => {
 });
 
 it("has nothing to open in a row without rows", () => {
-  const row = rowOf("5", "1", 3, { inside: 0 });
-  expect(isOpen({ row, depth: 0 }, { levels: 2, toggled: new Set(["5"]) })).toBe(false);
+  const row = rowOf("5", "1", 3, { inside: 0, depth: 0 });
+  expect(isOpen(row, { levels: 2, toggled: new Set(["5"]) })).toBe(false);
 });
 
 it("opens all levels of what a search finds, but rows of several on demand", () => {
   const deep = [...TREE, rowOf("6", "5", 3, { inside: 1 }), rowOf("7", "6", 3, { inside: 0 })];
   const rows = deep.map((row) => (row.key === "5" ? { ...row, inside: 1 } : row));
   const keys = (levels: number) =>
-    seenRows(byParent([rows]), { levels, toggled: new Set() }, DOWN).map(({ row }) => row.key);
+    seenRows(byParent([rows]), { levels, toggled: new Set() }, DOWN).map(({ key }) => key);
   expect(keys(ALL_LEVELS)).toEqual(["0", "2+", "1", "5", "6", "7"]);
   expect(keys(USUAL_LEVELS)).toEqual(["0", "2+", "1", "5"]);
 });

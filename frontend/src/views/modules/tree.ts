@@ -2,12 +2,6 @@
 import type { ModuleRow } from "../../api/types.gen";
 import type { Sorting } from "../../components/data_table/rows";
 
-/** A row with its depth in what is seen: rows that were fetched later lie below another. */
-export interface SeenRow {
-  readonly row: ModuleRow;
-  readonly depth: number;
-}
-
 /** What is open before someone opens or closes anything: so many levels, and no folded row. */
 export const USUAL_LEVELS = 2;
 export const ALL_LEVELS = Number.POSITIVE_INFINITY;
@@ -20,8 +14,8 @@ export interface Opening {
   readonly toggled: ReadonlySet<string>;
 }
 
-export function isOpen({ row, depth }: SeenRow, { levels, toggled }: Opening): boolean {
-  const isUsually = depth < levels && !isFolded(row);
+export function isOpen(row: ModuleRow, { levels, toggled }: Opening): boolean {
+  const isUsually = row.depth < levels && !isFolded(row);
   return row.inside > 0 && isUsually !== toggled.has(row.key);
 }
 
@@ -58,23 +52,23 @@ function sortedSiblings(
   });
 }
 
-/** The rows in no closed one, by depth first. */
+/** The rows in no closed one, by depth first; their depth is that in what is seen. */
 export function seenRows(
   inside: ReadonlyMap<string, readonly ModuleRow[]>,
   opening: Opening,
   sorting: Sorting,
-): readonly SeenRow[] {
-  const seen: SeenRow[] = [];
-  const waiting: SeenRow[] = [];
+): readonly ModuleRow[] {
+  const seen: ModuleRow[] = [];
+  const waiting: ModuleRow[] = [];
   const enter = (key: string, depth: number) => {
     const siblings = sortedSiblings(inside.get(key) ?? [], sorting);
-    waiting.push(...siblings.map((row) => ({ row, depth })).reverse());
+    waiting.push(...siblings.map((row) => ({ ...row, depth })).reverse());
   };
   enter("", 0);
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     seen.push(next);
     if (isOpen(next, opening)) {
-      enter(next.row.key, next.depth + 1);
+      enter(next.key, next.depth + 1);
     }
   }
   return seen;

@@ -1,13 +1,17 @@
 /** The tree of modules as a table; rows of several siblings open to each of them. */
 import { Fragment, useState } from "react";
 import type { ModuleRow, Modules, ModulesQuery, ModuleTable } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
 import { count, exactTime, plural, timeScale, withUnit } from "../../base/text/format";
 import { roundToSum } from "../../base/text/rounding";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
+import {
+  declaredColumns,
+  declaredToPlain,
+  hiddenByDefault,
+} from "../../components/data_table/declared";
 import type { Sorting } from "../../components/data_table/rows";
 import { DataTable } from "../../components/data_table/table";
 import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
@@ -16,38 +20,8 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart, useParts } from "../../state/parts";
-import { columnsOf, PhaseLegend } from "./columns";
-import { ALL_LEVELS, byParent, isOpen, type SeenRow, seenRows, USUAL_LEVELS } from "./tree";
-
-const USUALLY_HIDDEN = "born_bytes,flops,host_self_ns,kept_bytes";
-
-const toPlain = plainTable<ModuleRow>([
-  "path",
-  "type",
-  "qualified",
-  "members",
-  "calls",
-  "recompute_calls",
-  "ops",
-  "kernels",
-  "total_ns",
-  "self_ns",
-  "busy_ns",
-  "forward_ns",
-  "backward_ns",
-  "recompute_ns",
-  "ratio",
-  "host_total_ns",
-  "host_self_ns",
-  "host_recompute_ns",
-  "mean_ns",
-  "op_total_ns",
-  "idle_ns",
-  "flops",
-  "born_bytes",
-  "kept_bytes",
-]);
-const plainOf = (seen: readonly SeenRow[]) => toPlain(seen.map(({ row }) => row));
+import { cellsOf, PhaseLegend } from "./cells";
+import { ALL_LEVELS, byParent, isOpen, seenRows, USUAL_LEVELS } from "./tree";
 
 const FORMS = [
   ["1", "Fold equal siblings"],
@@ -116,11 +90,10 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
   const tree = useTree(answer, steps);
   const [sorting, setSorting] = useState<Sorting>({ key: "total_ns", isDown: true });
   const seen = seenRows(tree.inside, tree.opening, sorting);
-  const all = columnsOf(answer).map((column) => ({
-    help: answer.definitions[column.key] ?? "",
-    ...column,
-  }));
-  const hidden = hiddenIn(values["modules.hide"], USUALLY_HIDDEN);
+  const { columns: heads, rows } = answer.table;
+  const all = declaredColumns(heads, rows, cellsOf(rows));
+  const hidden = hiddenIn(values["modules.hide"], hiddenByDefault(heads));
+  const toPlain = declaredToPlain<ModuleRow>(heads);
   const set = (key: string, value: string | undefined) =>
     address.replace({ [`modules.${key}`]: value });
   return (
@@ -145,25 +118,23 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
           <ColumnsMenu columns={all} hidden={hidden} onChange={(next) => set("hide", next)} />
           <CopyTable
             label="modules"
-            table={() => plainOf(seen)}
+            table={() => toPlain(seen)}
             note={plural(seen.length, "row")}
           />
         </div>
       </div>
       {tree.problem === null ? (
-        <DataTable<SeenRow>
+        <DataTable<ModuleRow>
           label="Modules"
           columns={all.filter(({ key }) => !hidden.has(key))}
           rows={seen}
-          keyOf={({ row }) => row.key}
+          keyOf={({ key }) => key}
           sorting={sorting}
           onSort={setSorting}
           levelOf={({ depth }) => depth}
-          expanded={(seenRow) =>
-            seenRow.row.inside === 0 ? undefined : isOpen(seenRow, tree.opening)
-          }
-          onExpand={({ row }) => tree.onToggle(row.key)}
-          toPlain={plainOf}
+          expanded={(row) => (row.inside === 0 ? undefined : isOpen(row, tree.opening))}
+          onExpand={({ key }) => tree.onToggle(key)}
+          toPlain={toPlain}
           empty="No module of that name."
           isOld={isOld || tree.isOld}
         />
