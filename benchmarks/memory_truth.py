@@ -110,7 +110,7 @@ def _check_device(
     is_whole = not len(columns.strays) and device.has_totals
     for _ in range(ranges):
         low, high = sorted(dice.sample(range(columns.end_ns + 2), 2))
-        grown = int(statistics(columns, device, low, high).self_increase.sum())
+        grown = int(statistics(columns, device, low, high).self_increase_bytes.sum())
         found.statistics += int(grown != int(size[(ts >= low) & (ts < high)].sum()))
         if is_whole and high <= columns.end_ns:
             span = curve(columns, device, low, high, 20)

@@ -1,5 +1,7 @@
 """Writes the JSON contracts as TypeScript: msgspec Structs → frontend/src/api/types.gen.ts.
 
+The heads of all tables go into frontend/test-fixtures/heads.gen.ts, for tests of the page.
+
 Usage: python tools/gen_api_types.py [--check]
 
 Both sides get a key of the contracts, the server's in tb_plugin/web/contract.py, and the page the
@@ -32,7 +34,9 @@ from kinetoscope.views.table import fields_of
 from kinetoscope.views.view import Part
 from kinetoscope.web import contract
 
-TARGET = Path(__file__).resolve().parent.parent / "frontend" / "src" / "api" / "types.gen.ts"
+FRONTEND = Path(__file__).resolve().parent.parent / "frontend"
+TARGET = FRONTEND / "src" / "api" / "types.gen.ts"
+HEADS = FRONTEND / "test-fixtures" / "heads.gen.ts"
 CONTRACT_FILE = Path(contract.__file__)
 CONTRACT_LINE = re.compile(r'^CONTRACT = ".*"$', re.MULTILINE)
 HEADER = """\
@@ -85,13 +89,35 @@ def python(types: str) -> str:
     return CONTRACT_LINE.sub(key, CONTRACT_FILE.read_text(encoding="utf-8"))
 
 
+def heads_of_tables() -> str:
+    """The heads of all rows that declare columns, by the name of the row."""
+    lines = [
+        HEADER,
+        'import type { Column } from "../src/api/types.gen";\n',
+        "export const HEADS = {",
+    ]
+    for struct in _structs():
+        if found := [one.head for one in fields_of(struct) if one.head.label]:
+            lines.append(f"  {struct.__name__}: [")
+            lines += [f"    {msgspec.json.encode(one).decode()}," for one in found]
+            lines.append("  ],")
+    return "\n".join([*lines, "} as const satisfies Record<string, readonly Column[]>;", ""])
+
+
+def _structs() -> list[type[msgspec.Struct]]:
+    """Every Struct of the contracts, by name."""
+    views, parts = all_views(), _parts().values()
+    queries = [*(one.query for one in views), *(one.query for one in parts)]
+    answers = [one.answer for one in parts if one.answer]
+    return _reachable([*ROUTES, *(one.answer for one in views), *answers, *queries])
+
+
 def _types() -> str:
     parts_of_views = _parts()
     queries = [view.query for view in all_views()] + [
         part.query for part in parts_of_views.values()
     ]
-    answers = [part.answer for part in parts_of_views.values() if part.answer]
-    structs = _reachable([*ROUTES, *(view.answer for view in all_views()), *answers, *queries])
+    structs = _structs()
     aliases = _aliases({inspect.getmodule(struct) for struct in structs})
     names: Names = {frozenset(alias.values): alias.name for alias in aliases}
     parts = [f"export type {a.name} = {_union(a.values)};\n" for a in aliases]
@@ -275,9 +301,9 @@ def _key(stem: str) -> str:
 
 
 def main(args: Sequence[str]) -> int:
-    """Writes both files, or says whether one is stale."""
+    """Writes the files, or says whether one is stale."""
     types = typescript()
-    texts = {TARGET: types, CONTRACT_FILE: python(types)}
+    texts = {TARGET: types, CONTRACT_FILE: python(types), HEADS: heads_of_tables()}
     stale = {
         path: text
         for path, text in texts.items()

@@ -7,6 +7,7 @@ import type {
   StatisticsRow,
   StepsMemory,
 } from "../src/api/types.gen";
+import { HEADS } from "./heads.gen";
 
 export const MIB = 2 ** 20;
 
@@ -64,6 +65,7 @@ const STATISTICS: readonly StatisticsRow[] = [
 ];
 
 export const eventTable = (rows: readonly MemoryEventRow[] = EVENTS) => ({
+  columns: HEADS.MemoryEventRow,
   rows,
   offset: 0,
   count: rows.length,
@@ -73,6 +75,7 @@ export const eventTable = (rows: readonly MemoryEventRow[] = EVENTS) => ({
 });
 
 export const statisticsTable = (rows: readonly StatisticsRow[] = STATISTICS) => ({
+  columns: HEADS.StatisticsRow,
   rows,
   offset: 0,
   count: rows.length,
@@ -87,6 +90,7 @@ export const MEMORY: Memory = {
   headline: "Activations fill 66.7 % of the peak of 3.00 MiB.",
   detail: "Without any activations the peak would be 1.00 MiB.",
   device: "cuda:0",
+  devices_columns: HEADS.MemoryDeviceRow,
   devices: [
     {
       key: "cuda:0",
@@ -149,6 +153,7 @@ export const MEMORY: Memory = {
     step: "ProfilerStep#2",
     categories: [],
   },
+  without_columns: HEADS.WithoutCategory,
   without: [{ category: "activation", label: "Activations", peak_bytes: MIB, gain_bytes: 2 * MIB }],
   head_room: {
     capacity_bytes: 8 * MIB,
@@ -194,7 +199,6 @@ export const MEMORY: Memory = {
   categories: { parameter: "Parameters", activation: "Activations", unknown: "Unknown" },
   rules: [],
   missing: {},
-  definitions: { increase_bytes: "Allocated less released, with the ops inside." },
 };
 
 export const ALIVE: AliveTree = {
@@ -248,6 +252,7 @@ export const BLOCK: BlockDetails = {
 };
 
 export const STEPS: StepsMemory = {
+  columns: HEADS.StepMemoryRow,
   rows: [1, 2].map((number) => ({
     name: `ProfilerStep#${number}`,
     number,

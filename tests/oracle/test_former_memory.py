@@ -14,8 +14,8 @@ import pytest
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.read import read
 from kinetoscope.views.memory.contract import MemoryEventQuery, MemoryQuery, StatisticsQuery
-from kinetoscope.views.memory.rows import event_window, statistics_window
 from kinetoscope.views.memory.view import VIEW, build
+from kinetoscope.views.memory.windows import event_window, statistics_window
 from kinetoscope.views.shared import EVERY_ROW
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces

@@ -12,14 +12,14 @@ from kinetoscope.trace.read import read
 from kinetoscope.views.memory.contract import (
     Memory,
     MemoryEventQuery,
-    MemoryEventRow,
     MemoryQuery,
     StatisticsQuery,
     StepsQuery,
 )
-from kinetoscope.views.memory.rows import event_window, statistics_window
+from kinetoscope.views.memory.rows import MemoryEventRow
 from kinetoscope.views.memory.steps import steps_memory
 from kinetoscope.views.memory.view import VIEW, build
+from kinetoscope.views.memory.windows import event_window, statistics_window
 from kinetoscope.views.view import Subject
 
 torch = pytest.importorskip("torch")

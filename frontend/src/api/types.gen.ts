@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "6b7f2ff4";
+export const CONTRACT = "cf80cc9b";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -47,8 +47,6 @@ export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
 export type MemoryCategory = "parameter" | "optimizer" | "input" | "communication" | "unknown" | "gradient" | "autograd" | "activation" | "temporary";
 
-export type MemoryEventSort = "name" | "bytes" | "allocated_ns" | "released_ns" | "alive_ns" | "category";
-
 export type ModuleMetric = "device" | "op" | "host" | "idle";
 
 export type ModuleTime = "device" | "op";
@@ -64,8 +62,6 @@ export type Severity = "high" | "medium" | "low" | "info";
 export type SiteOutcome = "new" | "gone" | "grown" | "shrunk" | "same";
 
 export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "failed";
-
-export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increase_bytes" | "allocations" | "self_allocations" | "allocation_bytes" | "self_allocation_bytes";
 
 export type TrackKind = "thread" | "python" | "stream" | "graph" | "annotations" | "syncs" | "ranges";
 
@@ -341,12 +337,15 @@ export interface Catalog {
 /** A category's part of a total, and how sure that is. */
 export interface CategoryShare {
   readonly category: MemoryCategory;
+  /** What it holds, concluded from where it was allocated and how long it lived. */
   readonly label: string;
+  /** Bytes in use at the peak. */
   readonly bytes: number;
+  /** Share of the peak. */
   readonly ratio: number;
-  /** of most of its bytes */
+  /** How sure the category is, for most of its bytes. */
   readonly confidence: CategoryConfidence;
-  /** the rule that most of its bytes are there by */
+  /** The rule that decided most of its bytes. */
   readonly why: string;
 }
 
@@ -354,17 +353,27 @@ export interface CategoryShare {
 export interface ChangedSite {
   /** innermost three of the user's own; () = without a stack */
   readonly frames: readonly string[];
+  /** The innermost three frames of your own code. */
+  readonly site: string;
+  /** Whether it is new, gone, larger or smaller. */
   readonly change: SiteOutcome;
+  /** Now less before. */
   readonly difference_bytes: number;
+  /** Bytes in the earlier of the two. */
   readonly before_bytes: number;
+  /** Bytes in the later of the two. */
   readonly after_bytes: number;
+  /** How many blocks it held before. */
   readonly before_blocks: number;
+  /** How many blocks it held before, and holds now. */
   readonly after_blocks: number;
-  /** of the whole history */
+  /** How often it allocated in the history. */
   readonly before_allocations: number;
+  /** How often it allocated in the history. */
   readonly after_allocations: number;
-  /** median of the blocks with both ends in the history */
+  /** Median lifetime of its blocks with both ends in the history. */
   readonly before_lifetime_ns: number | null;
+  /** How long its blocks lived before, and now: median of those with both ends in the history. */
   readonly after_lifetime_ns: number | null;
 }
 
@@ -1078,6 +1087,7 @@ export interface FreeMemoryAnswer {
   readonly curve: MemoryCurve;
   /** where most is unusable */
   readonly worst_ns: number;
+  readonly columns: readonly Column[];
   /** at that instant, the most unusable first */
   readonly pools: readonly FreePool[];
   readonly sentence: string;
@@ -1087,15 +1097,19 @@ export interface FreeMemoryAnswer {
 
 /** Segments that serve the same requests, at the worst instant. */
 export interface FreePool {
+  /** Segments that the allocator keeps for requests of one kind. */
   readonly name: string;
-  /** mostly of a CUDA graph */
+  /** Whether it is mostly of a CUDA graph. */
   readonly is_private: boolean;
+  /** Bytes that the pool holds on the device. */
   readonly reserved_bytes: number;
+  /** Of these, bytes that no block is in. */
   readonly free_bytes: number;
-  /** free piece */
+  /** The largest free piece: a larger request needs new memory. */
   readonly largest_bytes: number;
-  /** free, and not in the largest piece */
+  /** Free bytes outside of the largest piece. */
   readonly unusable_bytes: number;
+  /** How many free pieces there are. */
   readonly pieces: number;
 }
 
@@ -1712,6 +1726,7 @@ export interface Memory {
   readonly detail: string;
   /** key of the device shown */
   readonly device: string;
+  readonly devices_columns: readonly Column[];
   readonly devices: readonly MemoryDeviceRow[];
   /** of the range */
   readonly start_ns: number;
@@ -1722,6 +1737,7 @@ export interface Memory {
   readonly peak: MemoryPeak;
   /** what would be the peak if the first were lowered; in its step */
   readonly second: MemoryPeak | null;
+  readonly without_columns: readonly Column[];
   /** the largest gain first */
   readonly without: readonly WithoutCategory[];
   readonly head_room: HeadRoom | null;
@@ -1739,7 +1755,6 @@ export interface Memory {
   /** names are those of lines of code instead of ops; there are segments */
   readonly is_snapshot: boolean;
   readonly missing: Readonly<Record<string, string>>;
-  readonly definitions: Readonly<Record<string, string>>;
 }
 
 /** Two recordings of memory; the differences of all sites sum to that of the peaks exactly. */
@@ -1748,6 +1763,7 @@ export interface MemoryComparison {
   /** peak */
   readonly before_bytes: number;
   readonly after_bytes: number;
+  readonly columns: readonly Column[];
   /** the largest difference first */
   readonly sites: readonly ChangedSite[];
   readonly before: CompareCurve;
@@ -1783,18 +1799,20 @@ export interface MemoryCurve {
 
 /** One counter of allocated bytes that the recording has. */
 export interface MemoryDeviceRow {
-  /** names it in a query */
+  /** Names the device in `--device`. */
   readonly key: string;
-  /** "GPU 0 · Tesla V100-SXM2-32GB", "CPU" */
+  /** "GPU 0 · Tesla V100-SXM2-32GB", "CPU". */
   readonly label: string;
   /** "cuda", "hip", "xpu", "mps", "privateuse1", "cpu" … */
   readonly type: string;
+  /** Allocations and releases that were recorded. */
   readonly events: number;
-  /** by deviceProperties */
-  readonly capacity_bytes: number | null;
-  /** highest allocated total; null: totals are not recorded */
+  /** Most bytes in use, as the allocator counted them at each allocation and release. */
   readonly peak_bytes: number | null;
+  /** Most bytes that the allocator held on the device, in use or ready for use. */
   readonly peak_reserved_bytes: number | null;
+  /** Memory of the device, by the `deviceProperties` of the file. */
+  readonly capacity_bytes: number | null;
   /** releases are known to belong to allocations */
   readonly has_blocks: boolean;
   /** "totals", "reserved", "capacity", "blocks", "before" → why not */
@@ -1811,7 +1829,7 @@ export interface MemoryEventQuery {
   readonly min_bytes?: number;
   readonly max_bytes?: number | null;
   readonly category?: MemoryCategory | null;
-  readonly sort_by?: MemoryEventSort;
+  readonly sort_by?: string;
   readonly ascending?: boolean;
   readonly offset?: number;
   readonly limit?: number;
@@ -1821,19 +1839,25 @@ export interface MemoryEventQuery {
 export interface MemoryEventRow {
   /** names it in a `block` request */
   readonly block: number;
-  /** "aten::mm"; "aten::ones (aten::empty)" for aten::empty of aten::ones; "" = no op */
+  /** The op that ran on the thread of the event. `aten::empty` is shown with the op that called it, as `aten::ones (aten::empty)`. */
   readonly name: string;
+  /** Size of the block. */
   readonly bytes: number;
+  /** When it was allocated; nothing if that is outside of the range. */
   readonly allocated_ns: number | null;
+  /** When it was released; nothing if that is outside of the range. */
   readonly released_ns: number | null;
+  /** From its allocation to its release, if both are in the range. */
   readonly alive_ns: number | null;
-  /** Whole recording, to mark it on the curve: null = before it, or not released within it */
+  /** When it was allocated, in the range or not; nothing if before the recording. */
   readonly life_start_ns: number | null;
+  /** When it was released, in the range or not; nothing if not in the recording. */
   readonly life_end_ns: number | null;
+  /** What it holds, concluded from where it was allocated and how long it lived. */
   readonly category: MemoryCategory;
-  /** "" = not known */
+  /** The innermost module around its op; of a backward op, that of the forward op. */
   readonly module: string;
-  /** innermost frame of the user's code: "train.py(12): step"; "" = not known */
+  /** The innermost line of your own code around the allocation. */
   readonly line: string;
   /** of the op on the timeline */
   readonly slice: number | null;
@@ -1841,6 +1865,7 @@ export interface MemoryEventRow {
 
 /** A window of the rows, and what all that match come to. */
 export interface MemoryEventTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly MemoryEventRow[];
   readonly offset: number;
   /** that match */
@@ -3038,7 +3063,7 @@ export interface StatisticsQuery {
   readonly start_ns?: number | null;
   readonly end_ns?: number | null;
   readonly search?: string;
-  readonly sort_by?: StatisticsSort;
+  readonly sort_by?: string;
   readonly ascending?: boolean;
   readonly offset?: number;
   readonly limit?: number;
@@ -3046,17 +3071,21 @@ export interface StatisticsQuery {
 
 /** One op by name. Self: the op alone; the others with the ops inside it. */
 export interface StatisticsRow {
-  /** "" = outside of all ops */
+  /** The op that ran on the thread of the event. `aten::empty` is shown with the op that called it, as `aten::ones (aten::empty)`. */
   readonly name: string;
-  /** that touch the range */
+  /** Calls that touch the range. */
   readonly calls: number | null;
-  /** allocated less released */
+  /** Allocated less released, with everything it called. */
   readonly increase_bytes: number;
+  /** Allocated less released by it alone. The rows sum to the change of the curve. */
   readonly self_increase_bytes: number;
+  /** How often memory was allocated, with everything it called. */
   readonly allocations: number;
+  /** How often it allocated memory itself. */
   readonly self_allocations: number;
-  /** releases aside */
+  /** Bytes allocated, releases aside, with everything it called. */
   readonly allocation_bytes: number;
+  /** Bytes that it allocated itself, releases aside. */
   readonly self_allocation_bytes: number;
 }
 
@@ -3066,6 +3095,7 @@ export interface StatisticsRow {
  * `increase_bytes` is the change of the curve over the range.
  */
 export interface StatisticsTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly StatisticsRow[];
   readonly offset: number;
   readonly count: number;
@@ -3114,16 +3144,25 @@ export interface StepMarks {
 
 /** One step. */
 export interface StepMemoryRow {
+  /** Its range in the trace. */
   readonly name: string;
+  /** Leads to the step alone. */
   readonly number: number;
-  /** for growth: no warm-up, not cut off */
+  /** Whether it counts for growth: no warm-up, and not cut off. */
   readonly counts: boolean;
+  /** Bytes in use as the step began. */
   readonly start_bytes: number;
+  /** Bytes in use as the step ended. */
   readonly end_bytes: number;
+  /** The most bytes in use during the step. */
   readonly peak_bytes: number;
+  /** How often memory was allocated in the step. */
   readonly allocations: number;
+  /** Bytes allocated in the step, releases aside. */
   readonly allocated_bytes: number;
+  /** Calls such as cudaMalloc and cudaFree in the step. */
   readonly device_calls: number;
+  /** Their time on the host. */
   readonly device_ns: number;
 }
 
@@ -3157,6 +3196,7 @@ export interface StepTo {
 
 /** Memory from step to step. */
 export interface StepsMemory {
+  readonly columns: readonly Column[];
   readonly rows: readonly StepMemoryRow[];
   readonly growth: GrowthAnswer;
   readonly churn: ChurnAnswer;
@@ -3385,8 +3425,11 @@ export interface WhoWaits {
 /** The highest total if a category took nothing: the most that any remedy for it can gain. */
 export interface WithoutCategory {
   readonly category: MemoryCategory;
+  /** What the memory holds. */
   readonly label: string;
+  /** The largest total of the other categories. */
   readonly peak_bytes: number;
+  /** How much lower the peak is without this category. */
   readonly gain_bytes: number;
 }
 

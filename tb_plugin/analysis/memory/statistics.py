@@ -10,6 +10,8 @@ Chains of ops are few where events are many: events are added up by chain, then 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import Struct
 
@@ -25,15 +27,20 @@ class Statistics(Struct, frozen=True, eq=False):
 
     name: I32  # code, −1 outside of ops
     calls: I64  # that touch the range; −1 outside of ops
-    increase: I64  # allocated less released, with ops inside
-    self_increase: I64
+    increase_bytes: I64  # allocated less released, with ops inside
+    self_increase_bytes: I64
     allocations: I64
     self_allocations: I64
-    allocated: I64  # bytes, releases aside
-    self_allocated: I64
+    allocation_bytes: I64  # releases aside
+    self_allocation_bytes: I64
+    strings: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def text(self, code: int) -> str:
+        """The name of a code, "" outside of ops."""
+        return self.strings[code] if code >= 0 else ""
 
 
 def statistics(columns: MemoryColumns, device: MemoryDevice, start: int, end: int) -> Statistics:
@@ -69,7 +76,17 @@ def statistics(columns: MemoryColumns, device: MemoryDevice, start: int, end: in
         outside = own[:, :1]
         total, self_ = np.hstack([total, outside]), np.hstack([self_, outside])
         name, calls = np.append(name, np.int32(NONE)), np.append(calls, NONE)
-    return Statistics(name, calls, total[0], self_[0], total[1], self_[1], total[2], self_[2])
+    return Statistics(
+        name=name,
+        calls=calls,
+        increase_bytes=total[0],
+        self_increase_bytes=self_[0],
+        allocations=total[1],
+        self_allocations=self_[1],
+        allocation_bytes=total[2],
+        self_allocation_bytes=self_[2],
+        strings=columns.strings,
+    )
 
 
 def _sums(group: I64, value: I64, count: int) -> I64:

@@ -7,9 +7,10 @@ from ...analysis.memory.snapshots.changes import SiteChange, changes_between
 from ...analysis.memory.snapshots.sides import SideOfPeaks, StepCurve, over_steps, side_of
 from ...base.errors import QueryError
 from ...base.units import size
+from ..table import heads
 from ..view import Subject, TracePlace
 from . import contract as answers
-from .rows import device_of
+from .windows import device_of
 
 
 def comparison(subject: Subject, query: answers.CompareQuery) -> answers.MemoryComparison:
@@ -37,6 +38,7 @@ def comparison(subject: Subject, query: answers.CompareQuery) -> answers.MemoryC
         sentence=_sentence(*sides, found),
         before_bytes=sides[0].peak_bytes,
         after_bytes=sides[1].peak_bytes,
+        columns=heads(answers.ChangedSite),
         sites=tuple(_site(one, *sides) for one in found),
         before=_curve(over_steps(before, other)),
         after=_curve(over_steps(after, device)),
@@ -63,6 +65,7 @@ def _site(one: SiteChange, before: SideOfPeaks, after: SideOfPeaks) -> answers.C
     old, new = one.frames_before, one.frames
     return answers.ChangedSite(
         frames=one.frames,
+        site=" < ".join(one.frames),
         change=one.change,
         difference_bytes=one.difference,
         before_bytes=one.before,

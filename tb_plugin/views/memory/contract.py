@@ -24,16 +24,14 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ..shared import Count, Words
+from ..table import Column, column
+from .rows import CATEGORY_HELP, MemoryCategory, MemoryEventRow, StatisticsRow
 
 DeviceKey = Annotated[str, Meta(max_length=60)]
 Instant = Annotated[int, Meta(ge=0, lt=2**62)]
 Bytes = Annotated[int, Meta(ge=0, lt=2**62)]
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 
-MemoryCategory = Literal[
-    "parameter", "optimizer", "input", "communication", "unknown", "gradient", "autograd",
-    "activation", "temporary",
-]  # fmt: skip
 CategoryConfidence = Literal["high", "medium", "low"]
 LayerBy = Literal["category", "module", "line", "total"]
 
@@ -56,13 +54,28 @@ class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryDeviceRow(Struct, frozen=True):
     """One counter of allocated bytes that the recording has."""
 
-    key: str  # names it in a query
-    label: str  # "GPU 0 · Tesla V100-SXM2-32GB", "CPU"
+    key: Annotated[str, column("Key", "Names the device in `--device`.")]
+    label: Annotated[str, column("Device", '"GPU 0 · Tesla V100-SXM2-32GB", "CPU".')]
     type: str  # "cuda", "hip", "xpu", "mps", "privateuse1", "cpu" …
-    events: int
-    capacity_bytes: int | None  # by deviceProperties
-    peak_bytes: int | None  # highest allocated total; None: totals are not recorded
-    peak_reserved_bytes: int | None
+    events: Annotated[int, column("Events", "Allocations and releases that were recorded.")]
+    peak_bytes: Annotated[  # None: totals are not recorded
+        int | None,
+        column(
+            "Peak allocated",
+            "Most bytes in use, as the allocator counted them at each allocation and release.",
+        ),
+    ]
+    peak_reserved_bytes: Annotated[
+        int | None,
+        column(
+            "Peak reserved",
+            "Most bytes that the allocator held on the device, in use or ready for use.",
+        ),
+    ]
+    capacity_bytes: Annotated[
+        int | None,
+        column("Capacity", "Memory of the device, by the `deviceProperties` of the file."),
+    ]
     has_blocks: bool  # releases are known to belong to allocations
     missing: dict[str, str]  # "totals", "reserved", "capacity", "blocks", "before" → why not
 
@@ -100,11 +113,16 @@ class CategoryShare(Struct, frozen=True):
     """A category's part of a total, and how sure that is."""
 
     category: MemoryCategory
-    label: str
-    bytes: int
-    ratio: float
-    confidence: CategoryConfidence  # of most of its bytes
-    why: str  # the rule that most of its bytes are there by
+    label: Annotated[str, column("Category", CATEGORY_HELP)]
+    bytes: Annotated[int, column("Size", "Bytes in use at the peak.")]
+    ratio: Annotated[float, column("Share", "Share of the peak.")]
+    confidence: Annotated[
+        CategoryConfidence, column("Confidence", "How sure the category is, for most of its bytes.")
+    ]
+    why: Annotated[
+        str,
+        column("Because", "The rule that decided most of its bytes.", kind="text", is_minor=True),
+    ]
 
 
 class AppliedRule(Struct, frozen=True):
@@ -132,9 +150,11 @@ class WithoutCategory(Struct, frozen=True):
     """The highest total if a category took nothing: the most that any remedy for it can gain."""
 
     category: MemoryCategory
-    label: str
-    peak_bytes: int
-    gain_bytes: int
+    label: Annotated[str, column("Category", "What the memory holds.")]
+    peak_bytes: Annotated[int, column("Peak", "The largest total of the other categories.")]
+    gain_bytes: Annotated[
+        int, column("Gain, up to", "How much lower the peak is without this category.")
+    ]
 
 
 class HeadRoom(Struct, frozen=True):
@@ -177,27 +197,6 @@ class StepMark(Struct, frozen=True):
     end_ns: int
 
 
-class MemoryEventRow(Struct, frozen=True):
-    """One block with an end in the range; times outside of the range are None."""
-
-    block: int  # names it in a ``block`` request
-    name: str  # "aten::mm"; "aten::ones (aten::empty)" for aten::empty of aten::ones; "" = no op
-    bytes: int
-    allocated_ns: int | None
-    released_ns: int | None
-    alive_ns: int | None
-    # Whole recording, to mark it on the curve: None = before it, or not released within it
-    life_start_ns: int | None
-    life_end_ns: int | None
-    category: MemoryCategory
-    module: str  # "" = not known
-    line: str  # innermost frame of the user's code: "train.py(12): step"; "" = not known
-    slice: int | None  # of the op on the timeline
-
-
-MemoryEventSort = Literal["name", "bytes", "allocated_ns", "released_ns", "alive_ns", "category"]
-
-
 class MemoryEventQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A window of the blocks with an end in a range."""
 
@@ -209,7 +208,7 @@ class MemoryEventQuery(Struct, frozen=True, forbid_unknown_fields=True):
     min_bytes: Bytes = 0
     max_bytes: Bytes | None = None
     category: MemoryCategory | None = None
-    sort_by: MemoryEventSort = "allocated_ns"
+    sort_by: str = "allocated_ns"
     ascending: bool = True
     offset: Count = 0
     limit: Limit = 100
@@ -218,31 +217,13 @@ class MemoryEventQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryEventTable(Struct, frozen=True):
     """A window of the rows, and what all that match come to."""
 
+    columns: tuple[Column, ...]
     rows: tuple[MemoryEventRow, ...]
     offset: int
     count: int  # that match
     bytes: int  # of all that match
     largest_bytes: int  # of the device's blocks: the classic table began at a quarter of it
     missing: str  # why there is none; "" = it is known
-
-
-class StatisticsRow(Struct, frozen=True):
-    """One op by name. Self: the op alone; the others with the ops inside it."""
-
-    name: str  # "" = outside of all ops
-    calls: int | None  # that touch the range
-    increase_bytes: int  # allocated less released
-    self_increase_bytes: int
-    allocations: int
-    self_allocations: int
-    allocation_bytes: int  # releases aside
-    self_allocation_bytes: int
-
-
-StatisticsSort = Literal[
-    "name", "calls", "increase_bytes", "self_increase_bytes", "allocations", "self_allocations",
-    "allocation_bytes", "self_allocation_bytes",
-]  # fmt: skip
 
 
 class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -253,7 +234,7 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     start_ns: Instant | None = None
     end_ns: Instant | None = None
     search: Words = ""
-    sort_by: StatisticsSort = "self_increase_bytes"
+    sort_by: str = "self_increase_bytes"
     ascending: bool = False
     offset: Count = 0
     limit: Limit = 100
@@ -265,6 +246,7 @@ class StatisticsTable(Struct, frozen=True):
     ``increase_bytes`` is the change of the curve over the range.
     """
 
+    columns: tuple[Column, ...]
     rows: tuple[StatisticsRow, ...]
     offset: int
     count: int
@@ -376,13 +358,20 @@ class MapTilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class FreePool(Struct, frozen=True):
     """Segments that serve the same requests, at the worst instant."""
 
-    name: str
-    is_private: bool  # mostly of a CUDA graph
-    reserved_bytes: int
-    free_bytes: int
-    largest_bytes: int  # free piece
-    unusable_bytes: int  # free, and not in the largest piece
-    pieces: int
+    name: Annotated[
+        str, column("Pool", "Segments that the allocator keeps for requests of one kind.")
+    ]
+    is_private: Annotated[
+        bool, column("Private", "Whether it is mostly of a CUDA graph.", is_minor=True)
+    ]
+    reserved_bytes: Annotated[int, column("Reserved", "Bytes that the pool holds on the device.")]
+    free_bytes: Annotated[int, column("Free", "Of these, bytes that no block is in.")]
+    largest_bytes: Annotated[
+        int,
+        column("Largest piece", "The largest free piece: a larger request needs new memory."),
+    ]
+    unusable_bytes: Annotated[int, column("Unusable", "Free bytes outside of the largest piece.")]
+    pieces: Annotated[int, column("Pieces", "How many free pieces there are.")]
 
 
 class FreeMemoryAnswer(Struct, frozen=True):
@@ -390,6 +379,7 @@ class FreeMemoryAnswer(Struct, frozen=True):
 
     curve: MemoryCurve  # of free bytes
     worst_ns: int  # where most is unusable
+    columns: tuple[Column, ...]
     pools: tuple[FreePool, ...]  # at that instant, the most unusable first
     sentence: str
     missing: str  # why there is nothing; "" = there is
@@ -412,16 +402,40 @@ class ChangedSite(Struct, frozen=True):
     """Code that allocates, in both: at the peak of each."""
 
     frames: tuple[str, ...]  # innermost three of the user's own; () = without a stack
-    change: SiteOutcome
-    difference_bytes: int
-    before_bytes: int
-    after_bytes: int
-    before_blocks: int
-    after_blocks: int
-    before_allocations: int  # of the whole history
-    after_allocations: int
-    before_lifetime_ns: int | None  # median of the blocks with both ends in the history
-    after_lifetime_ns: int | None
+    site: Annotated[  # the frames in one line
+        str, column("Code", "The innermost three frames of your own code.", kind="path")
+    ]
+    change: Annotated[SiteOutcome, column("Change", "Whether it is new, gone, larger or smaller.")]
+    difference_bytes: Annotated[int, column("Difference", "Now less before.")]
+    before_bytes: Annotated[int, column("Before", "Bytes in the earlier of the two.")]
+    after_bytes: Annotated[int, column("Now", "Bytes in the later of the two.")]
+    before_blocks: Annotated[
+        int, column("Blocks before", "How many blocks it held before.", is_minor=True)
+    ]
+    after_blocks: Annotated[int, column("Blocks", "How many blocks it held before, and holds now.")]
+    before_allocations: Annotated[
+        int,
+        column("Allocations before", "How often it allocated in the history.", is_minor=True),
+    ]
+    after_allocations: Annotated[
+        int, column("Allocations", "How often it allocated in the history.", is_minor=True)
+    ]
+    before_lifetime_ns: Annotated[
+        int | None,
+        column(
+            "Lifetime before",
+            "Median lifetime of its blocks with both ends in the history.",
+            is_minor=True,
+        ),
+    ]
+    after_lifetime_ns: Annotated[
+        int | None,
+        column(
+            "Lifetime",
+            "How long its blocks lived before, and now: median of those with both ends in the"
+            " history.",
+        ),
+    ]
 
 
 class CompareCurve(Struct, frozen=True):
@@ -438,6 +452,7 @@ class MemoryComparison(Struct, frozen=True):
     sentence: str
     before_bytes: int  # peak
     after_bytes: int
+    columns: tuple[Column, ...]
     sites: tuple[ChangedSite, ...]  # the largest difference first
     before: CompareCurve
     after: CompareCurve
@@ -452,16 +467,32 @@ class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class StepMemoryRow(Struct, frozen=True):
     """One step."""
 
-    name: str
-    number: int
-    counts: bool  # for growth: no warm-up, not cut off
-    start_bytes: int
-    end_bytes: int
-    peak_bytes: int
-    allocations: int
-    allocated_bytes: int
-    device_calls: int
-    device_ns: int
+    name: Annotated[str, column("Name", "Its range in the trace.", kind="name", is_minor=True)]
+    number: Annotated[int, column("Step", "Leads to the step alone.")]
+    counts: Annotated[
+        bool,
+        column(
+            "Counted",
+            "Whether it counts for growth: no warm-up, and not cut off.",
+            is_minor=True,
+        ),
+    ]
+    start_bytes: Annotated[
+        int, column("At its start", "Bytes in use as the step began.", is_minor=True)
+    ]
+    end_bytes: Annotated[int, column("At its end", "Bytes in use as the step ended.")]
+    peak_bytes: Annotated[int, column("Peak", "The most bytes in use during the step.")]
+    allocations: Annotated[
+        int, column("Allocations", "How often memory was allocated in the step.")
+    ]
+    allocated_bytes: Annotated[
+        int, column("Allocated", "Bytes allocated in the step, releases aside.", is_minor=True)
+    ]
+    device_calls: Annotated[
+        int,
+        column("Device calls", "Calls such as cudaMalloc and cudaFree in the step.", is_minor=True),
+    ]
+    device_ns: Annotated[int, column("In device calls", "Their time on the host.", is_minor=True)]
 
 
 class LeakSite(Struct, frozen=True):
@@ -480,6 +511,7 @@ class LeakSite(Struct, frozen=True):
 class StepsMemory(Struct, frozen=True):
     """Memory from step to step."""
 
+    columns: tuple[Column, ...]
     rows: tuple[StepMemoryRow, ...]
     growth: GrowthAnswer
     churn: ChurnAnswer
@@ -512,6 +544,7 @@ class Memory(Struct, frozen=True):
     headline: str  # what fills the peak
     detail: str  # what would lower it most
     device: str  # key of the device shown
+    devices_columns: tuple[Column, ...]
     devices: tuple[MemoryDeviceRow, ...]
     start_ns: int  # of the range
     end_ns: int
@@ -519,6 +552,7 @@ class Memory(Struct, frozen=True):
     steps: tuple[StepMark, ...]  # () where none is marked
     peak: MemoryPeak
     second: MemoryPeak | None  # what would be the peak if the first were lowered; in its step
+    without_columns: tuple[Column, ...]
     without: tuple[WithoutCategory, ...]  # the largest gain first
     head_room: HeadRoom | None
     growth: GrowthAnswer
@@ -531,4 +565,3 @@ class Memory(Struct, frozen=True):
     failure: MemoryFailure | None  # of a memory snapshot; None: no allocation failed
     is_snapshot: bool  # names are those of lines of code instead of ops; there are segments
     missing: dict[str, str]
-    definitions: dict[str, str]

@@ -1,28 +1,25 @@
-"""Blocks, ops and instants as rows of the Memory view: what is chosen, searched, sorted and cut."""
+"""Rows of the Memory view's long tables: blocks and ops, each column with its values (contract)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from ...analysis.facts import Facts
-from ...analysis.memory.artifact import NO_ADDRESSES
-from ...analysis.memory.categories import RULES
-from ...analysis.memory.curve import rows_between
-from ...analysis.memory.growth import AllocationSite
 from ...analysis.memory.model import BEFORE, NEVER, Category, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import AliveGroup, alive, peaks, step_at
-from ...analysis.memory.statistics import Statistics, statistics
-from ...analysis.operators.groups import named
-from ...base.arrays import I32, I64, B
-from ...base.errors import NotFoundError, QueryError, UnavailableError
-from ..shared import steps_of
-from ..view import Subject
-from . import contract as answers
-from .contract import MemoryCategory
+from ...analysis.memory.statistics import Statistics
+from ...base.arrays import I64, B
+from ..table import Values, ValuesOf, column, recorded
+
+Rows = NDArray[np.intp]
+MemoryCategory = Literal[
+    "parameter", "optimizer", "input", "communication", "unknown", "gradient", "autograd",
+    "activation", "temporary",
+]  # fmt: skip
 
 LABELS: Mapping[Category, str] = MappingProxyType(
     {
@@ -61,47 +58,6 @@ class Chosen(Struct, frozen=True):
     end: int
 
 
-def device_of(columns: MemoryColumns, key: str) -> MemoryDevice:
-    """The device of a key; "" is the first one.
-
-    Raises:
-        QueryError: there is none.
-        UnavailableError: all allocator events are damaged.
-    """
-    for device in columns.devices:
-        if key in ("", device.key):
-            return device
-    if not columns.devices:
-        raise UnavailableError(columns.missing["sizes"])
-    known = ", ".join(device.key for device in columns.devices)
-    raise QueryError(f"device: there is no device {key[:60]!r}", hint=f"Devices: {known}.")
-
-
-def chosen_of(
-    subject: Subject, device: str, steps: str, start_ns: int | None, end_ns: int | None
-) -> Chosen:
-    """The device and the range; instants go before steps.
-
-    Raises:
-        QueryError: there is no such device or step, or the range runs backwards.
-    """
-    columns: MemoryColumns = subject.artifact("")
-    start, end = _range_of_steps(subject.facts, columns, steps)
-    start = start if start_ns is None else start_ns
-    end = end if end_ns is None else end_ns
-    if end <= start:
-        raise QueryError("the range of time is empty", hint="`end_ns` has to be after `start_ns`.")
-    return Chosen(columns, device_of(columns, device), start, end)
-
-
-def _range_of_steps(facts: Facts, columns: MemoryColumns, text: str) -> tuple[int, int]:
-    chosen = steps_of(facts, text)
-    if not chosen or not columns.steps.marked:
-        return 0, columns.end_ns
-    start, end = columns.steps.start[list(chosen)], columns.steps.end[list(chosen)]
-    return int(start.min()), max(int(end.max()), int(start.min()) + 1)
-
-
 def known_text(columns: MemoryColumns, code: int) -> str:
     """The text of a code, "" where there is none."""
     return columns.strings[code] if code >= 0 else ""
@@ -117,365 +73,211 @@ def known_row(row: int) -> int | None:
     return row if row >= 0 else None
 
 
-def step_name(columns: MemoryColumns, ts: int) -> str:
-    """The step that holds an instant; "" outside of steps."""
-    step = step_at(columns, ts)
-    return columns.strings[int(columns.steps.name[step])] if step >= 0 else ""
+def known_instant(ts: int) -> int | None:
+    """An instant of the recording; None for an end that lies outside of it."""
+    return None if ts in (BEFORE, NEVER) else ts
+
+
+_OP = (
+    "The op that ran on the thread of the event. `aten::empty` is shown with the op that called it,"
+    " as `aten::ones (aten::empty)`."
+)
+_LINE = "The innermost line of your own code in the stack of the allocation."
+_OF_LINES = {"Operator": "Line of code", _OP: _LINE}
+CATEGORY_HELP = "What it holds, concluded from where it was allocated and how long it lived."
+
+
+def of_lines(words: str) -> str:
+    """Words of a column in a memory snapshot, where lines of code stand in place of ops."""
+    return _OF_LINES.get(words, words)
 
 
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def event_window(subject: Subject, query: answers.MemoryEventQuery) -> answers.MemoryEventTable:
-    """A window of the blocks with an end in the range. Raises QueryError."""
-    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
-    columns, device = chosen.columns, chosen.device
-    if not device.has_addresses:
-        return answers.MemoryEventTable((), query.offset, 0, 0, 0, NO_ADDRESSES)
-    blocks, mine = columns.blocks, device.blocks
-    rows = _touched(chosen, query)
-    order = _order(chosen, rows, query)
-    return answers.MemoryEventTable(
-        rows=tuple(_event_row(chosen, row) for row in order.tolist()),
-        offset=query.offset,
-        count=len(rows),
-        bytes=int(blocks.bytes[rows].sum()),
-        largest_bytes=int(blocks.bytes[mine].max(initial=0)),
-        missing=columns.missing.get("blocks", ""),
-    )
+def _blocks(chosen: Chosen, at: Rows) -> Values:  # noqa: ARG001
+    return at
 
 
-def _touched(chosen: Chosen, query: answers.MemoryEventQuery) -> I64:
-    """Rows of the blocks that match."""
-    columns, device = chosen.columns, chosen.device
-    blocks, mine = columns.blocks, device.blocks
-    start, end, size = blocks.start[mine], blocks.end[mine], blocks.bytes[mine]
-    match = (start >= chosen.start) & (start < chosen.end)
-    # The release of a block whose end is inferred is no event.
-    match |= (end >= chosen.start) & (end < chosen.end) & (blocks.release[mine] >= 0)
-    match &= size >= query.min_bytes
-    if query.max_bytes is not None:
-        match &= size <= query.max_bytes
-    if query.category is not None:
-        number = next(one for one, name in NAMES.items() if name == query.category)
-        match &= blocks.category[mine] == number
-    if query.search.strip():
-        match &= _named(columns, blocks.path[mine], query.search)
-    rows: I64 = np.flatnonzero(match) + mine.start
-    return rows
+def _paths(chosen: Chosen, at: Rows) -> Values:
+    return [path_name(chosen.columns, path) for path in chosen.columns.blocks.path[at].tolist()]
 
 
-def _named(columns: MemoryColumns, path: I32, search: str) -> B:
-    names = columns.path_names
-    hit = named(names, np.arange(len(names), dtype=np.int32), search)
-    return np.append(hit, np.array([False]))[path]
+def _sizes(chosen: Chosen, at: Rows) -> Values:
+    return chosen.columns.blocks.bytes[at]
 
 
-def _order(chosen: Chosen, rows: I64, query: answers.MemoryEventQuery) -> I64:
-    """The rows of the window, in order; what is not known comes last."""
-    blocks = chosen.columns.blocks
-    start, end = blocks.start[rows], blocks.end[rows]
-    if query.sort_by == "name":
-        names = chosen.columns.path_names
-        rank = np.zeros(len(names) + 1, np.int64)
-        rank[sorted(range(len(names)), key=lambda at: names[at])] = np.arange(len(names))
-        rank[-1] = -1
-        key = rank[blocks.path[rows]]
-    elif query.sort_by == "category":
-        key = blocks.category[rows].astype(np.int64)
-    elif query.sort_by == "bytes":
-        key = blocks.bytes[rows]
-    else:
-        born = (start >= chosen.start) & (start < chosen.end)
-        freed = (end >= chosen.start) & (end < chosen.end)
-        column, known = {
-            "allocated_ns": (start, born),
-            "released_ns": (end, freed),
-            "alive_ns": (end - start, born & freed),
-        }[query.sort_by]
-        last = np.iinfo(np.int64).max
-        key = np.where(known, column, last if query.ascending else -last)
-    window: I64 = rows[first_of(key if query.ascending else -key, query.offset, query.limit)]
-    return window
-
-
-def first_of(key: I64, offset: int, limit: int) -> I64:
-    """The places of a window of a stable order, without sorting what lies behind it."""
-    top = offset + limit
-    if top >= len(key):
-        order: I64 = np.argsort(key, kind="stable")[offset:top]
-        return order
-    limit_key = np.partition(key, top - 1)[top - 1]
-    below = np.flatnonzero(key < limit_key)
-    equal = np.flatnonzero(key == limit_key)[: top - len(below)]
-    places = np.sort(np.concatenate([below, equal]))
-    found: I64 = places[np.argsort(key[places], kind="stable")][offset:]
+def begins_in(chosen: Chosen, at: Rows | I64 | slice) -> B:
+    """Which blocks were allocated in the range."""
+    start = chosen.columns.blocks.start[at]
+    found: B = (start >= chosen.start) & (start < chosen.end)
     return found
 
 
-def _event_row(chosen: Chosen, row: int) -> answers.MemoryEventRow:
-    columns, blocks = chosen.columns, chosen.columns.blocks
-    start, end = int(blocks.start[row]), int(blocks.end[row])
-    born = start if chosen.start <= start < chosen.end else None
-    freed = end if chosen.start <= end < chosen.end and blocks.release[row] >= 0 else None
-    return answers.MemoryEventRow(
-        block=row,
-        name=path_name(columns, int(blocks.path[row])),
-        bytes=int(blocks.bytes[row]),
-        allocated_ns=born,
-        released_ns=freed,
-        alive_ns=None if born is None or freed is None else freed - born,
-        life_start_ns=_known_instant(start),
-        life_end_ns=_known_instant(end),
-        category=NAMES[Category(int(blocks.category[row]))],
-        module=known_text(columns, int(blocks.module[row])),
-        line=known_text(columns, int(blocks.frame[row])),
-        slice=known_row(int(blocks.op[row])),
-    )
+def ends_in(chosen: Chosen, at: Rows | I64 | slice) -> B:
+    """Which blocks were released in the range, by a recorded release."""
+    blocks = chosen.columns.blocks
+    end = blocks.end[at]
+    # The release of a block whose end is inferred is no event.
+    found: B = (end >= chosen.start) & (end < chosen.end) & (blocks.release[at] >= 0)
+    return found
 
 
-def _known_instant(ts: int) -> int | None:
-    return None if ts in (BEFORE, NEVER) else ts
+def _where(there: B, values: I64) -> Values:
+    return [value if is_there else None
+            for value, is_there in zip(values.tolist(), there.tolist(), strict=True)]  # fmt: skip
 
 
-def block_details(subject: Subject, query: answers.BlockQuery) -> answers.BlockDetails:
-    """One block.
-
-    Raises:
-        NotFoundError: there is none of this number.
-    """
-    columns: MemoryColumns = subject.artifact("")
-    blocks, events, row = columns.blocks, columns.events, query.block
-    if row >= len(blocks):
-        raise NotFoundError(f"there is no block {row}", hint="Numbers are those of the tables.")
-    device = next(one for one in columns.devices if row < one.stop_block)
-    rule = RULES[int(blocks.rule[row])]
-    allocation, release = int(blocks.allocation[row]), int(blocks.release[row])
-    start = int(blocks.start[row])
-    category = Category(int(blocks.category[row]))
-    return answers.BlockDetails(
-        block=row,
-        device=device.key,
-        bytes=int(blocks.bytes[row]),
-        address=f"0x{int(blocks.address[row]) & (1 << 64) - 1:x}",
-        life_start_ns=_known_instant(start),
-        life_end_ns=_known_instant(int(blocks.end[row])),
-        category=NAMES[category],
-        label=LABELS[category],
-        confidence=rule.confidence,
-        why=rule.why,
-        ops=_ops(columns, int(events.path[allocation])) if allocation >= 0 else (),
-        module=known_text(columns, int(blocks.module[row])),
-        line=known_text(columns, int(blocks.frame[row])),
-        slice=known_row(int(events.op[allocation])) if allocation >= 0 else None,
-        release_ops=_ops(columns, int(events.path[release])) if release >= 0 else (),
-        release_slice=known_row(int(events.op[release])) if release >= 0 else None,
-        step=step_name(columns, start) if start >= 0 else "",
-    )
+def _allocated(chosen: Chosen, at: Rows) -> Values:
+    return _where(begins_in(chosen, at), chosen.columns.blocks.start[at])
 
 
-def _ops(columns: MemoryColumns, path: int) -> tuple[str, ...]:
-    names = []
-    while path >= 0:
-        names.append(columns.strings[int(columns.paths.name[path])])
-        path = int(columns.paths.parent[path])
-    return tuple(reversed(names))
+def _released(chosen: Chosen, at: Rows) -> Values:
+    return _where(ends_in(chosen, at), chosen.columns.blocks.end[at])
 
 
-# --- statistics -----------------------------------------------------------------------------------
+def _alive(chosen: Chosen, at: Rows) -> Values:
+    blocks = chosen.columns.blocks
+    both = begins_in(chosen, at) & ends_in(chosen, at)
+    return _where(both, blocks.end[at] - blocks.start[at])
 
 
-def statistics_window(subject: Subject, query: answers.StatisticsQuery) -> answers.StatisticsTable:
-    """A window of the ops over the range. Raises QueryError."""
-    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
-    table = statistics(chosen.columns, chosen.device, chosen.start, chosen.end)
-    names = [known_text(chosen.columns, code) for code in table.name.tolist()]
-    rows = np.flatnonzero(named(names, np.arange(len(names), dtype=np.int32), query.search))
-    if query.sort_by == "name":
-        order = sorted(rows.tolist(), key=lambda at: names[at], reverse=not query.ascending)
-    else:
-        key = statistics_column(table, query.sort_by)[rows]
-        order = rows[np.argsort(key if query.ascending else -key, kind="stable")].tolist()
-    span = rows_between(chosen.columns, chosen.device, chosen.start, chosen.end)
-    return answers.StatisticsTable(
-        rows=tuple(
-            _statistics_row(table, names[at], at)
-            for at in order[query.offset : query.offset + query.limit]
+def _life_starts(chosen: Chosen, at: Rows) -> Values:
+    return [known_instant(ts) for ts in chosen.columns.blocks.start[at].tolist()]
+
+
+def _life_ends(chosen: Chosen, at: Rows) -> Values:
+    return [known_instant(ts) for ts in chosen.columns.blocks.end[at].tolist()]
+
+
+def _categories(chosen: Chosen, at: Rows) -> Values:
+    return [NAMES[Category(one)] for one in chosen.columns.blocks.category[at].tolist()]
+
+
+def _texts(name: str) -> ValuesOf:
+    def of(chosen: Chosen, at: Rows) -> Values:
+        codes = getattr(chosen.columns.blocks, name)[at].tolist()
+        return [known_text(chosen.columns, code) for code in codes]
+
+    return of
+
+
+def _slices(chosen: Chosen, at: Rows) -> Values:
+    return recorded(chosen.columns.blocks.op[at])
+
+
+class MemoryEventRow(Struct, frozen=True):
+    """One block with an end in the range; times outside of the range are None."""
+
+    block: Annotated[int, column(of=_blocks)]  # names it in a ``block`` request
+    name: Annotated[  # "" = no op
+        str, column("Operator", _OP, kind="name", is_sortable=True, of=_paths)
+    ]
+    bytes: Annotated[int, column("Size", "Size of the block.", of=_sizes)]
+    allocated_ns: Annotated[
+        int | None,
+        column(
+            "Allocated",
+            "When it was allocated; nothing if that is outside of the range.",
+            of=_allocated,
         ),
-        offset=query.offset,
-        count=len(rows),
-        increase_bytes=int(table.self_increase.sum()),
-        allocations=int(table.self_allocations.sum()),
-        allocation_bytes=int(table.self_allocated.sum()) if span.stop > span.start else 0,
-    )
+    ]
+    released_ns: Annotated[
+        int | None,
+        column(
+            "Released",
+            "When it was released; nothing if that is outside of the range.",
+            of=_released,
+        ),
+    ]
+    alive_ns: Annotated[
+        int | None,
+        column("Alive", "From its allocation to its release, if both are in the range.", of=_alive),
+    ]
+    life_start_ns: Annotated[
+        int | None,
+        column(
+            "Life starts",
+            "When it was allocated, in the range or not; nothing if before the recording.",
+            is_minor=True,
+            is_sortable=False,
+            of=_life_starts,
+        ),
+    ]
+    life_end_ns: Annotated[
+        int | None,
+        column(
+            "Life ends",
+            "When it was released, in the range or not; nothing if not in the recording.",
+            is_minor=True,
+            is_sortable=False,
+            of=_life_ends,
+        ),
+    ]
+    category: Annotated[
+        MemoryCategory, column("Category", CATEGORY_HELP, is_sortable=True, of=_categories)
+    ]
+    module: Annotated[  # "" = not known
+        str,
+        column(
+            "Module",
+            "The innermost module around its op; of a backward op, that of the forward op.",
+            kind="name",
+            is_minor=True,
+            of=_texts("module"),
+        ),
+    ]
+    line: Annotated[  # "train.py(12): step"; "" = not known
+        str,
+        column(
+            "Line",
+            "The innermost line of your own code around the allocation.",
+            kind="path",
+            is_minor=True,
+            of=_texts("frame"),
+        ),
+    ]
+    slice: Annotated[int | None, column(of=_slices)]  # of the op on the timeline
 
 
-def statistics_column(table: Statistics, name: answers.StatisticsSort) -> I64:
-    """A column by its name in the contract."""
-    return {
-        "calls": table.calls,
-        "increase_bytes": table.increase,
-        "self_increase_bytes": table.self_increase,
-        "allocations": table.allocations,
-        "self_allocations": table.self_allocations,
-        "allocation_bytes": table.allocated,
-        "self_allocation_bytes": table.self_allocated,
-    }[name]
+# --- ops ------------------------------------------------------------------------------------------
 
 
-def _statistics_row(table: Statistics, name: str, at: int) -> answers.StatisticsRow:
-    calls = int(table.calls[at])
-    return answers.StatisticsRow(
-        name=name,
-        calls=calls if calls >= 0 else None,
-        increase_bytes=int(table.increase[at]),
-        self_increase_bytes=int(table.self_increase[at]),
-        allocations=int(table.allocations[at]),
-        self_allocations=int(table.self_allocations[at]),
-        allocation_bytes=int(table.allocated[at]),
-        self_allocation_bytes=int(table.self_allocated[at]),
-    )
+def _names(table: Statistics, at: Rows) -> Values:
+    return [table.text(code) for code in table.name[at].tolist()]
 
 
-# --- what is alive --------------------------------------------------------------------------------
-
-_MISSING_SECOND = "The curve of this step has one peak only."
-
-
-def alive_tree(subject: Subject, query: answers.AliveQuery) -> answers.AliveTree:
-    """What the total of a device consists of. Raises QueryError."""
-    columns: MemoryColumns = subject.artifact("")
-    device = device_of(columns, query.device)
-    if not device.has_addresses:
-        return answers.AliveTree(None, 0, (), NO_ADDRESSES)
-    ts = columns.events.ts[device.events]
-    if query.at == "time":
-        row = int(np.searchsorted(ts, query.at_ns, side="right")) - 1
-        at = query.at_ns
-    else:
-        found = peaks(columns, device)
-        row = found.first if query.at == "peak" else found.second
-        if row < 0 and query.at == "second":
-            return answers.AliveTree(None, 0, (), _MISSING_SECOND)
-        at = int(ts[row]) if row >= 0 else 0
-    groups = alive(columns, device, row)
-    nodes = _Nodes(columns, query.limit).of(groups)
-    return answers.AliveTree(at, sum(one.total_bytes for one in groups), nodes, "")
+def _calls(table: Statistics, at: Rows) -> Values:
+    return recorded(table.calls[at])
 
 
-class _Nodes:
-    """Boxes of groups: category, module where modules are known, op, size."""
+class StatisticsRow(Struct, frozen=True):
+    """One op by name. Self: the op alone; the others with the ops inside it."""
 
-    def __init__(self, columns: MemoryColumns, most: int) -> None:
-        self._columns, self._most = columns, most
-        self._has_modules = "modules" not in columns.missing
-
-    def of(self, groups: tuple[AliveGroup, ...]) -> tuple[answers.AliveNode, ...]:
-        """All boxes, larger siblings first; groups come by size."""
-        tree: dict[tuple[object, ...], list[AliveGroup]] = {}
-        rest: dict[Category, list[AliveGroup]] = {}
-        for number, group in enumerate(groups):
-            if number < self._most:
-                tree.setdefault(self._keys(group), []).append(group)
-            else:
-                rest.setdefault(group.category, []).append(group)
-        inner: dict[tuple[object, ...], list[AliveGroup]] = {}
-        for key, found in tree.items():
-            for depth in range(1, len(key) + 1):
-                inner.setdefault(key[:depth], []).extend(found)
-        for category, found in rest.items():
-            inner.setdefault((category,), []).extend(found)
-        nodes: list[answers.AliveNode] = []
-        self._add(nodes, inner, tree, rest, (), -1)
-        return tuple(nodes)
-
-    def _keys(self, group: AliveGroup) -> tuple[object, ...]:
-        module = (known_text(self._columns, group.module),) if self._has_modules else ()
-        return (group.category, *module, path_name(self._columns, group.path))
-
-    def _add(
-        self,
-        nodes: list[answers.AliveNode],
-        inner: dict[tuple[object, ...], list[AliveGroup]],
-        tree: dict[tuple[object, ...], list[AliveGroup]],
-        rest: dict[Category, list[AliveGroup]],
-        above: tuple[object, ...],
-        parent: int,
-    ) -> None:
-        depth = len(above)
-        kinds: tuple[str, ...] = ("category", *(("module",) if self._has_modules else ()), "op")
-        below = [key for key in inner if len(key) == depth + 1 and key[:depth] == above]
-        below.sort(key=lambda key: -sum(one.total_bytes for one in inner[key]))
-        for key in below:
-            at = len(nodes)
-            name = LABELS[key[0]] if depth == 0 and isinstance(key[0], Category) else str(key[-1])
-            nodes.append(self._node(parent, kinds[depth], name, inner[key]))
-            if key in tree:
-                nodes.extend(
-                    self._leaf(at, one)
-                    for one in sorted(tree[key], key=lambda one: -one.total_bytes)
-                )
-            else:
-                self._add(nodes, inner, tree, rest, key, at)
-            if depth == 0 and isinstance(key[0], Category) and key[0] in rest:
-                nodes.append(self._node(at, "rest", "", rest[key[0]]))
-
-    def _node(
-        self, parent: int, kind: str, name: str, groups: list[AliveGroup]
-    ) -> answers.AliveNode:
-        rule = RULES[main_rule(groups)]
-        return answers.AliveNode(
-            parent=parent,
-            kind=kind,  # type: ignore[arg-type]  # of the names above
-            name=name,
-            category=NAMES[groups[0].category],
-            bytes=sum(one.total_bytes for one in groups),
-            count=sum(one.count for one in groups if one.block >= 0),
-            each_bytes=None,
-            line="",
-            block=None,
-            slice=None,
-            confidence=rule.confidence,
-            why=rule.why,
-        )
-
-    def _leaf(self, parent: int, group: AliveGroup) -> answers.AliveNode:
-        blocks, at = self._columns.blocks, group.block
-        rule = RULES[group.rule]
-        return answers.AliveNode(
-            parent=parent,
-            kind="size",
-            name=path_name(self._columns, group.path),
-            category=NAMES[group.category],
-            bytes=group.total_bytes,
-            count=group.count if at >= 0 else 0,
-            each_bytes=group.bytes,
-            line=known_text(self._columns, int(blocks.frame[at])) if at >= 0 else "",
-            block=known_row(at),
-            slice=known_row(int(blocks.op[at])) if at >= 0 else None,
-            confidence=rule.confidence,
-            why=rule.why,
-        )
-
-
-def main_rule(groups: list[AliveGroup]) -> int:
-    """The rule by which most bytes of some groups are where they are."""
-    sums: dict[int, int] = {}
-    for one in groups:
-        sums[one.rule] = sums.get(one.rule, 0) + one.total_bytes
-    return max(sums, key=lambda rule: sums[rule])
-
-
-def leak_site(columns: MemoryColumns, site: AllocationSite) -> answers.LeakSite:
-    """A site of a leak."""
-    blocks, at = columns.blocks, site.block
-    return answers.LeakSite(
-        name=path_name(columns, int(blocks.path[at])),
-        module=known_text(columns, int(blocks.module[at])),
-        line=known_text(columns, int(blocks.frame[at])),
-        bytes=site.bytes,
-        count=site.count,
-        steps=site.steps,
-        block=at,
-        slice=known_row(int(blocks.op[at])),
-    )
+    name: Annotated[  # "" = outside of all ops
+        str, column("Operator", _OP, kind="name", is_sortable=True, of=_names)
+    ]
+    calls: Annotated[int | None, column("Calls", "Calls that touch the range.", of=_calls)]
+    increase_bytes: Annotated[
+        int, column("Size increase", "Allocated less released, with everything it called.")
+    ]
+    self_increase_bytes: Annotated[
+        int,
+        column(
+            "Self size increase",
+            "Allocated less released by it alone. The rows sum to the change of the curve.",
+        ),
+    ]
+    allocations: Annotated[
+        int, column("Allocations", "How often memory was allocated, with everything it called.")
+    ]
+    self_allocations: Annotated[
+        int, column("Self allocations", "How often it allocated memory itself.")
+    ]
+    allocation_bytes: Annotated[
+        int,
+        column("Allocation size", "Bytes allocated, releases aside, with everything it called."),
+    ]
+    self_allocation_bytes: Annotated[
+        int, column("Self allocation size", "Bytes that it allocated itself, releases aside.")
+    ]

@@ -17,9 +17,10 @@ from ...analysis.memory.growth import (
 from ...analysis.memory.model import MemoryColumns
 from ...analysis.memory.peak import peaks, total_after
 from ...base.units import duration, plural, size, times
+from ..table import heads
 from ..view import Subject
 from . import contract as answers
-from .rows import device_of, leak_site
+from .windows import device_of, leak_site
 
 MOST_SITES = 20
 _CAUSES = (
@@ -109,6 +110,7 @@ def steps_memory(subject: Subject, query: answers.StepsQuery) -> answers.StepsMe
     counts = frozenset(counted)
     sites = leaking_sites(columns, device, counted, MOST_SITES) if leaks else ()
     return answers.StepsMemory(
+        columns=heads(answers.StepMemoryRow),
         rows=tuple(_step_row(columns, steps, at, at in counts) for at in range(len(columns.steps)))
         if columns.steps.marked
         else (),

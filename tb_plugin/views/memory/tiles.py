@@ -42,7 +42,7 @@ from ...base.errors import QueryError
 from ...base.regex import regex
 from ..view import Subject
 from . import contract as answers
-from .rows import device_of
+from .windows import device_of
 
 MAGIC, VERSION = 0x3150414D, 1
 HEADER_BYTES, ENTRY_BYTES, ALIGNMENT = 32, 64, 8

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +26,14 @@ from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, size
-from ..table import Column, Table
+from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .compare import comparison
-from .rows import (
-    LABELS,
-    NAMES,
-    Chosen,
+from .rows import LABELS, NAMES, Chosen, MemoryEventRow, StatisticsRow
+from .steps import churn_answer, counted_steps, growth_answer, steps_memory
+from .tiles import address_map, map_tiles
+from .windows import (
     alive_tree,
     block_details,
     chosen_of,
@@ -44,50 +42,11 @@ from .rows import (
     statistics_window,
     step_name,
 )
-from .steps import churn_answer, counted_steps, growth_answer, steps_memory
-from .tiles import address_map, map_tiles
 from .words import head_room, no_totals, words
 
 MOST_LAYERS = 8
-DEFINITIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "allocated": "Bytes in use, as the allocator counted them at each allocation and release.",
-        "reserved": "Bytes that the allocator holds on the device, in use or ready for use.",
-        "capacity": "Memory of the device, by the `deviceProperties` of the file.",
-        "name": "The op that ran on the thread of the event. `aten::empty` is shown with the op"
-        " that called it, as `aten::ones (aten::empty)`.",
-        "bytes": "Size of the block.",
-        "allocated_ns": "When it was allocated; nothing if that is outside of the range.",
-        "released_ns": "When it was released; nothing if that is outside of the range.",
-        "alive_ns": "From its allocation to its release, if both are in the range.",
-        "line": "The innermost line of your own code around the allocation.",
-        "category": "What it holds, concluded from where it was allocated and how long it lived.",
-        "calls": "Calls of the op that touch the range.",
-        "increase_bytes": "Allocated less released, with the ops inside.",
-        "self_increase_bytes": "Allocated less released by the op alone. The rows sum to the change"
-        " of the curve.",
-        "allocations": "How often memory was allocated, with the ops inside.",
-        "self_allocations": "How often the op alone allocated memory.",
-        "allocation_bytes": "Bytes allocated, releases aside, with the ops inside.",
-        "self_allocation_bytes": "Bytes allocated by the op alone, releases aside.",
-    }
-)
-LINE_DEFINITIONS: Mapping[str, str] = MappingProxyType(
-    {
-        **DEFINITIONS,
-        "name": "The innermost line of your own code in the stack of the allocation.",
-        "calls": "A memory snapshot has no calls.",
-        "increase_bytes": "Allocated less released, with the lines that it called.",
-        "self_increase_bytes": "Allocated less released by this line alone. The rows sum to the"
-        " change of the curve.",
-        "allocations": "How often memory was allocated, with the lines that it called.",
-        "self_allocations": "How often this line alone allocated memory.",
-        "allocation_bytes": "Bytes allocated, releases aside, with the lines that it called.",
-        "self_allocation_bytes": "Bytes allocated by this line alone, releases aside.",
-    }
-)
-"""The same of a memory snapshot."""
 OUTSIDE = "(outside of ops)"
+NO_STACK = "(without a stack)"
 NO_CAPACITY = "The file does not tell the memory of this device (`deviceProperties`)."
 NO_CAPACITY_HERE = (
     "A memory snapshot does not tell the memory of the device. `kinetoscope snapshot FILE"
@@ -138,11 +97,13 @@ def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) ->
         "headline": headline,
         "detail": detail,
         "device": device.key,
+        "devices_columns": heads(answers.MemoryDeviceRow),
         "devices": tuple(_device_row(columns, one) for one in columns.devices),
         "recording_end_ns": columns.end_ns,
         "steps": _marks(columns),
         "peak": peak,
         "second": _peak(columns, device, found.second) if found.second >= 0 else None,
+        "without_columns": heads(answers.WithoutCategory),
         "without": without,
         "head_room": head_room(columns, device, peak),
         "growth": growth_answer(steps, counted, columns),
@@ -152,7 +113,6 @@ def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) ->
         "failure": None if failure is None else _failure(failure),
         "is_snapshot": columns.is_snapshot,
         "missing": dict(columns.missing),
-        "definitions": dict(LINE_DEFINITIONS if columns.is_snapshot else DEFINITIONS),
     }
 
 
@@ -385,7 +345,12 @@ def free_part(subject: Subject, query: answers.MemoryQuery) -> answers.FreeMemor
         peak_bytes=int(found.free[top]),
     )
     return answers.FreeMemoryAnswer(
-        shown, worst_ns, pools, _free_words(pools, worst_ns), "" if has_segments else NO_SEGMENTS
+        curve=shown,
+        worst_ns=worst_ns,
+        columns=heads(answers.FreePool),
+        pools=pools,
+        sentence=_free_words(pools, worst_ns),
+        missing="" if has_segments else NO_SEGMENTS,
     )
 
 
@@ -407,95 +372,25 @@ def _free_words(pools: tuple[answers.FreePool, ...], worst_ns: int) -> str:
 
 def tables(answer: answers.Memory) -> tuple[Table, ...]:
     """Ops, or the lines of a snapshot; blocks, categories of the peak, devices."""
-    owner = _LINES if answer.is_snapshot else _OPS
-    statistics = tuple(_cells(row, _STATISTICS, owner) for row in answer.statistics.rows)
+    nothing = NO_STACK if answer.is_snapshot else OUTSIDE
+
+    def owner(row: StatisticsRow | MemoryEventRow) -> str:
+        return row.name or nothing
+
+    of_owners, blocks = answer.statistics, answer.events
     found = []
     if "blocks" not in answer.missing:  # an exported timeline has no ops either
-        columns = _columns(_STATISTICS, owner)
-        found.append(Table(owner.title, columns, statistics, answer.statistics.count))
-    if not answer.events.missing:
-        rows = tuple(_cells(row, _EVENTS, owner) for row in answer.events.rows)
-        found.append(Table("Events", _columns(_EVENTS, owner), rows, answer.events.count))
-    if answer.peak.categories:
-        shares = tuple((one.label, one.bytes, one.ratio, one.confidence, one.why)
-                       for one in answer.peak.categories)  # fmt: skip
-        found.append(Table("At the peak", _SHARES, shares))
-    devices = tuple(tuple(getattr(row, column.key) for column in _DEVICES)
-                    for row in answer.devices)  # fmt: skip
-    found.append(Table("Devices", _DEVICES, devices))
-    return tuple(found)
-
-
-class _Owner(NamedTuple):
-    """Words for what allocates."""
-
-    title: str
-    label: str
-    nothing: str  # where there is none
-    definitions: Mapping[str, str]
-
-
-_OPS = _Owner("By operator", "Operator", OUTSIDE, DEFINITIONS)
-_LINES = _Owner("By line", "Line of code", "(without a stack)", LINE_DEFINITIONS)
-
-
-def _cells(
-    row: answers.StatisticsRow | answers.MemoryEventRow, keys: tuple[str, ...], owner: _Owner
-) -> tuple[str | int | float | None, ...]:
-    return (row.name or owner.nothing, *(getattr(row, key) for key in keys[1:]))
-
-
-_LABELS = {
-    "calls": "Calls",
-    "increase_bytes": "Size increase",
-    "self_increase_bytes": "Self size increase",
-    "allocations": "Allocations",
-    "self_allocations": "Self allocations",
-    "allocation_bytes": "Allocation size",
-    "self_allocation_bytes": "Self allocation size",
-    "bytes": "Size",
-    "allocated_ns": "Allocated",
-    "released_ns": "Released",
-    "alive_ns": "Alive",
-    "category": "Category",
-    "module": "Module",
-    "line": "Line",
-}
-_STATISTICS = (
-    "name", "calls", "increase_bytes", "self_increase_bytes", "allocations", "self_allocations",
-    "allocation_bytes", "self_allocation_bytes",
-)  # fmt: skip
-_EVENTS = (
-    "name", "bytes", "allocated_ns", "released_ns", "alive_ns", "category", "module", "line",
-)  # fmt: skip
-_SHARES = (
-    Column("category", "Category", DEFINITIONS["category"]),
-    Column("bytes", "Size"),
-    Column("ratio", "Share"),
-    Column("confidence", "Confidence"),
-    Column("why", "Because", kind="text", is_minor=True),
-)
-_DEVICES = (
-    Column("key", "Key", "Names the device in --device."),
-    Column("label", "Device"),
-    Column("events", "Events"),
-    Column("peak_bytes", "Peak allocated", DEFINITIONS["allocated"]),
-    Column("peak_reserved_bytes", "Peak reserved", DEFINITIONS["reserved"]),
-    Column("capacity_bytes", "Capacity", DEFINITIONS["capacity"]),
-)
-
-
-def _columns(keys: tuple[str, ...], owner: _Owner) -> tuple[Column, ...]:
-    return tuple(
-        Column(
-            key,
-            owner.label if key == "name" else _LABELS[key],
-            owner.definitions.get(key, ""),
-            kind="name" if key in ("name", "module") else "path" if key == "line" else "value",
-            is_minor=key in ("module", "line"),
+        title = "By line" if answer.is_snapshot else "By operator"
+        found.append(
+            table_from(title, of_owners.columns, of_owners.rows, of_owners.count, name=owner)
         )
-        for key in keys
-    )
+    if not blocks.missing:
+        found.append(table_from("Events", blocks.columns, blocks.rows, blocks.count, name=owner))
+    if answer.peak.categories:
+        shares = heads(answers.CategoryShare)
+        found.append(table_from("At the peak", shares, answer.peak.categories))
+    found.append(table_from("Devices", answer.devices_columns, answer.devices))
+    return tuple(found)
 
 
 def unavailable(facts: Facts) -> str | None:

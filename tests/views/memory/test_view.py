@@ -12,8 +12,8 @@ import pytest
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
 from kinetoscope.session.session import FileSession, TraceSession
 from kinetoscope.views.memory.contract import AliveTree, CategoryShare, Memory, MemoryPeak
-from kinetoscope.views.memory.rows import first_of
 from kinetoscope.views.memory.view import OUTSIDE, VIEW, tables
+from kinetoscope.views.memory.windows import first_of
 from kinetoscope.views.memory.words import larger_batch
 from kinetoscope.views.view import Subject
 from tests.analysis.memory.made import HIP, MadeMemory
@@ -300,7 +300,8 @@ def test_a_snapshot_has_lines_of_code_where_a_trace_has_operators(tmp_path: Path
     assert found[0].title == "By line"
     assert (words.count("Line of code"), words.count("Operator")) == (2, 0)
     assert OUTSIDE not in {row[0] for table in found for row in table.rows}
-    assert not any(" op " in f" {text} " for text in answer.definitions.values())
+    assert not any(" op " in f" {one.help} " for one in found[0].columns)
+    assert found[0].columns[0].help.startswith("The innermost line of your own code")
 
 
 def test_an_exported_timeline_has_neither_blocks_nor_ops(tmp_path: Path) -> None:

@@ -100,6 +100,10 @@ export function declaredColumns<R>(
     }));
 }
 
+/** The help of a column, for a figure that stands elsewhere. */
+export const helpOf = (heads: readonly Head[], key: string): string =>
+  heads.find((head) => head.key === key)?.help ?? "";
+
 /** Keys of the columns that are hidden until someone asks for them. */
 export const hiddenByDefault = (heads: readonly Head[]): string =>
   heads
@@ -141,15 +145,22 @@ interface DeclaredTableProps<R> {
   readonly rows: readonly R[];
   /** How many there are; more than `rows` where the server sent the largest only. */
   readonly total?: number;
+  /** How many rows are there at first. */
+  readonly most?: number;
   readonly keyOf: (row: R) => string | number;
   readonly cells?: Readonly<Record<string, (row: R) => ReactNode>>;
 }
 
 /** A short table without tools: the first few rows and the columns that are no minor ones. */
-export function DeclaredTable<R>({ heads, rows, total, keyOf, cells = {} }: DeclaredTableProps<R>) {
+export function DeclaredTable<R>(props: DeclaredTableProps<R>) {
+  const { heads, rows, total, most, keyOf, cells = {} } = props;
   const shown = heads.filter((head) => !head.is_minor && isThere(head, rows));
   return (
-    <FirstFew items={rows} {...(total === undefined ? {} : { total })}>
+    <FirstFew
+      items={rows}
+      {...(total === undefined ? {} : { total })}
+      {...(most === undefined ? {} : { most })}
+    >
       {(few) => (
         <table className="plain">
           <thead>

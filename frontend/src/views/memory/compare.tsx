@@ -1,15 +1,13 @@
 /** Two memory snapshots: which code holds more than in the other, and both curves over the steps. */
 import { useCallback } from "react";
-import type { Catalog, ChangedSite, CompareCurve, MemoryComparison } from "../../api/types.gen";
+import type { Catalog, CompareCurve, MemoryComparison } from "../../api/types.gen";
 import { documentTokens } from "../../base/style/kind_hues";
-import { plainTable } from "../../base/text/delimited";
 import { bytes, count, DASH, MINUS, time } from "../../base/text/format";
 import { LiveCanvas } from "../../components/charts/live_canvas";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
-import { Heading } from "../../components/data_table/heading";
+import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
 import { Answered } from "../../components/states/answered";
-import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useThemeName, useValues } from "../../state/host/environment";
@@ -55,80 +53,35 @@ export function otherSnapshots(
   );
 }
 
-const toPlain = plainTable<ChangedSite>([
-  ["site", ({ frames }) => frames.join(" < ")],
-  "change",
-  "difference_bytes",
-  "before_bytes",
-  "after_bytes",
-  "before_blocks",
-  "after_blocks",
-  "before_allocations",
-  "after_allocations",
-  "before_lifetime_ns",
-  "after_lifetime_ns",
-]);
-
 const signed = (value: number) =>
   value === 0 ? bytes(0) : `${value < 0 ? MINUS : "+"}${bytes(Math.abs(value))}`;
 
 const life = (ns: number | null) => (ns === null ? DASH : time(ns));
 
-function Sites({ sites }: Pick<MemoryComparison, "sites">) {
+function Sites({ columns, sites }: Pick<MemoryComparison, "columns" | "sites">) {
   return (
-    <FirstFew items={sites} most={12}>
-      {(shown) => (
-        <table className="plain mem-changes">
-          <thead>
-            <tr>
-              <Heading help="The line, or the operator, that allocated.">Code</Heading>
-              <Heading help="Whether it is new, gone, larger or smaller.">Change</Heading>
-              <Heading help="Now less before." className="num">
-                Difference
-              </Heading>
-              <Heading help="Bytes in the earlier of the two." className="num">
-                Before
-              </Heading>
-              <Heading help="Bytes in the later of the two." className="num">
-                Now
-              </Heading>
-              <Heading help="How many blocks it held before, and holds now." className="num">
-                Blocks
-              </Heading>
-              <Heading
-                help="How long its blocks lived before, and now: median of those with both ends in the history."
-                className="num"
-              >
-                Lifetime
-              </Heading>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((site) => (
-              <tr key={`${site.change} ${site.frames.join("\n")}`}>
-                <td className="clip" title={site.frames.join("\n")}>
-                  {site.frames[0] === undefined ? (
-                    <span className="dim">without a stack</span>
-                  ) : (
-                    <Line text={site.frames[0]} />
-                  )}
-                </td>
-                <td>{site.change}</td>
-                <td className="num">{signed(site.difference_bytes)}</td>
-                <td className="num">{bytes(site.before_bytes)}</td>
-                <td className="num">{bytes(site.after_bytes)}</td>
-                <td className="num">
-                  {count(site.before_blocks)} → {count(site.after_blocks)}
-                </td>
-                <td className="num">
-                  {life(site.before_lifetime_ns)} → {life(site.after_lifetime_ns)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </FirstFew>
+    <div className="mem-changes">
+      <DeclaredTable
+        heads={columns}
+        rows={sites}
+        most={12}
+        keyOf={({ change, site }) => `${change} ${site}`}
+        cells={{
+          site: ({ frames }) =>
+            frames[0] === undefined ? (
+              <span className="dim">without a stack</span>
+            ) : (
+              <span title={frames.join("\n")}>
+                <Line text={frames[0]} />
+              </span>
+            ),
+          difference_bytes: (site) => signed(site.difference_bytes),
+          after_blocks: (site) => `${count(site.before_blocks)} → ${count(site.after_blocks)}`,
+          after_lifetime_ns: (site) =>
+            `${life(site.before_lifetime_ns)} → ${life(site.after_lifetime_ns)}`,
+        }}
+      />
+    </div>
   );
 }
 
@@ -243,7 +196,10 @@ export function ComparePanel({ device, isOld, choice }: ComparePanelProps) {
       isOld={isOld || state.isOld}
       controls={
         sites.length === 0 ? undefined : (
-          <CopyTable label="the sites" table={() => toPlain(sites)} />
+          <CopyTable
+            label="the sites"
+            table={() => declaredToPlain(state.data?.columns ?? [])(sites)}
+          />
         )
       }
     >
@@ -270,7 +226,7 @@ export function ComparePanel({ device, isOld, choice }: ComparePanelProps) {
                 <Prose text={found.sentence} />
               </p>
               <Overlay before={found.before} after={found.after} />
-              <Sites sites={found.sites} />
+              <Sites columns={found.columns} sites={found.sites} />
               <p className="hint">
                 At the peak of each, by the innermost three frames of your own code. The differences
                 sum to that of the peaks.

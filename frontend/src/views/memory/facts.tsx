@@ -6,12 +6,11 @@ import type {
   StepMemoryRow,
   StepsMemory,
 } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
 import { bytes, count, DASH, plural, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
-import { Heading } from "../../components/data_table/heading";
+import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
@@ -34,7 +33,7 @@ const Mark = ({ category }: { category: string }) => (
 
 /** What would be the peak if the first were lowered, and what each category gives at most. */
 export function SecondPeak({ answer, isOld, choice, noBlocks }: FactProps & { noBlocks: string }) {
-  const { second, without, peak } = answer;
+  const { second, without, without_columns, peak } = answer;
   return (
     <Panel title="Second peak" isOld={isOld}>
       {second === null ? (
@@ -64,51 +63,23 @@ export function SecondPeak({ answer, isOld, choice, noBlocks }: FactProps & { no
           )}
         </p>
       ) : (
-        <FirstFew items={without} most={4}>
-          {(shown) => (
-            <table className="plain">
-              <thead>
-                <tr>
-                  <Heading help="What the memory holds.">Category</Heading>
-                  <Heading help="The largest total of the other categories." className="num">
-                    Peak
-                  </Heading>
-                  <Heading help="How much lower the peak is without this category." className="num">
-                    Gain, up to
-                  </Heading>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((one) => (
-                  <tr key={one.category}>
-                    <td>
-                      <Mark category={one.category} /> {one.label}
-                    </td>
-                    <td className="num">{bytes(one.peak_bytes)}</td>
-                    <td className="num">{bytes(one.gain_bytes)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-        </FirstFew>
+        <DeclaredTable
+          heads={without_columns}
+          rows={without}
+          most={4}
+          keyOf={({ category }) => category}
+          cells={{
+            label: ({ category, label }) => (
+              <>
+                <Mark category={category} /> {label}
+              </>
+            ),
+          }}
+        />
       )}
     </Panel>
   );
 }
-
-const stepsPlain = plainTable<StepMemoryRow>([
-  "name",
-  "number",
-  "counts",
-  "start_bytes",
-  "end_bytes",
-  "peak_bytes",
-  "allocations",
-  "allocated_bytes",
-  "device_calls",
-  "device_ns",
-]);
 
 function Sites({ sites, causes }: Pick<StepsMemory, "sites" | "causes">) {
   return (
@@ -161,33 +132,31 @@ function Sites({ sites, causes }: Pick<StepsMemory, "sites" | "causes">) {
   );
 }
 
-interface StepLineProps {
+interface StepNumberProps {
   readonly row: StepMemoryRow;
   /** Chooses the step as the range; null where it has no place. */
   readonly choose: (() => void) | null;
 }
 
-function StepLine({ row, choose }: StepLineProps) {
+function StepNumber({ row, choose }: StepNumberProps) {
   return (
-    <tr className={row.counts ? "" : "dim"}>
-      <td title={row.counts ? "" : "Warm-up, or not finished: not counted."}>
-        {choose === null ? (
-          row.number
-        ) : (
-          <button type="button" className="link" onClick={choose}>
-            {row.number}
-          </button>
-        )}
-        {row.counts ? "" : " *"}
-      </td>
-      <td className="num">{bytes(row.end_bytes)}</td>
-      <td className="num">{bytes(row.peak_bytes)}</td>
-      <td className="num">{count(row.allocations)}</td>
-    </tr>
+    <span
+      className={row.counts ? "" : "dim"}
+      title={row.counts ? "" : "Warm-up, or not finished: not counted."}
+    >
+      {choose === null ? (
+        row.number
+      ) : (
+        <button type="button" className="link" onClick={choose}>
+          {row.number}
+        </button>
+      )}
+      {row.counts ? "" : " *"}
+    </span>
   );
 }
 
-function StepLines({ rows, answer, choice }: { rows: readonly StepMemoryRow[] } & FactProps) {
+function StepLines({ data, answer, choice }: { data: StepsMemory } & FactProps) {
   const marks = new Map(answer.steps.map((mark) => [mark.name, mark]));
   const chooserOf = ({ name }: StepMemoryRow) => {
     const mark = marks.get(name);
@@ -197,32 +166,14 @@ function StepLines({ rows, answer, choice }: { rows: readonly StepMemoryRow[] } 
   };
   return (
     <>
-      <FirstFew items={rows} most={6}>
-        {(shown) => (
-          <table className="plain">
-            <thead>
-              <tr>
-                <Heading help="Leads to the step alone.">Step</Heading>
-                <Heading help="Bytes in use as the step ended." className="num">
-                  At its end
-                </Heading>
-                <Heading help="The most bytes in use during the step." className="num">
-                  Peak
-                </Heading>
-                <Heading help="How often memory was allocated in the step." className="num">
-                  Allocations
-                </Heading>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((row) => (
-                <StepLine key={row.name} row={row} choose={chooserOf(row)} />
-              ))}
-            </tbody>
-          </table>
-        )}
-      </FirstFew>
-      {rows.some(({ counts }) => !counts) ? (
+      <DeclaredTable
+        heads={data.columns}
+        rows={data.rows}
+        most={6}
+        keyOf={({ name }) => name}
+        cells={{ number: (row) => <StepNumber row={row} choose={chooserOf(row)} /> }}
+      />
+      {data.rows.some(({ counts }) => !counts) ? (
         <p className="hint">* warm-up, or not finished: not counted</p>
       ) : null}
     </>
@@ -233,14 +184,14 @@ function StepLines({ rows, answer, choice }: { rows: readonly StepMemoryRow[] } 
 export function FromStepToStep(props: FactProps) {
   const { answer, isOld } = props;
   const state = usePart("memory/steps", useAsked(), { device: answer.device }, true);
-  const rows = state.data?.rows ?? [];
+  const { rows = [], columns = [] } = state.data ?? {};
   return (
     <Panel
       title="From step to step"
       isOld={isOld || state.isOld}
       controls={
         rows.length === 0 ? undefined : (
-          <CopyTable label="the steps" table={() => stepsPlain(rows)} />
+          <CopyTable label="the steps" table={() => declaredToPlain(columns)(rows)} />
         )
       }
     >
@@ -253,7 +204,7 @@ export function FromStepToStep(props: FactProps) {
             {data.growth.verdict === "leak" ? (
               <Sites sites={data.sites} causes={data.causes} />
             ) : null}
-            {data.rows.length === 0 ? null : <StepLines rows={data.rows} {...props} />}
+            {data.rows.length === 0 ? null : <StepLines data={data} {...props} />}
           </>
         )}
       </Answered>

@@ -281,7 +281,7 @@ describe("the tables", () => {
     const head = within(table).getByRole("columnheader", { name: /^Size increase/ });
     fireEvent.focus(within(head).getByRole("button"));
     expect(within(table).getByRole("tooltip").textContent).toBe(
-      MEMORY.definitions["increase_bytes"],
+      "Allocated less released, with everything it called.",
     );
     expect([...table.querySelectorAll(".dt-cells td")].map(plain)).toEqual([
       "aten::mm",

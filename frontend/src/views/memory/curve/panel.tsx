@@ -7,6 +7,7 @@ import { CopyTable } from "../../../components/controls/copy_table";
 import { Segmented } from "../../../components/controls/segmented";
 import { Select } from "../../../components/controls/select";
 import { ViewLink } from "../../../components/controls/view_link";
+import { helpOf } from "../../../components/data_table/declared";
 import { Panel } from "../../../components/states/panel";
 import { ProblemNote } from "../../../components/states/problem_note";
 import { Prose } from "../../../components/text/prose";
@@ -33,14 +34,14 @@ interface CurvePanelProps {
 /** A figure of the whole, what it is, and what stands behind it. */
 type Fact = readonly [value: string, words: string, why: string];
 
-function reservedFact({ definitions }: Memory, device: MemoryDeviceRow): Fact {
+function reservedFact({ devices_columns: heads }: Memory, device: MemoryDeviceRow): Fact {
   const { peak_bytes: allocated, peak_reserved_bytes: reserved } = device;
   if (reserved === null || allocated === null || reserved === 0) {
     return [DASH, "peak reserved", device.missing["reserved"] ?? ""];
   }
   const unused = share((reserved - allocated) / reserved);
   const words = `peak reserved, ${unused} of it never in use at once`;
-  return [bytes(reserved), words, definitions["reserved"] ?? ""];
+  return [bytes(reserved), words, helpOf(heads, "peak_reserved_bytes")];
 }
 
 function growthFact({ growth }: Memory): Fact {
@@ -63,11 +64,12 @@ function churnFact({ churn, steps }: Memory): Fact {
   return [shown, words, churn.sentence];
 }
 
-function peakFacts({ peak, curve, definitions }: Memory, device: MemoryDeviceRow): readonly Fact[] {
+function peakFacts(answer: Memory, device: MemoryDeviceRow): readonly Fact[] {
+  const { peak, curve, devices_columns: heads } = answer;
   const top = peak.categories[0];
   const words = curve.is_change ? "most above where the recording began" : "peak allocated";
   return [
-    [bytes(peak.bytes), words, definitions["allocated"] ?? ""],
+    [bytes(peak.bytes), words, helpOf(heads, "peak_bytes")],
     top === undefined
       ? [DASH, "what the peak is for", device.missing["blocks"] ?? ""]
       : [share(top.ratio), `of the peak: ${top.label}, ${bytes(top.bytes)}`, top.why],

@@ -15,7 +15,7 @@ import { isCategory } from "../colors";
 import { stepsOfRange } from "../curve/frame";
 import type { Life } from "../curve/paint";
 import { Block } from "./block";
-import { eventColumns, eventsPlain, statisticsColumns, statisticsPlain } from "./columns";
+import { eventCells, statisticsCells } from "./cells";
 import { parseBytes } from "./sizes";
 
 interface SizeFieldProps {
@@ -148,10 +148,7 @@ function Operators(props: TablesProps) {
       query={{ ...scopeOf(answer, choice.range), search }}
       keyOf={(row) => row.name}
       usualSorting={BY_INCREASE}
-      columns={() => statisticsColumns(answer.is_snapshot)}
-      definitions={answer.definitions}
-      usuallyHidden={answer.is_snapshot ? "calls" : "none"}
-      toPlain={statisticsPlain(answer.is_snapshot)}
+      cells={() => statisticsCells(answer.is_snapshot)}
       filters={<NameField {...props} search={search} />}
       empty={
         search === ""
@@ -205,10 +202,7 @@ function Events(props: TablesProps) {
       query={{ ...scope, ...filters.query }}
       keyOf={(row) => String(row.block)}
       usualSorting={BY_TIME}
-      columns={(rows) => eventColumns(rows, range, answer)}
-      definitions={answer.definitions}
-      usuallyHidden="line"
-      toPlain={eventsPlain(answer.is_snapshot)}
+      cells={(rows) => eventCells(rows, range, answer)}
       filters={
         <>
           <NameField {...props} search={filters.search} />
