@@ -3,6 +3,12 @@
 import type { Column } from "../src/api/types.gen";
 
 export const HEADS = {
+  Answerable: [
+    {"key":"question","label":"Question","help":"What one may want to know of a run.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"answer","label":"Answer","help":"Whether this recording answers it: yes, in part, no.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"has","label":"Has","help":"What was recorded that answers it.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"lacks","label":"Lacks","help":"What was not recorded and would answer it.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+  ],
   CategoryShare: [
     {"key":"label","label":"Category","help":"What it holds, concluded from where it was allocated and how long it lived.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
     {"key":"bytes","label":"Size","help":"Bytes in use at the peak.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"bytes"},
@@ -32,6 +38,10 @@ export const HEADS = {
     {"key":"mean_ns","label":"Mean","help":"Total divided by calls.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
     {"key":"max_ns","label":"Max","help":"The longest.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
     {"key":"name","label":"Name","help":"As recorded.","kind":"name","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+  ],
+  Count: [
+    {"key":"label","label":"Kind","help":"What the events are.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"count","label":"Events","help":"Number of events, each in one row.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":""},
   ],
   FreePool: [
     {"key":"name","label":"Pool","help":"Segments that the allocator keeps for requests of one kind.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},

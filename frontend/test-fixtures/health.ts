@@ -1,6 +1,7 @@
 /** The Health of the ResNet-50 training, and the files of a logdir where not all went well. */
 import type { FileInfo, Health, Note } from "../src/api/types.gen";
 import { fileOf } from "./catalog";
+import { headOf } from "./heads";
 
 export const noteOf = (over: Partial<Note>): Note => ({
   kind: "note",
@@ -60,6 +61,7 @@ export const HEALTH: Health = {
       consequence: "Idle causes and operator device times are complete.",
     }),
   ],
+  counts_columns: [headOf("label", "Kind"), headOf("count", "Events", { is_numeric: true })],
   counts: [
     { label: "Ops", count: 23646, help: "Operators on the host." },
     { label: "Kernels", count: 8772, help: "Kernels on devices." },
@@ -82,6 +84,12 @@ export const HEALTH: Health = {
     { text: "    for batch in loader:", added: false },
     { text: "        train(batch)", added: false },
     { text: "        prof.step()", added: false },
+  ],
+  answers_columns: [
+    headOf("question", "Question", { kind: "words" }),
+    headOf("answer", "Answer"),
+    headOf("has", "Has", { kind: "text" }),
+    headOf("lacks", "Lacks", { kind: "text" }),
   ],
   answers: [
     { question: "Where did the step go?", has: "ops, kernels, launches", lacks: "", answer: "yes" },

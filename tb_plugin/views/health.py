@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ from ..base.units import plural, size
 from ..trace.health_record import HealthRecord, Note, worst_first
 from ..trace.model import RECORDERS, is_of_other_recorder
 from ..trace.recipes import ASCEND
-from .table import Column, Table, table_from
+from .table import Column, Table, column, heads, table_from
 from .view import View
 
 
@@ -29,18 +29,52 @@ class HealthQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class Answerable(Struct, frozen=True):
     """A question, and whether this recording can answer it."""
 
-    question: str  # "Which line of code?"
-    has: str
-    lacks: str
-    answer: Literal["yes", "in part", "no"]
+    question: Annotated[
+        str, column("Question", "What one may want to know of a run.", kind="words")
+    ]
+    answer: Annotated[
+        Literal["yes", "in part", "no"],
+        column("Answer", "Whether this recording answers it: yes, in part, no.", kind="words"),
+    ]
+    has: Annotated[str, column("Has", "What was recorded that answers it.", kind="text")]
+    lacks: Annotated[
+        str, column("Lacks", "What was not recorded and would answer it.", kind="text")
+    ]
 
 
 class Count(Struct, frozen=True):
     """Number of events of one kind."""
 
-    label: str
-    count: int
+    label: Annotated[str, column("Kind", "What the events are.", kind="words")]
+    count: Annotated[int, column("Events", "Number of events, each in one row.")]
     help: str = ""
+
+
+class NoteRow(Struct, frozen=True):
+    """A note as tables have it; None where counting makes no sense."""
+
+    severity: Annotated[
+        str,
+        column(
+            "Severity",
+            "error: part of the file is lost; warning: a figure is less certain or missing; info"
+            " explains; good confirms.",
+        ),
+    ]
+    title: Annotated[str, column("Note", "What is so.", kind="words")]
+    count: Annotated[
+        int | None, column("Events", "How often; empty where counting makes no sense.")
+    ]
+    consequence: Annotated[str, column("Consequence", "What follows for figures.", kind="text")]
+    remedy: Annotated[str, column("Remedy", "How to record it better.", kind="text")]
+    total: Annotated[int | None, column("Out of", "Number it is counted among.", is_minor=True)]
+    example: Annotated[
+        str, column("Example", "One of them, as in the file.", kind="text", is_minor=True)
+    ]
+    offset: Annotated[
+        int | None,
+        column("Place in the text", "Byte of the example in the unpacked text.", is_minor=True),
+    ]
 
 
 class SnippetLine(Struct, frozen=True):
@@ -55,11 +89,13 @@ class Health(Struct, frozen=True):
 
     sentence: Sentence
     notes: tuple[Note, ...]  # worst first
+    counts_columns: tuple[Column, ...]
     counts: tuple[Count, ...]  # what was read: ops, kernels, …; sums to the events of the file
     file_bytes: int
     text_bytes: int
     # a recording that fills every gap; none for a file of another recorder
     snippet: tuple[SnippetLine, ...]
+    answers_columns: tuple[Column, ...]
     answers: tuple[Answerable, ...]
     recording: dict[str, str]  # label → value of what the file says about itself
     user: tuple[UserValue, ...]  # what the user added: add_metadata, add_metadata_json
@@ -99,11 +135,16 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
     return Health(
         sentence=_sentence(facts),
         notes=worst_first(health.notes),
+        counts_columns=heads(Count),
         counts=_counts(facts),
         file_bytes=health.file_bytes,
         text_bytes=health.text_bytes,
         snippet=_snippet(facts),
-        answers=tuple(Answerable(*row) for row in answerable(facts)),
+        answers_columns=heads(Answerable),
+        answers=tuple(
+            Answerable(question, answer, has, lacks)
+            for question, has, lacks, answer in answerable(facts)
+        ),
         recording=_recording(facts),
         user=facts.recording.user,
         user_more=facts.recording.user_more,
@@ -227,22 +268,9 @@ def _recording(facts: Facts) -> dict[str, str]:
 def tables(answer: Health) -> tuple[Table, ...]:
     """Notes, counts, answerable questions, what the file says about itself, what the user added."""
     return (
-        _notes_table(answer),
-        Table(
-            "What was read",
-            (Column("kind", "Kind", kind="words"), Column("event_count", "Events")),
-            tuple((row.label, row.count) for row in answer.counts),
-        ),
-        table_from(
-            "What this recording answers",
-            (
-                Column("question", "Question", kind="words"),
-                Column("answer", "Answer"),
-                Column("has", "Has", kind="text"),
-                Column("lacks", "Lacks", kind="text"),
-            ),
-            answer.answers,
-        ),
+        table_from("What to know", heads(NoteRow), map(_note_row, answer.notes)),
+        table_from("What was read", answer.counts_columns, answer.counts),
+        table_from("What this recording answers", answer.answers_columns, answer.answers),
         Table(
             "What the recording says about itself",
             (Column("label", "What"), Column("value", "Value", kind="words")),
@@ -252,24 +280,16 @@ def tables(answer: Health) -> tuple[Table, ...]:
     )
 
 
-def _notes_table(answer: Health) -> Table:
-    columns = (
-        Column("severity", "Severity"),
-        Column("title", "Note", kind="words"),
-        Column("event_count", "Events", "How often; empty where counting makes no sense."),
-        Column("consequence", "Consequence", kind="text"),
-        Column("remedy", "Remedy", kind="text"),
-        Column("total_count", "Out of", is_minor=True),
-        Column("example", "Example", kind="text", is_minor=True),
-        Column("byte_offset", "Place in the text", is_minor=True),
-    )
-    return table_from(
-        "What to know",
-        columns,
-        answer.notes,
-        event_count=lambda note: note.count or None,
-        total_count=lambda note: note.total or None,
-        byte_offset=lambda note: note.offset if note.offset >= 0 else None,
+def _note_row(note: Note) -> NoteRow:
+    return NoteRow(
+        severity=note.severity,
+        title=note.title,
+        count=note.count or None,
+        consequence=note.consequence,
+        remedy=note.remedy,
+        total=note.total or None,
+        example=note.example,
+        offset=note.offset if note.offset >= 0 else None,
     )
 
 

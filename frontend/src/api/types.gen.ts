@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "cf80cc9b";
+export const CONTRACT = "73ded13e";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -140,11 +140,14 @@ export interface AliveTree {
 
 /** A question, and whether this recording can answer it. */
 export interface Answerable {
-  /** "Which line of code?" */
+  /** What one may want to know of a run. */
   readonly question: string;
-  readonly has: string;
-  readonly lacks: string;
+  /** Whether this recording answers it: yes, in part, no. */
   readonly answer: "in part" | "no" | "yes";
+  /** What was recorded that answers it. */
+  readonly has: string;
+  /** What was not recorded and would answer it. */
+  readonly lacks: string;
 }
 
 /** One rule of a category, and the blocks of the whole recording that it decided on. */
@@ -455,7 +458,9 @@ export interface CopyRow {
 
 /** Number of events of one kind. */
 export interface Count {
+  /** What the events are. */
   readonly label: string;
+  /** Number of events, each in one row. */
   readonly count: number;
   readonly help: string;
 }
@@ -1261,12 +1266,14 @@ export interface Health {
   readonly sentence: Sentence;
   /** worst first */
   readonly notes: readonly Note[];
+  readonly counts_columns: readonly Column[];
   /** what was read: ops, kernels, …; sums to the events of the file */
   readonly counts: readonly Count[];
   readonly file_bytes: number;
   readonly text_bytes: number;
   /** a recording that fills every gap; none for a file of another recorder */
   readonly snippet: readonly SnippetLine[];
+  readonly answers_columns: readonly Column[];
   readonly answers: readonly Answerable[];
   /** label → value of what the file says about itself */
   readonly recording: Readonly<Record<string, string>>;

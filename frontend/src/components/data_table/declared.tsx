@@ -151,6 +151,16 @@ interface DeclaredTableProps<R> {
   readonly cells?: Readonly<Record<string, (row: R) => ReactNode>>;
 }
 
+/** Words and sentences wrap; what else is too long is cut. */
+const cellClass = ({ is_numeric, kind }: Head): string =>
+  is_numeric
+    ? "num"
+    : kind === "name"
+      ? "name clip"
+      : kind === "words" || kind === "text"
+        ? "text"
+        : "clip";
+
 /** A short table without tools: the first few rows and the columns that are no minor ones. */
 export function DeclaredTable<R>(props: DeclaredTableProps<R>) {
   const { heads, rows, total, most, keyOf, cells = {} } = props;
@@ -176,12 +186,7 @@ export function DeclaredTable<R>(props: DeclaredTableProps<R>) {
             {few.map((row) => (
               <tr key={keyOf(row)}>
                 {shown.map((head) => (
-                  <td
-                    key={head.key}
-                    className={
-                      head.is_numeric ? "num" : head.kind === "name" ? "name clip" : "clip"
-                    }
-                  >
+                  <td key={head.key} className={cellClass(head)}>
                     {cells[head.key]?.(row) ?? cellOf(valueIn(row, head.key), head)}
                   </td>
                 ))}

@@ -1,4 +1,4 @@
-/** The columns of the list of files. */
+/** The columns of the list of files, which the catalog sends without heads. */
 import type { FileInfo, State } from "../../api/types.gen";
 import { ago, bytes, count, DASH, moment, NBSP, notZero } from "../../base/text/format";
 import { type Column, numberColumn } from "../../components/data_table/table";

@@ -14,6 +14,7 @@ import { useAddress, useValues } from "../../state/host/environment";
 import { useCatalogActions } from "../../state/queries";
 import { columns, FileDetails } from "./file_columns";
 
+// The catalog comes from the store, not from a view: its files carry no heads of columns.
 const toPlain = plainTable<FileInfo>([
   "logdir",
   "path",

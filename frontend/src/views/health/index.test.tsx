@@ -88,7 +88,7 @@ it("marks the lines to add, and not their comments", async () => {
 it("answers which questions the recording answers", async () => {
   openPage("#view=health");
   const rows = (await panel("What this recording answers")).getAllByRole("row");
-  expect(plain(rows[2])).toBe("Which line of code?stacks as textPython frames◐ in part");
+  expect(plain(rows[2])).toBe("Which line of code?◐ in partstacks as textPython frames");
 });
 
 it("counts every event once", async () => {

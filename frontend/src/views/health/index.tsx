@@ -6,7 +6,7 @@ import { sum } from "../../base/text/rounding";
 import { harmless } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
 import { CopyTable } from "../../components/controls/copy_table";
-import { Heading } from "../../components/data_table/heading";
+import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
 import { Tip } from "../../components/overlays/tip";
 import { ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
@@ -26,68 +26,54 @@ const SIGNS: Readonly<Record<Answerable["answer"], readonly [string, string]>> =
   no: ["no", "○"],
 };
 
-export function Answers({ answers, isOld }: { answers: readonly Answerable[]; isOld: boolean }) {
+export function Answers({ health, isOld }: { health: Answer; isOld: boolean }) {
+  const prose = (text: string) => (
+    <span className="dim">
+      <Prose text={text} />
+    </span>
+  );
   return (
-    <Panel title="What this recording answers" isOld={isOld} hasBody={false}>
-      <div className="scroll">
-        <table className="answers">
-          <thead>
-            <tr>
-              <Heading help="What one may want to know of a run.">Question</Heading>
-              <Heading help="What was recorded that answers it.">Has</Heading>
-              <Heading help="What was not recorded and would answer it.">Lacks</Heading>
-              <Heading help="Whether this recording answers it: yes, in part, no.">Answer</Heading>
-            </tr>
-          </thead>
-          <tbody>
-            {answers.map(({ question, has, lacks, answer }) => {
-              const [className, sign] = SIGNS[answer];
-              return (
-                <tr key={question}>
-                  <th scope="row">{question}</th>
-                  <td className="dim">
-                    <Prose text={has} />
-                  </td>
-                  <td className="dim">
-                    <Prose text={lacks} />
-                  </td>
-                  <td className={className}>
-                    <span aria-hidden="true">{sign}</span> {answer}
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+    <Panel title="What this recording answers" isOld={isOld}>
+      <DeclaredTable
+        heads={health.answers_columns}
+        rows={health.answers}
+        keyOf={({ question }) => question}
+        cells={{
+          has: ({ has }) => prose(has),
+          lacks: ({ lacks }) => prose(lacks),
+          answer: ({ answer }) => {
+            const [className, sign] = SIGNS[answer];
+            return (
+              <span className={`${className} nowrap`}>
+                <span aria-hidden="true">{sign}</span> {answer}
+              </span>
+            );
+          },
+        }}
+      />
     </Panel>
   );
 }
 
 /** What was read, kind by kind, and what the file says about itself. */
 
-interface CountsProps {
-  readonly counts: readonly Count[];
-  readonly recording: Readonly<Record<string, string>>;
-  readonly isOld: boolean;
-}
-
-const toTable = plainTable<Count>([
-  ["kind", ({ label }) => label],
-  ["event_count", ({ count }) => count],
-]);
-
 /** What is longer needs the width of two. */
 const LINE_MAX = 24;
 
-export function Counts({ counts, recording, isOld }: CountsProps) {
+export function Counts({ health, isOld }: { health: Answer; isOld: boolean }) {
+  const { counts, counts_columns, recording } = health;
   const total = sum(counts.map(({ count }) => count));
   return (
     <Panel
       title="What was read"
       hint={`${fixed(total, 0)} ${total === 1 ? "event" : "events"}, each in one row`}
       isOld={isOld}
-      controls={<CopyTable label="the counts" table={() => toTable(counts)} />}
+      controls={
+        <CopyTable
+          label="the counts"
+          table={() => declaredToPlain<Count>(counts_columns)(counts)}
+        />
+      }
     >
       <dl className="counts">
         {counts.map(({ label, count, help }) => (
@@ -161,6 +147,7 @@ function Value({ text, more }: Pick<UserValue, "text" | "more">) {
   );
 }
 
+// What the user added is a fact of the trace, without heads; the copy has two columns.
 const valuesTable = plainTable<UserValue>(["key", ["value", ({ text }) => text]]);
 
 export function UserValues({ values, more, isOfTorch, isOld }: UserValuesProps) {
@@ -204,7 +191,7 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
       <div className="grid">
         <div className="span-6 stack">
           <Notes notes={health.notes} isOld={isOld} />
-          <Counts counts={health.counts} recording={health.recording} isOld={isOld} />
+          <Counts health={health} isOld={isOld} />
           <UserValues
             values={health.user}
             more={health.user_more}
@@ -227,7 +214,7 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
               <Snippet lines={health.snippet} hasCopy={false} />
             </Panel>
           )}
-          <Answers answers={health.answers} isOld={isOld} />
+          <Answers health={health} isOld={isOld} />
         </div>
       </div>
     </>
