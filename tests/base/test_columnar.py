@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64, SomeRows, Sparse
 from kinetoscope.base.columnar import DamagedError, Writer, load, tables
+from kinetoscope.base.columnar.fields import number_type
 from kinetoscope.base.columnar.sealed import sealed, unsealed
 from kinetoscope.base.columns import (
     Packed,
@@ -34,6 +36,8 @@ from kinetoscope.base.columns import (
     plain_column,
 )
 from tests.conftest import ROOT
+
+T = TypeVar("T", bound=np.generic)
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -207,6 +211,30 @@ def test_a_sealed_text_shows_any_change() -> None:
     for changed in (text.replace("1,", "2,"), text[:-1], "", text + " "):
         with pytest.raises(ValueError, match="damaged"):
             unsealed(changed)
+
+
+class Aliased:
+    """``NDArray`` as numpy has it from 2.5 on, where Python has the ``type`` statement.
+
+    Older Pythons, and older numpy, make ``numpy.ndarray[…]`` of it at once.
+    """
+
+    __value__ = np.ndarray[Any, np.dtype[T]]  # type: ignore[valid-type]
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind"),
+    [
+        (NDArray[np.int32], np.int32),
+        (I64, np.int64),
+        (types.GenericAlias(Aliased, (np.uint8,)), np.uint8),
+        (tuple[int, ...], None),
+        (int, None),
+        (Part, None),
+    ],
+)
+def test_an_annotation_of_an_array_tells_the_type_of_its_numbers(hint: Any, kind: Any) -> None:
+    assert number_type(hint) is kind
 
 
 def test_numbers_share_their_memory_with_arrow() -> None:

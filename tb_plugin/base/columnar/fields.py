@@ -60,20 +60,33 @@ def _field(name: str, hint: Any) -> StructField:  # noqa: ANN401, PLR0911  an an
     choices = typing.get_args(hint) if is_union else (hint,)
     inner = next(one for one in choices if one is not types.NoneType)
     origin, parts = typing.get_origin(inner), typing.get_args(inner)
-    if origin is np.ndarray:
+    if number_type(inner) is not None:
         return StructField(name, "column", hint)
     if _has_columns(inner):
         return StructField(name, "table", hint, inner)
     if origin is tuple and parts[1:] == (...,):
         if parts[0] is str:
             return StructField(name, "texts", hint)
-        if typing.get_origin(parts[0]) is np.ndarray:
+        if number_type(parts[0]) is not None:
             return StructField(name, "list", hint)
         if _has_columns(parts[0]):
             return StructField(name, "collection", hint, parts[0])
     if origin is Mapping and _has_columns(parts[1]):
         return StructField(name, "collection", hint, parts[1], parts[0])
     return StructField(name, "scalar", hint)
+
+
+def number_type(hint: Any) -> Any:  # noqa: ANN401  an annotation
+    """The type of the numbers in an annotation of an array; None for any other annotation.
+
+    From numpy 2.5 on ``NDArray`` is an alias of a ``type`` statement where Python has that; before,
+    ``NDArray[…]`` was ``numpy.ndarray[…]`` itself.
+    """
+    while hasattr(origin := typing.get_origin(hint), "__value__"):
+        hint = origin.__value__[typing.get_args(hint)]
+    if origin is not np.ndarray:
+        return None
+    return typing.get_args(typing.get_args(hint)[1])[0]
 
 
 def _has_columns(kind: Any) -> bool:  # noqa: ANN401  an annotation

@@ -20,6 +20,7 @@ import numpy as np
 from ....base.arrays import I64, cells
 from ....base.artifact_spec import ArtifactSpec
 from ....base.columnar import DamagedError
+from ....base.columnar.fields import number_type
 from ....base.intervals import Intervals, intersect, length_within, merge, subtract, union
 from ....trace.model import DeviceClass, Link, Trace
 from ...device_work import DeviceWork
@@ -434,7 +435,7 @@ def _unpacked(hint: Any, told: Any) -> Any:  # noqa: ANN401  of the annotation
         return hint(**{name: _unpacked(one, told[name]) for name, one in hints.items()})
     if typing.get_origin(hint) is tuple:
         return _unpacked_tuple(typing.get_args(hint)[0], told)
-    dtype = _dtype(hint)
+    dtype = number_type(hint)
     if dtype is None:
         if not isinstance(told, hint):
             raise TypeError(f"{told!r} is no {hint}")
@@ -462,13 +463,6 @@ def _unpacked_tuple(inner: Any, told: Any) -> tuple[Any, ...]:  # noqa: ANN401  
 def _same(ranks: tuple[int, ...]) -> tuple[int, ...]:
     """One tuple for all equal ones: a thousand ranks name the same group of a thousand."""
     return ranks
-
-
-def _dtype(hint: Any) -> Any:  # noqa: ANN401  an annotation
-    """The type of the numbers of a column, None for anything else."""
-    if typing.get_origin(hint) is not np.ndarray:
-        return None
-    return typing.get_args(typing.get_args(hint)[1])[0]
 
 
 def make_digest(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
