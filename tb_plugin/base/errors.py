@@ -106,6 +106,25 @@ def not_installed(error: ModuleNotFoundError) -> KinetoscopeError:
     )
 
 
+def told(error: BaseException) -> str:
+    """An exception that nobody expected: its type, what it says, and where it was raised.
+
+    The place is the innermost line of this package, as it is there.
+    """
+    import traceback
+    from pathlib import Path
+
+    package = Path(__file__).resolve().parent.parent
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [(Path(frame.filename), frame) for frame in frames]
+    inside = [(path, frame) for path, frame in ours if path.is_relative_to(package)]
+    said = "".join(traceback.format_exception_only(type(error), error)).strip()
+    if not inside:
+        return said
+    path, frame = inside[-1]
+    return f"{said} ({path.relative_to(package).as_posix()}:{frame.lineno}, in {frame.name})"
+
+
 def short(text: str, length: int = 80) -> str:
     """A text from outside, shortened for a message."""
     return text if len(text) <= length else text[:length] + "…"

@@ -1,7 +1,8 @@
 """``kinetoscope doctor PATH``: is each file used, and if not, why? And what is installed here?
 
 A folder is searched by names and first bytes; a single file is read. Files that the search left out
-are opened here, too: the reason is the one that ``kinetoscope show FILE`` gives.
+are opened here, too: the reason is the one that ``kinetoscope show FILE`` gives. A small recording
+that is drawn here goes through every view first: a fault of the installation is none of the files.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ..handlers.writer import clear_away, left_behind
 from ..session.catalog import facts_catalog
 from ..session.folder import NO_PATIENCE
 from ..session.remote import remote_file
+from ..session.self_check import ViewFailure, failed_views
 from ..session.session import choose, local, lost_link
 from ..store.cache.location import open_cache
 from ..store.catalog import CatalogService, Timing
@@ -40,13 +42,15 @@ from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
 from ..store.discovery.walk import is_far, resolve
 from ..store.filesystems.listing import list_files
+from ..store.ingest.protocol import info_of
 from ..store.ingest.worker import truncation_of
 from ..trace.health_record import COSTLY, Note
 from ..trace.io.source import special_file
+from ..views import all_views
 from ..views.table import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.tab import OLD_DISTRIBUTION, plugin_name
-from .entry import as_json, write
+from .entry import FAILED, as_json, write
 from .render import TableLayout, print_tables, progress_bar, width_of
 
 PACKAGES = (
@@ -62,8 +66,8 @@ class InstalledFact(Struct, frozen=True):
     value: str
 
 
-def installation() -> tuple[InstalledFact, ...]:
-    """Versions, the reader, the cache, the page, the name of the plugin."""
+def installation(failures: tuple[ViewFailure, ...] = ()) -> tuple[InstalledFact, ...]:
+    """Versions, the reader, the cache, the page, the name of the plugin, the views that fail."""
     return (
         InstalledFact("kinetoscope", __version__),
         InstalledFact("Python", f"{platform.python_version()} ({sys.executable})"),
@@ -75,6 +79,8 @@ def installation() -> tuple[InstalledFact, ...]:
             "Page", "built" if (STATIC / "index.js").is_file() else f"not built: {HOW_TO_BUILD}"
         ),
         InstalledFact("Plugin", plugin()),
+        *(InstalledFact(f"View {one.view}", f"fails: {one.reason}") for one in failures),
+        InstalledFact("Self-check", self_check(failures)),
     )
 
 
@@ -114,6 +120,17 @@ def plugin() -> str:
     name = plugin_name()
     old = version(OLD_DISTRIBUTION)
     return f"{name}, because {OLD_DISTRIBUTION} {old} is installed too" if old else name
+
+
+def self_check(failures: tuple[ViewFailure, ...]) -> str:
+    """How many views answer of the built-in recording."""
+    count = len(all_views())
+    if not failures:
+        return f"all {count} views answer of a small built-in recording"
+    return (
+        f"FAILED: {len(failures)} of {count} views do not answer of a small built-in recording, so"
+        " this installation is broken, whatever the files are. Please report it with these lines."
+    )
 
 
 LOOK_SECONDS = 600.0
@@ -168,6 +185,9 @@ def examine_file(path: str) -> FileReport:
         return FileReport(path, NOT_A_TRACE, error.message, error.hint, size)
     except OSError as error:
         return FileReport(path, "failed", error.strerror or str(error), "", size)
+    except Exception as error:  # noqa: BLE001  what stops the reader is what doctor is asked for
+        info = info_of(error)
+        return FileReport(path, "failed", info.message, "", size)
     lost = truncation_of(facts)
     verdict, events = "truncated" if lost else "in use", facts.health.events
     return FileReport(
@@ -361,6 +381,7 @@ class Report(msgspec.Struct, frozen=True):
     installation: tuple[InstalledFact, ...]
     files: tuple[FileReport, ...]
     problems: tuple[str, ...]
+    failures: tuple[ViewFailure, ...] = ()
 
 
 @click.command()
@@ -384,6 +405,7 @@ def doctor(path: str, form: str, remove_abandoned: bool) -> int:
 
     PATH is a trace file, a run or a logdir, here or on another machine (s3://bucket/logs). What
     looks like a trace is read, as TensorBoard would.
+    Exit code 1: this installation does not answer of a small recording that it brings.
     Exit code 3: there is nothing that can be shown.
     """
     report = examine(path, clear=remove_abandoned)
@@ -391,6 +413,8 @@ def doctor(path: str, form: str, remove_abandoned: bool) -> int:
         write(as_json(report))
     else:
         print_tables(_tables(report), sys.stdout, TableLayout(width_of(sys.stdout)))
+    if report.failures:
+        return FAILED
     if not any(file.verdict in USABLE for file in report.files):
         return NOTHING_TO_SHOW
     return 0
@@ -418,7 +442,8 @@ def examine(path: str, *, clear: bool = False) -> Report:
         files += removed
     else:
         files, problems = (examine_file(path),), ()
-    return Report(installation(), files, problems)
+    failures = failed_views()
+    return Report(installation(failures), files, problems, failures)
 
 
 def _tables(report: Report) -> tuple[Table, ...]:

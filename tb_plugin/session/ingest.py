@@ -23,13 +23,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec, load_callable
-from ..base.errors import KinetoscopeError, TraceFormatError
+from ..base.errors import KinetoscopeError, TraceFormatError, told
 from ..store.cache import artifacts, content_key, disk
 from ..store.cache.artifacts import Making, Target, make_missing
 from ..store.cache.beside import open_to_readers
 from ..store.cache.content_key import READER
 from ..store.cache.disk import Cache, encode_summary, with_path
 from ..store.discovery.walk import FileVersion, shown
+from ..store.ingest.protocol import info_of
 from .catalog import SUMMARIZE
 
 if TYPE_CHECKING:
@@ -94,9 +95,11 @@ def ingest_file(task: IngestTask) -> IngestOutcome:
         size, events, was_read = _stored(task)
     except TraceFormatError as error:
         return IngestOutcome(task.path, "refused", error.message, error.hint)
-    except (KinetoscopeError, OSError, MemoryError) as error:
-        said = getattr(error, "message", "") or str(error) or type(error).__name__
-        return IngestOutcome(task.path, "failed", said, getattr(error, "hint", ""))
+    except OSError as error:  # of the file or of the cache, as its text says
+        return IngestOutcome(task.path, "failed", str(error) or type(error).__name__)
+    except Exception as error:  # noqa: BLE001  the border of one file: it is told as what it is
+        info = info_of(error)
+        return IngestOutcome(task.path, "failed", info.message, info.hint)
     seconds = time.monotonic() - began
     return IngestOutcome(task.path, "read" if was_read else "found", "", "", size, events, seconds)
 
@@ -236,11 +239,9 @@ def ingest(
 
 def _died(task: IngestTask, error: BaseException, tries: int) -> IngestOutcome:
     is_dead = isinstance(error, BrokenProcessPool)
-    said = "the process that read it was killed" if is_dead else f"{type(error).__name__}: {error}"
-    return IngestOutcome(
-        task.path,
-        "failed",
-        f"In {tries} tries {said}.",
-        "It may need more memory than this machine has; try fewer workers.",
-        tries=tries,
-    )
+    if is_dead:
+        said = f"In {tries} tries the process that read it was killed."
+        hint = "It may need more memory than this machine has; try fewer workers."
+    else:  # the executor's own: what reading raises is an outcome
+        said, hint = f"In {tries} tries no process returned an answer: {told(error)}", ""
+    return IngestOutcome(task.path, "failed", said, hint, tries=tries)

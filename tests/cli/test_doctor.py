@@ -13,9 +13,12 @@ import pytest
 from kinetoscope.base.native import native
 from kinetoscope.cli import doctor
 from kinetoscope.handlers.process import process_mark
+from kinetoscope.views import all_views
 from tests.cli.runs import run, write_logdir
 from tests.conftest import TRACES, requires_traces
 from tests.web.trace_files import write_trace
+
+ALL_VIEWS = {view.stem for view in all_views()}
 
 
 def report(path: Path) -> tuple[int, dict[str, Any]]:
@@ -105,8 +108,8 @@ def test_folders_that_cannot_be_read_are_counted(
     monkeypatch.setattr("kinetoscope.store.discovery.walk.UNREADABLE_SHOWN", 1)
     listed = os.scandir
 
-    def refuse(path: str) -> Any:
-        if Path(path).name.startswith("locked"):
+    def refuse(path: str | int) -> Any:
+        if isinstance(path, str) and Path(path).name.startswith("locked"):
             raise PermissionError(13, "Permission denied")
         return listed(path)
 
@@ -163,6 +166,38 @@ def test_it_says_what_is_installed_and_where_the_cache_is(tmp_path: Path) -> Non
     assert str(tmp_path / "cache") in installed["Cache"]
     assert installed["Reader"].startswith(("native, interface", "Python, several times slower"))
     assert installed["Plugin"]
+
+
+def test_it_tries_every_view_of_a_recording_that_it_brings(tmp_path: Path) -> None:
+    code, found = report(write_trace(tmp_path / "x.json"))
+    assert code == 0
+    assert found["failures"] == []
+    facts = {fact["what"]: fact["value"] for fact in found["installation"]}
+    assert facts["Self-check"] == "all 9 views answer of a small built-in recording"
+
+
+@pytest.mark.parametrize(
+    ("broken", "views", "verdict"),
+    [
+        ("kinetoscope.session.session.encode_summary", ALL_VIEWS, "failed"),
+        ("kinetoscope.views.health._sentence", {"health"}, "in use"),
+    ],
+)
+def test_an_installation_that_cannot_answer_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, views: set[str], verdict: str
+) -> None:
+    path = write_trace(tmp_path / "x.json")
+    monkeypatch.setattr(broken, None)
+    code, found = report(path)
+    assert code == 1
+    assert [file["verdict"] for file in found["files"]] == [verdict]
+    assert {one["view"] for one in found["failures"]} == views
+    reasons = {one["reason"].partition(".py:")[0] for one in found["failures"]}
+    place = "session/session" if verdict == "failed" else "views/health"
+    assert reasons == {f"TypeError: 'NoneType' object is not callable ({place}"}
+    facts = {fact["what"]: fact["value"] for fact in found["installation"]}
+    assert facts["Self-check"].startswith(f"FAILED: {len(views)} of 9 views do not answer")
+    assert facts["View health"].startswith("fails: TypeError")
 
 
 def test_it_says_why_the_native_reader_is_not_in_use(monkeypatch: pytest.MonkeyPatch) -> None:

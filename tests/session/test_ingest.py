@@ -134,6 +134,37 @@ def test_a_file_that_kills_its_process_takes_no_other_with_it(logdir: Path, tmp_
     assert len(found) == RANKS
 
 
+def fails(task: IngestTask) -> IngestOutcome:
+    """As a reader with a fault in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "rank3" in task.path:
+            patch.setattr("kinetoscope.session.ingest.with_path", None)
+        return ingest_file(task)
+
+
+def test_an_exception_in_a_process_is_told_as_what_it_is(logdir: Path, tmp_path: Path) -> None:
+    """Its type, what it says and where; once, and no advice that is about something else."""
+    found = ingest(tasks(logdir, tmp_path / "cache"), processes(1), 1, work=fails)
+    (failed,) = [one for one in found.values() if one.state == "failed"]
+    assert Path(failed.path).name == "rank3.1.pt.trace.json"
+    assert "TypeError: 'NoneType' object is not callable (session/ingest.py:" in failed.message
+    assert failed.message.endswith(", in _stored)")
+    assert "workers" not in failed.hint
+    assert failed.tries == 1
+    assert len(found) == RANKS
+
+
+def test_a_failure_of_the_executor_is_told_as_what_it_is(logdir: Path, tmp_path: Path) -> None:
+    def raises(task: IngestTask) -> IngestOutcome:
+        raise ValueError(f"lost {Path(task.path).name}")
+
+    found = ingest(tasks(logdir, tmp_path / "cache"), local(1), 1, work=raises)
+    assert {one.tries for one in found.values()} == {TRIES}
+    for path, one in found.items():
+        assert f"ValueError: lost {Path(path).name}" in one.message
+        assert one.hint == ""
+
+
 class BreaksEarly(ThreadPoolExecutor):
     """Takes one task, and is broken when it is given the second one."""
 

@@ -116,8 +116,8 @@ def info_of(error: BaseException) -> ErrorInfo:
         return ErrorInfo("unreadable", f"The file cannot be read: {error.strerror or error}.")
     return ErrorInfo(
         "internal",
-        f"Reading stopped at an error of the reader itself: {type(error).__name__}: {error}",
-        "Please report this, with the traceback from the log.",
+        f"Reading stopped at an error of the reader itself: {errors.told(error)}",
+        "kinetoscope doctor tells whether this installation works; please report this.",
     )
 
 
