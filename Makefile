@@ -3,6 +3,7 @@
 #   make demo    shows recorded samples in TensorBoard at once, and a training that it records beside
 #                (it installs a torch for that; TORCH=none shows the samples alone)
 #   make test    all tests: Python, page, browser
+#   make matrix  tries the wheel in fresh environments: each Python of this machine
 #   make check   linters, types, architecture
 #   make fix     formats, and repairs what linters can repair
 #   make page    builds the page when its sources changed
@@ -30,7 +31,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: docs pictures help demo test pytest vitest cargotest check lint types fix page native node bench clean \
+.PHONY: docs pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
   distclean
 
 help:
@@ -51,6 +52,9 @@ vitest: node_modules/.install-stamp
 
 cargotest: $(VENV)/.installed
 	@$(PY) tools/build_native.py --test
+
+matrix: $(VENV)/.dev $(VENV)/.torch page native
+	$(PY) tools/matrix.py
 
 check: lint types $(VENV)/.dev
 	$(PY) -m pytest --quiet tests/test_architecture.py $(wildcard tests/test_generated_types.py)
