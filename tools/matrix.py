@@ -38,6 +38,8 @@ SOURCES = (
 )
 """What a wheel is built of, the built page and library among it."""
 MANY_SECONDS = 600
+EXTRA = "tensorboard"
+"""Of the wheel: recording alone needs nothing, and the tab in TensorBoard needs most."""
 LAST_WORDS = 2000
 """How much of what a failed trial said is printed: the end of a traceback tells what it was."""
 LOOK = (
@@ -116,6 +118,14 @@ def interpreters() -> list[Interpreter]:
     return sorted(found.values(), key=lambda one: (one.version, one.executable))
 
 
+def needed() -> list[str]:
+    """What the wheel needs to show traces in TensorBoard, as requirements."""
+    text = (ROOT / "pyproject.toml").read_text()
+    lists = re.findall(r"^(?:viewer|tensorboard) = \[(.*?)\]$", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(r'"([^"]+)"', "".join(lists))
+    return [one for one in found if not one.startswith("kinetoscope")]
+
+
 def named_minors() -> list[str]:
     """The minor versions that pyproject.toml names."""
     text = (ROOT / "pyproject.toml").read_text()
@@ -178,10 +188,10 @@ def make(environment: Environment, wheel: Path, folder: Path) -> str:
     uv("venv", "--quiet", "--python", environment.interpreter.executable, folder)
     install = ("pip", "install", "--quiet", "--no-build", "--python", folder)
     if environment.resolution == "highest":
-        uv(*install, wheel)
+        uv(*install, f"kinetoscope[{EXTRA}] @ {wheel.as_uri()}")
     else:
         low = ("--resolution", environment.resolution)
-        uv(*install, *low, "--requirement", ROOT / "pyproject.toml")
+        uv(*install, *low, *needed())
         uv(*install, "--no-deps", wheel)
     if not environment.torch:
         return ""
@@ -228,9 +238,7 @@ def _installed(folder: Path) -> list[dict[str, str]]:
 
 
 def _shown(versions: dict[str, str]) -> str:
-    text = (ROOT / "pyproject.toml").read_text()
-    (needed,) = re.findall(r"^dependencies = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
-    names = [*re.findall(r'"([a-z-]+)', needed), "protobuf"]
+    names = [*(re.split("[<>=]", one)[0] for one in needed()), "protobuf"]
     return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
 
 

@@ -152,7 +152,7 @@ def get(port: int, path: str) -> bytes:
 def try_tensorboard(logdir: Path) -> None:
     """The tab in a real TensorBoard: its page, the catalog, every view of two runs."""
     from kinetoscope.views import all_views
-    from kinetoscope.web.plugin import plugin_name
+    from kinetoscope.web.tab import plugin_name
 
     with tensorboard(logdir) as port:
         listing: dict[str, Any] = json.loads(get(port, "/data/plugins_listing"))
