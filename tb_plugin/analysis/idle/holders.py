@@ -45,6 +45,8 @@ class HeldRows(NamedTuple):
 
 
 _NOTHING = np.empty(0, np.int32)
+_AT_ONCE = 1 << 17  # edges of events, pieces and windows
+NO_SUMS = (np.empty(0, np.int64), np.empty(0, np.int64))
 NO_ROWS = HeldRows(_NOTHING, _NOTHING, np.empty(0, np.int64), np.empty(0, np.int8))
 
 
@@ -108,21 +110,32 @@ def holders_in_python(trace: Trace, rows: slice, pieces: Intervals, windows: Int
     edge = distinct_values(
         np.concatenate([ts, end, pieces.start, pieces.end, windows.start, windows.end])
     )
-    begin = edge[:-1]
-    piece = search(pieces.start, begin, "right") - 1
-    inside = where((piece >= 0) & (pieces.end[piece] > begin))
-    begin, length = begin[inside], np.diff(edge)[inside]
-    event = _last_open(ts, end, begin)
-    known = event >= 0
-    begin, length, event = begin[known], length[known], event[known]
-    window = search(windows.start, begin, "right") - 1
-    keys, group = ranked(event * len(windows) + window)
+    found = [NO_SUMS]  # so many edges at a time: what is noted of them is little beside the events
+    for first in range(0, len(edge) - 1, _AT_ONCE):
+        part = edge[first : first + _AT_ONCE + 1]
+        begin = part[:-1]
+        piece = search(pieces.start, begin, "right") - 1
+        inside = where((piece >= 0) & (pieces.end[piece] > begin))
+        begin, length = begin[inside], np.diff(part)[inside]
+        event = _last_open(ts, end, begin)
+        known = event >= 0
+        begin, length, event = begin[known], length[known], event[known]
+        window = search(windows.start, begin, "right") - 1
+        found.append(_summed(event * len(windows) + window, length))
+    del edge
+    keys, idle = _summed(*(np.concatenate(column) for column in zip(*found, strict=True)))
     return HeldRows(
         some[keys // len(windows)] + np.int32(rows.start),
         (keys % len(windows)).astype(np.int32),
-        group_sums(group, length, len(keys)).total,
+        idle,
         np.zeros(len(keys), np.int8),
     )
+
+
+def _summed(key: I64, value: I64) -> tuple[I64, I64]:
+    """The distinct keys in ascending order, and the sum of each."""
+    keys, group = ranked(key)
+    return keys, group_sums(group, value, len(keys)).total
 
 
 def _last_open(ts: I64, end: I64, at: I64) -> I64:
