@@ -54,7 +54,7 @@ cargotest: $(VENV)/.installed
 	@$(PY) tools/build_native.py --test
 
 matrix: $(VENV)/.dev $(VENV)/.torch page native
-	$(PY) tools/matrix.py
+	$(PY) tools/matrix/run.py
 
 check: lint types $(VENV)/.dev
 	$(PY) -m pytest --quiet tests/test_architecture.py $(wildcard tests/test_generated_types.py)

@@ -1,10 +1,10 @@
 """The wheel in fresh environments: each Python of this machine, newest and lowest dependencies.
 
-    .venv/bin/python tools/matrix.py
+    .venv/bin/python tools/matrix/run.py
 
 Builds the wheel once and installs it for every Python from 3.10 on that this machine has, each with
 the newest versions of all dependencies; and once, for the oldest of them, with the lowest versions
-that pyproject.toml admits. ``tools/smoke.py`` is run in each. torch is installed once for a minor
+that pyproject.toml admits. ``tools/matrix/smoke.py`` is run in each. torch is installed once for a minor
 version, where a CPU build of what ``.venv`` has is within reach: below ``PIP_FIND_LINKS``, or at
 its index with ``UV_TORCH_BACKEND=cpu``. What is not there, a Python or torch, is said.
 
@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = ROOT / "samples" / "traces"
-SMOKE = ROOT / "tools" / "smoke.py"
+SMOKE = Path(__file__).with_name("smoke.py")
 OLDEST = (3, 10)
 SOURCES = (
     *("tb_plugin", "handlers", "frontend", "native", "tools"),

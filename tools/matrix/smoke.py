@@ -1,8 +1,8 @@
 """A fresh install, tried: every view, the library, TensorBoard, and a recording where torch is.
 
-    python -I tools/smoke.py SAMPLES
+    python -I tools/matrix/smoke.py SAMPLES
 
-``tools/matrix.py`` runs it in each of its environments, with their Python. It tries what is
+``tools/matrix/run.py`` runs it in each of its environments, with their Python. It tries what is
 installed there, and needs the standard library alone beside it. SAMPLES is the folder of recorded
 samples; as a CPU made them, a run of a GPU is there too, which ``doctor`` draws.
 Ends with 1 and the traceback of the first thing that failed.
