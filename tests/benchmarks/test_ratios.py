@@ -20,6 +20,7 @@ from benchmarks import _corpus
 from benchmarks._measure import calibration_seconds
 from benchmarks.ingest import exponent
 
+from kinetoscope.base.native import native
 from tests.conftest import ROOT, requires_native
 
 RUNS = 3

@@ -4,7 +4,7 @@
 
 Builds the wheel once and installs it for every Python from 3.10 on that this machine has, each with
 the newest versions of all dependencies; and once, for the oldest of them, with the lowest versions
-that pyproject.toml admits. ``tools/matrix/smoke.py`` is run in each. torch is installed once for a minor
+that pyproject.toml admits. ``smoke.py`` is run in each. torch is installed once for a minor
 version, where a CPU build of what ``.venv`` has is within reach: below ``PIP_FIND_LINKS``, or at
 its index with ``UV_TORCH_BACKEND=cpu``. What is not there, a Python or torch, is said.
 
