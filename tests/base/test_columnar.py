@@ -219,7 +219,7 @@ class Aliased:
     Older Pythons, and older numpy, make ``numpy.ndarray[…]`` of it at once.
     """
 
-    __value__ = np.ndarray[Any, np.dtype[T]]  # type: ignore[valid-type]
+    __value__ = np.ndarray[Any, np.dtype[T]]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typing_extensions import Self
 
-from kinetoscope.web.plugin import plugin_name
+from kinetoscope.web.tab import plugin_name
 from tests.e2e.servers import Server, get_json, standalone, tensorboard
 from tests.views.distributed.drawn_ranks import write_run
 from tests.web.hostile_files import FOLDER, made_by_hand, write_drawn

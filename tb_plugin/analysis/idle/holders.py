@@ -135,7 +135,7 @@ def holders_in_python(trace: Trace, rows: slice, pieces: Intervals, windows: Int
 def _summed(key: I64, value: I64) -> tuple[I64, I64]:
     """The distinct keys in ascending order, and the sum of each."""
     keys, group = ranked(key)
-    return keys, group_sums(group, value, len(keys)).total
+    return keys.astype(np.int64), group_sums(group, value, len(keys)).total
 
 
 def _last_open(ts: I64, end: I64, at: I64) -> I64:
