@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "73ded13e";
+export const CONTRACT = "8e1fe7a0";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -242,12 +242,19 @@ export interface AxisQuery {
 
 /** Collectives of one group, operation and size: median bandwidth. */
 export interface BandwidthPoint {
-  readonly group: string;
+  /** What they do. */
   readonly operation: string;
+  /** The process group that they run in. */
+  readonly group: string;
+  /** all_gather: what each rank receives in all; reduce_scatter and all_to_all: what each sends in all, of all_to_allv without its own part, the largest of any rank; gather and scatter: what the root has; else the message (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly bytes: number;
+  /** Collectives of this group, operation and size. */
   readonly count: number;
+  /** From the last start to the first end, the time in which data moved: min over ranks of end − max over ranks of start. Where clocks cannot be compared, or one ends before, the shortest duration of any rank. */
   readonly transfer_ns: number;
+  /** Size / transfer, GB/s = 10⁹ bytes a second; of several collectives the median (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly algorithm_gbs: number;
+  /** Algorithm bandwidth × factor, for n ranks: 2(n−1)/n for all_reduce; (n−1)/n for all_gather, reduce_scatter, all_to_all, gather and scatter; 1 for broadcast, reduce, send and recv, and for all_to_allv, whose own part is not in the size. So it can be held against the hardware's figure (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly bus_gbs: number;
 }
 
@@ -723,6 +730,9 @@ export interface DiffTableQuery extends DiffQuery {
 export interface Distributed {
   readonly headline: string;
   readonly detail: string;
+  readonly ranks_columns: readonly Column[];
+  /** of `DistributedRank.step` */
+  readonly step_columns: readonly Column[];
   readonly ranks: readonly DistributedRank[];
   /** recordings that are there */
   readonly read: number;
@@ -743,10 +753,13 @@ export interface Distributed {
   readonly clocks: string;
   readonly steps: HeatColumns;
   readonly collectives: HeatColumns;
+  readonly nodes_columns: readonly Column[];
   /** () for fewer than two */
   readonly nodes: readonly DistributedNode[];
+  readonly groups_columns: readonly Column[];
   readonly groups: readonly DistributedGroup[];
   readonly layout: RankLayout;
+  readonly table_columns: readonly Column[];
   readonly table: readonly DistributedCollective[];
   /** collectives matched in all */
   readonly count: number;
@@ -756,6 +769,7 @@ export interface Distributed {
   readonly findings: readonly DistributedFinding[];
   /** rules that could not be checked, and what they need */
   readonly unchecked: readonly string[];
+  readonly pipeline_columns: readonly Column[];
   readonly pipeline: readonly PipelineStage[];
   readonly pipeline_text: string;
   /** balance of all-to-all; "" none */
@@ -767,33 +781,39 @@ export interface Distributed {
   readonly logs: boolean;
   /** figure that is missing → why */
   readonly reasons: Readonly<Record<string, string>>;
-  readonly definitions: Readonly<Record<string, string>>;
 }
 
 /** One collective, matched across ranks. */
 export interface DistributedCollective {
+  /** Its place among the collectives of the run, in time. */
   readonly number: number;
+  /** The step of the recording in which it began. */
   readonly step: string;
-  readonly group: string;
+  /** What it does. */
   readonly operation: string;
+  /** The process group that it runs in. */
+  readonly group: string;
+  /** all_gather: what each rank receives in all; reduce_scatter and all_to_all: what each sends in all, of all_to_allv without its own part, the largest of any rank; gather and scatter: what the root has; else the message (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly bytes: number | null;
   /** of which it was recorded */
   readonly ranks: number;
-  /** between the first and the last start */
+  /** From the first to the last start of the collective. */
   readonly skew_ns: number | null;
-  /** of all ranks */
+  /** From the start of a collective on this rank until the last rank started it, at most until its end: clip(S − start, 0, end − start), S = latest start, by fitted clocks. Where clocks cannot be compared, what it is longer than on the rank with the shortest. */
   readonly waiting_ns: number | null;
-  /** from the last start to the first end */
+  /** From the last start to the first end, the time in which data moved: min over ranks of end − max over ranks of start. Where clocks cannot be compared, or one ends before, the shortest duration of any rank. */
   readonly transfer_ns: number | null;
+  /** Size / transfer, GB/s = 10⁹ bytes a second; of several collectives the median (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly algorithm_gbs: number | null;
+  /** Algorithm bandwidth × factor, for n ranks: 2(n−1)/n for all_reduce; (n−1)/n for all_gather, reduce_scatter, all_to_all, gather and scatter; 1 for broadcast, reduce, send and recv, and for all_to_allv, whose own part is not in the size. So it can be held against the hardware's figure (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly bus_gbs: number | null;
-  /** row of the rank that came last, of several the first */
+  /** The rank that started it last, of several at the same instant the first, and how many others those are. null where all started it at one instant. */
   readonly last: number | null;
-  /** others that came at the same instant as it */
+  /** Other ranks that came as late. */
   readonly tied: number;
-  /** how it was matched */
+  /** How the calls of the ranks were found to be one collective. */
   readonly match: string;
-  /** "latency-bound", "bandwidth-bound"; "" not known */
+  /** latency-bound: smaller than 256 KiB, at less than 10% of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50% of it or more. Else nothing. */
   readonly verdict: string;
 }
 
@@ -810,28 +830,30 @@ export interface DistributedFinding {
 
 /** A process group. */
 export interface DistributedGroup {
-  /** its ranks: "0-7", "0-56:8": a key for `roles` */
+  /** The process group, as the recordings name it. */
+  readonly label: string;
+  /** The ranks that are in it. */
   readonly key: string;
   /** number of ranks and their distance, "8x1": a key for `roles`; "" uneven */
   readonly shape: string;
   /** groups of this shape */
   readonly alike: number;
-  readonly label: string;
   readonly backend: string;
   readonly size: number;
-  /** ranks without a recording, in words */
-  readonly missing: string;
+  /** What it is for, guessed from its shape and its operations unless you choose it. */
   readonly role: string;
+  /** How often which operation ran in it, mean of the steps. */
+  readonly operations: string;
+  /** Sizes of its operations, added up, mean of the steps. */
+  readonly bytes: number;
+  /** Communication while nothing computed, mean of the group's ranks. */
+  readonly exposed_ns: number;
+  /** Of that, when the host had already issued the next work. */
+  readonly blocking_ns: number;
+  /** Its ranks without a recording. */
+  readonly missing: string;
   /** why this role; "chosen" = by the user */
   readonly why: string;
-  /** "12 all_reduce, 4 broadcast", per step */
-  readonly operations: string;
-  /** of one rank, per step */
-  readonly bytes: number;
-  /** mean of its ranks, per step: nothing computed meanwhile … */
-  readonly exposed_ns: number;
-  /** … and of that, the host had issued the next work */
-  readonly blocking_ns: number;
   /** mean of its ranks in each column of `Distributed.steps` … */
   readonly exposed_by_step: readonly number[];
   readonly blocking_by_step: readonly number[];
@@ -840,17 +862,18 @@ export interface DistributedGroup {
 
 /** The ranks of one machine beside those of the others. */
 export interface DistributedNode {
+  /** The host name of the recording, else of the worker's name; without either it is not known. */
   readonly name: string;
-  /** in words */
+  /** The ranks that run on it. */
   readonly ranks: string;
   readonly count: number;
-  /** median of its ranks' own time per step */
+  /** What a step of it takes if it waits for nobody: its recording replayed alone. */
   readonly own_ns: number | null;
-  /** ranks of other nodes waited for its ranks, per step */
+  /** What ranks of other nodes waited in collectives that one of its ranks started last, per step. */
   readonly cost_ns: number;
-  /** its ranks waited for those of other nodes, per step */
+  /** What its ranks waited for ranks of other nodes, per step. */
   readonly lost_ns: number;
-  /** collectives of several nodes that one of its ranks started last */
+  /** Collectives over several nodes that one of its ranks started last. */
   readonly times_last: number;
   /** it is named: all its ranks are late by their own work */
   readonly is_late: boolean;
@@ -868,46 +891,53 @@ export interface DistributedQuery {
 
 /** One worker of the run. */
 export interface DistributedRank {
+  /** Name of the worker: that of its recording, without time. */
   readonly worker: string;
+  /** Its number among all processes of the job. */
   readonly rank: number | null;
-  /** its recording takes part */
-  readonly used: boolean;
-  /** why not, or what else must be known */
-  readonly problem: string;
-  /** host name of the recording, else of the worker; "" neither tells it */
+  /** The host name of the recording, else of the worker's name; without either it is not known. */
   readonly node: string;
-  /** its number, where the worker's name tells it */
+  /** The number in the worker's name host_process, as our handlers and PyTorch's write it. */
   readonly process: string;
-  /** where names or process groups tell it: "prefill", "rollout" */
+  /** What the process does in the job, by its name or its process group. */
   readonly role: string;
-  /** "Tesla V100-SXM2-32GB" */
+  /** Why the recording takes no part in the comparison, or what else must be known of it. */
+  readonly problem: string;
+  /** The accelerator that it used, and its number on the host. */
   readonly device: string;
-  /** "0"; "0, 1" of a process with several; "" none */
+  /** Its number on the host; several of a process with several. */
   readonly device_index: string;
+  /** All memory of the device. */
   readonly memory_bytes: number | null;
+  /** Compute capability of the device. */
   readonly capability: string;
-  readonly step: RankStep | null;
-  /** its own time per step: what it needs if it waits for nobody */
+  /** Share of the step in which a kernel, a copy or communication ran. */
+  readonly busy_ratio: number | null;
+  /** What a step of it takes if it waits for nobody: its recording replayed alone. */
   readonly own_ns: number | null;
-  /** own work before its arrivals beyond that of its peers, per step */
+  /** Own work before each of its collectives beyond the median of the ranks that make the same calls, added up over a step: its recording replayed alone, so no clock and no other rank's delay is in it. */
   readonly excess_ns: number | null;
-  /** others waited for it, per step */
+  /** What all others together waited in collectives that it started last, per step; of ranks that started one at the same instant, the first counts. */
   readonly cost_ns: number | null;
-  /** of that, where it was late for waiting elsewhere for another rank */
+  /** Of what it cost others, waiting at collectives to which it came late only because it had waited for another rank in another collective before. */
   readonly inherited_ns: number | null;
   /** row of the rank for which most of it is */
   readonly inherited_from: number | null;
-  /** it waited for others, per step */
+  /** What this rank waited for others in collectives, per step. */
   readonly lost_ns: number | null;
+  /** Collectives that this rank started last; of ranks that started one at the same instant, the first counts. */
   readonly times_last: number | null;
-  /** later than the first, before its first collective */
+  /** Later than the first rank before the first collective of the recording. */
   readonly brought_in_ns: number | null;
-  /** shorter steps without its excess of own time; null: not available */
+  /** Shorter steps without its excess of own time. */
   readonly gain_ns: number | null;
+  /** What it receives in all_to_all whose parts are told, per step of the recording. */
+  readonly received_bytes: number | null;
+  /** its recording takes part */
+  readonly used: boolean;
+  readonly step: RankStep | null;
   /** of its clock */
   readonly uncertainty_ns: number | null;
-  /** in all_to_all of unequal parts, per step of the recording */
-  readonly received_bytes: number | null;
 }
 
 /** The body of every response that is not 200, 202 or 304. */
@@ -2577,17 +2607,20 @@ export interface PiecesQuery extends DiffQuery {
 
 /** One stage of a pipeline. */
 export interface PipelineStage {
+  /** Its place in the pipeline, from 0. */
+  readonly number: number;
+  /** The ranks of the stage. */
   readonly ranks: string;
-  /** in send and receive, and idle around its work; per step, mean */
+  /** Time in send and receive while nothing computes, and idle before the first and after the last work of a step unless the DataLoader ran; per step, mean of the stage's ranks. */
   readonly bubble_ns: number | null;
-  /** of the step */
+  /** The bubble by the length of the step. */
   readonly bubble_ratio: number | null;
-  /** median of what it receives: when it was ready − when the sender was */
-  readonly slack_ns: number | null;
-  /** share of what it receives for which it waited */
-  readonly waited_ratio: number | null;
-  /** the least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1) */
+  /** The least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1) for p stages and m parts of the batch. Below it the schedule is another, or the stage waits elsewhere. */
   readonly least_ratio: number | null;
+  /** When the receiver was ready minus when the sender was, median: positive, the data waited; negative, the stage did. */
+  readonly slack_ns: number | null;
+  /** Share of the messages it receives for which it waited. */
+  readonly waited_ratio: number | null;
 }
 
 /** A range of time on some tracks: an area. */
@@ -2637,45 +2670,58 @@ export interface RankLayout {
 
 /** All calls of one operation in one group and of one size, over the chosen steps. */
 export interface RankOperation {
+  /** Calls of one operation and process group are one row. */
   readonly operation: string;
+  /** The process group that they run in. */
   readonly group: string;
+  /** Calls in the chosen steps, of the chosen rank or of all. */
   readonly calls: number;
-  /** of these, calls that no other recording has */
+  /** Of these, calls that no other recording has. */
   readonly alone: number;
+  /** all_gather: what each rank receives in all; reduce_scatter and all_to_all: what each sends in all, of all_to_allv without its own part, the largest of any rank; gather and scatter: what the root has; else the message (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly total_bytes: number | null;
+  /** Size by calls. */
   readonly mean_bytes: number | null;
-  /** waiting and transfer; calls of a rank at the same time count once */
+  /** Length of the calls, waiting and transfer; calls of a rank at the same time count once. */
   readonly latency_ns: number;
+  /** Latency by calls. */
   readonly mean_latency_ns: number;
-  /** of these, the transfer */
+  /** Of the time in collectives, as much as the rank is in each that is in it for the shortest time, at its end: min over ranks of (end − start). Calls at the same time count once, and no clock is needed. The PyTorch profiler's TensorBoard plugin defined it so. */
   readonly transfer_ns: number | null;
+  /** Data transfer by calls. */
   readonly mean_transfer_ns: number | null;
+  /** Size / transfer, GB/s = 10⁹ bytes a second; of several collectives the median (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly algorithm_gbs: number | null;
+  /** Algorithm bandwidth × factor, for n ranks: 2(n−1)/n for all_reduce; (n−1)/n for all_gather, reduce_scatter, all_to_all, gather and scatter; 1 for broadcast, reduce, send and recv, and for all_to_allv, whose own part is not in the size. So it can be held against the hardware's figure (NVIDIA nccl-tests, PERFORMANCE.md). */
   readonly bus_gbs: number | null;
 }
 
 /** Communication operations, most time first. */
 export interface RankOperations {
+  readonly columns: readonly Column[];
   readonly rows: readonly RankOperation[];
   /** why figures are missing */
   readonly reason: string;
 }
 
-/** Where a rank's step went: means over the chosen steps; the first five sum to its length. */
+/** Where a rank's step went: means over the chosen steps; five parts sum to its length. */
 export interface RankStep {
-  /** without the part under which communication ran */
-  readonly compute_ns: number;
-  readonly overlap_ns: number;
-  /** nothing computed meanwhile */
-  readonly communication_ns: number;
-  /** exposed copies and sets */
-  readonly copy_ns: number;
-  readonly idle_ns: number;
+  /** Length of the rank's own step. */
   readonly length_ns: number;
-  /** of the time in collectives, the shortest of any rank in each … */
-  readonly transferring_ns: number | null;
-  /** … and the rest of it */
+  /** Kernels that are no communication, while no communication ran; without device activity, ops that are no collectives. */
+  readonly compute_ns: number;
+  /** Compute and communication at the same time. */
+  readonly overlap_ns: number;
+  /** Communication while nothing computed. */
+  readonly communication_ns: number;
+  /** Copies and sets while no kernel ran. */
+  readonly copy_ns: number;
+  /** Nothing of the above. */
+  readonly idle_ns: number;
+  /** Of the time in collectives, the rest beyond data transfer: this rank was there and another was not yet. */
   readonly synchronizing_ns: number | null;
+  /** Of the time in collectives, as much as the rank is in each that is in it for the shortest time, at its end: min over ranks of (end − start). Calls at the same time count once, and no clock is needed. The PyTorch profiler's TensorBoard plugin defined it so. */
+  readonly transferring_ns: number | null;
 }
 
 /** Whether ranks differ. */

@@ -14,6 +14,16 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ..shared import Words
+from ..table import Column
+from .declared import (
+    BandwidthPoint,
+    DistributedCollective,
+    DistributedGroup,
+    DistributedNode,
+    DistributedRank,
+    PipelineStage,
+    RankOperation,
+)
 
 MOST_COLLECTIVES = 200
 """Collectives in the table: those with most waiting."""
@@ -43,60 +53,6 @@ class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     so_far: bool = False  # compare what is there while other recordings are being read
 
 
-class RankStep(Struct, frozen=True):
-    """Where a rank's step went: means over the chosen steps; the first five sum to its length."""
-
-    compute_ns: int  # without the part under which communication ran
-    overlap_ns: int
-    communication_ns: int  # nothing computed meanwhile
-    copy_ns: int  # exposed copies and sets
-    idle_ns: int
-    length_ns: int
-    transferring_ns: int | None  # of the time in collectives, the shortest of any rank in each …
-    synchronizing_ns: int | None  # … and the rest of it
-
-
-class DistributedRank(Struct, frozen=True):
-    """One worker of the run."""
-
-    worker: str
-    rank: int | None
-    used: bool  # its recording takes part
-    problem: str  # why not, or what else must be known
-    node: str  # host name of the recording, else of the worker; "" neither tells it
-    process: str  # its number, where the worker's name tells it
-    role: str  # where names or process groups tell it: "prefill", "rollout"
-    device: str  # "Tesla V100-SXM2-32GB"
-    device_index: str  # "0"; "0, 1" of a process with several; "" none
-    memory_bytes: int | None
-    capability: str
-    step: RankStep | None
-    own_ns: int | None  # its own time per step: what it needs if it waits for nobody
-    excess_ns: int | None  # own work before its arrivals beyond that of its peers, per step
-    cost_ns: int | None  # others waited for it, per step
-    inherited_ns: int | None  # of that, where it was late for waiting elsewhere for another rank
-    inherited_from: int | None  # row of the rank for which most of it is
-    lost_ns: int | None  # it waited for others, per step
-    times_last: int | None
-    brought_in_ns: int | None  # later than the first, before its first collective
-    gain_ns: int | None  # shorter steps without its excess of own time; None: not available
-    uncertainty_ns: int | None  # of its clock
-    received_bytes: int | None  # in all_to_all of unequal parts, per step of the recording
-
-
-class DistributedNode(Struct, frozen=True):
-    """The ranks of one machine beside those of the others."""
-
-    name: str
-    ranks: str  # in words
-    count: int
-    own_ns: int | None  # median of its ranks' own time per step
-    cost_ns: int  # ranks of other nodes waited for its ranks, per step
-    lost_ns: int  # its ranks waited for those of other nodes, per step
-    times_last: int  # collectives of several nodes that one of its ranks started last
-    is_late: bool  # it is named: all its ranks are late by their own work
-
-
 class RankCell(Struct, frozen=True):
     """The value of a rank in a column: waiting, own work or lateness; ``None`` = not there."""
 
@@ -112,27 +68,6 @@ class HeatColumns(Struct, frozen=True):
     waiting: tuple[RankCell, ...]
     own: tuple[RankCell, ...]  # own work before arrival beyond its peers'; () not available
     start: tuple[RankCell, ...]  # behind the first; () not available
-
-
-class DistributedGroup(Struct, frozen=True):
-    """A process group."""
-
-    key: str  # its ranks: "0-7", "0-56:8": a key for ``roles``
-    shape: str  # number of ranks and their distance, "8x1": a key for ``roles``; "" uneven
-    alike: int  # groups of this shape
-    label: str
-    backend: str
-    size: int
-    missing: str  # ranks without a recording, in words
-    role: str
-    why: str  # why this role; "chosen" = by the user
-    operations: str  # "12 all_reduce, 4 broadcast", per step
-    bytes: int  # of one rank, per step
-    exposed_ns: int  # mean of its ranks, per step: nothing computed meanwhile …
-    blocking_ns: int  # … and of that, the host had issued the next work
-    exposed_by_step: tuple[int, ...]  # mean of its ranks in each column of ``Distributed.steps`` …
-    blocking_by_step: tuple[int, ...]
-    note: str
 
 
 class LayoutAxis(Struct, frozen=True):
@@ -158,38 +93,6 @@ class RankLayout(Struct, frozen=True):
     cells: tuple[LayoutCell, ...]
 
 
-class DistributedCollective(Struct, frozen=True):
-    """One collective, matched across ranks."""
-
-    number: int
-    step: str
-    group: str
-    operation: str
-    bytes: int | None
-    ranks: int  # of which it was recorded
-    skew_ns: int | None  # between the first and the last start
-    waiting_ns: int | None  # of all ranks
-    transfer_ns: int | None  # from the last start to the first end
-    algorithm_gbs: float | None
-    bus_gbs: float | None
-    last: int | None  # row of the rank that came last, of several the first
-    tied: int  # others that came at the same instant as it
-    match: str  # how it was matched
-    verdict: str  # "latency-bound", "bandwidth-bound"; "" not known
-
-
-class BandwidthPoint(Struct, frozen=True):
-    """Collectives of one group, operation and size: median bandwidth."""
-
-    group: str
-    operation: str
-    bytes: int
-    count: int
-    transfer_ns: int
-    algorithm_gbs: float
-    bus_gbs: float
-
-
 class DistributedFinding(Struct, frozen=True):
     """One thing that was found; text between backticks is code."""
 
@@ -198,17 +101,6 @@ class DistributedFinding(Struct, frozen=True):
     text: str
     gain_ns: int | None  # at most, per step
     method: str  # how the gain is reckoned
-
-
-class PipelineStage(Struct, frozen=True):
-    """One stage of a pipeline."""
-
-    ranks: str
-    bubble_ns: int | None  # in send and receive, and idle around its work; per step, mean
-    bubble_ratio: float | None  # of the step
-    slack_ns: int | None  # median of what it receives: when it was ready − when the sender was
-    waited_ratio: float | None  # share of what it receives for which it waited
-    least_ratio: float | None  # the least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1)
 
 
 class WhoWaits(Struct, frozen=True):
@@ -223,6 +115,8 @@ class Distributed(Struct, frozen=True):
 
     headline: str
     detail: str
+    ranks_columns: tuple[Column, ...]
+    step_columns: tuple[Column, ...]  # of ``DistributedRank.step``
     ranks: tuple[DistributedRank, ...]
     read: int  # recordings that are there
     waiting: int  # recordings that are still being read
@@ -236,15 +130,19 @@ class Distributed(Struct, frozen=True):
     clocks: str
     steps: HeatColumns
     collectives: HeatColumns
+    nodes_columns: tuple[Column, ...]
     nodes: tuple[DistributedNode, ...]  # () for fewer than two
+    groups_columns: tuple[Column, ...]
     groups: tuple[DistributedGroup, ...]
     layout: RankLayout
+    table_columns: tuple[Column, ...]
     table: tuple[DistributedCollective, ...]
     count: int  # collectives matched in all
     unmatched: int  # calls without a counterpart
     bandwidth: tuple[BandwidthPoint, ...]
     findings: tuple[DistributedFinding, ...]
     unchecked: tuple[str, ...]  # rules that could not be checked, and what they need
+    pipeline_columns: tuple[Column, ...]
     pipeline: tuple[PipelineStage, ...]
     pipeline_text: str
     experts_text: str  # balance of all-to-all; "" none
@@ -252,7 +150,6 @@ class Distributed(Struct, frozen=True):
     look_at: tuple[WhoWaits, ...]
     logs: bool  # there are logs of a hang beside the traces
     reasons: dict[str, str]  # figure that is missing → why
-    definitions: dict[str, str]
 
 
 class OperationsQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -263,26 +160,10 @@ class OperationsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     so_far: bool = False  # of what is there while other recordings are being read
 
 
-class RankOperation(Struct, frozen=True):
-    """All calls of one operation in one group and of one size, over the chosen steps."""
-
-    operation: str
-    group: str
-    calls: int
-    alone: int  # of these, calls that no other recording has
-    total_bytes: int | None
-    mean_bytes: float | None
-    latency_ns: int  # waiting and transfer; calls of a rank at the same time count once
-    mean_latency_ns: float
-    transfer_ns: int | None  # of these, the transfer
-    mean_transfer_ns: float | None
-    algorithm_gbs: float | None
-    bus_gbs: float | None
-
-
 class RankOperations(Struct, frozen=True):
     """Communication operations, most time first."""
 
+    columns: tuple[Column, ...]
     rows: tuple[RankOperation, ...]
     reason: str  # why figures are missing
 

@@ -21,11 +21,18 @@ from ...base.units import size
 from ...trace.worker_names import node_of, process_role
 from . import contract as answers
 from .compared import Compared, roles_of_processes, step_of
+from .declared import (
+    FAST_RATIO,
+    SLOW_RATIO,
+    SMALL_BYTES,
+    BandwidthPoint,
+    DistributedCollective,
+    DistributedGroup,
+    DistributedRank,
+    RankOperation,
+    RankStep,
+)
 from .layout import ROLE_NAMES, GroupOfRanks, layout_of
-
-SMALL_BYTES = 256 << 10
-SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound by latency
-FAST_RATIO = 0.5
 
 
 class RunRows:
@@ -67,7 +74,7 @@ class RunRows:
 
     # --- ranks ----------------------------------------------------------------------------------
 
-    def ranks(self) -> tuple[answers.DistributedRank, ...]:
+    def ranks(self) -> tuple[DistributedRank, ...]:
         """All workers: the rows of the digests first, those that take no part after them."""
         passed_on, whom = self.inherited()
         bytes_in, is_told = _received(self.of), self.of.origins is not None
@@ -85,8 +92,9 @@ class RunRows:
             rows.append(_bare_rank(worker.place.worker, rank, problem, digest))
         return tuple(rows)
 
-    def _rank(self, at: int, digest: RankDigest) -> answers.DistributedRank:
+    def _rank(self, at: int, digest: RankDigest) -> DistributedRank:
         own = self.of.replay.own
+        step = self._step(at, digest)
         verdict = self.of.verdict
         unsure = int(self.of.clocks.uncertainty_ns[at])
         is_named = verdict.member == at and verdict.gain_ns > 0 and not self.compared.waiting
@@ -95,7 +103,8 @@ class RunRows:
             _bare_rank(name, digest.rank, "", digest),
             used=True,
             role=self.process_roles[at],
-            step=self._step(at, digest),
+            step=step,
+            busy_ratio=None if step is None else 1 - step.idle_ns / max(step.length_ns, 1),
             own_ns=_mean(own.own_ns[at, self.steps]) if own is not None else None,
             excess_ns=int(self.excess[at]) // self.per if own is not None else None,
             cost_ns=int(self.cost[at]) // self.per if self.takes_part[at] else None,
@@ -106,7 +115,7 @@ class RunRows:
             uncertainty_ns=unsure if unsure >= 0 and self.of.clocks.fitted else None,
         )
 
-    def _step(self, at: int, digest: RankDigest) -> answers.RankStep | None:
+    def _step(self, at: int, digest: RankDigest) -> RankStep | None:
         table = digest.steps
         here = self.steps[(table.end_ns > table.start_ns)[self.steps]]
         if not len(here):
@@ -121,7 +130,7 @@ class RunRows:
         copy = mean(table.exposed_copy_ns) + mean(table.memset_ns)
         transferring, synchronizing = (mean(part) for part in shown.transfer_ns[at].T)
         is_shared = self.of.waiting.instances > 0
-        return answers.RankStep(
+        return RankStep(
             compute_ns=compute,
             overlap_ns=overlap,
             communication_ns=communication,
@@ -255,7 +264,7 @@ class RunRows:
 
     # --- collectives ----------------------------------------------------------------------------
 
-    def table(self) -> tuple[answers.DistributedCollective, ...]:
+    def table(self) -> tuple[DistributedCollective, ...]:
         """Collectives with most waiting first, then by time."""
         rows = np.flatnonzero(self.chosen)
         waits = self.waited
@@ -265,14 +274,14 @@ class RunRows:
 
     def _collective(
         self, row: int, waited: int, fast: Mapping[int, float]
-    ) -> answers.DistributedCollective:
+    ) -> DistributedCollective:
         of = self.of
         speed, bytes_ = of.bandwidth.bus_gbps[row], int(of.bandwidth.bytes[row])
         group = int(of.matches.group[row])
         step = int(self.step[row])
         is_known = int(of.waiting.last[row]) >= 0
         is_uneven = is_known and int(of.waiting.skew_ns[row]) > 0
-        return answers.DistributedCollective(
+        return DistributedCollective(
             number=row + 1,
             step=str(of.step_numbers[step]) if step >= 0 and len(of.step_numbers) else "",
             group=self.labels[group],
@@ -304,7 +313,7 @@ class RunRows:
             found[group] = float(np.quantile(here, 0.95)) if len(here) else usual
         return found
 
-    def bandwidth(self) -> tuple[answers.BandwidthPoint, ...]:
+    def bandwidth(self) -> tuple[BandwidthPoint, ...]:
         """Medians of each group, operation and size."""
         of = self.of.bandwidth
         rows = np.flatnonzero(self.chosen & ~np.isnan(of.bus_gbps) & (of.bytes > 0))
@@ -313,7 +322,7 @@ class RunRows:
             key = (int(self.of.matches.group[row]), self.of.matches.kind[row], int(of.bytes[row]))
             members.setdefault(key, []).append(row)
         return tuple(
-            answers.BandwidthPoint(
+            BandwidthPoint(
                 group=self.labels[group],
                 operation=kind,
                 bytes=bytes_,
@@ -327,7 +336,7 @@ class RunRows:
 
     # --- groups ---------------------------------------------------------------------------------
 
-    def groups(self) -> tuple[answers.DistributedGroup, ...]:
+    def groups(self) -> tuple[DistributedGroup, ...]:
         """All process groups that collectives of the chosen steps ran in."""
         exposed, blocking = self._exposure()
         steps = np.arange(len(self.steps))
@@ -344,7 +353,7 @@ class RunRows:
             share = self.per * max(len(group.members), 1)
             each = max(len(group.members), 1)
             found.append(
-                answers.DistributedGroup(
+                DistributedGroup(
                     key=key,
                     shape=shapes[number],
                     alike=alike[shapes[number]] if shapes[number] else 1,
@@ -368,7 +377,7 @@ class RunRows:
             )
         return tuple(found)
 
-    def layout(self, groups: Sequence[answers.DistributedGroup]) -> answers.RankLayout:
+    def layout(self, groups: Sequence[DistributedGroup]) -> answers.RankLayout:
         """The ranks by their places in the groups, whose roles are given or guessed."""
         pairs = zip(self.of.groups, groups, strict=True)
         parts = [GroupOfRanks(group.ranks, shown.role) for group, shown in pairs]
@@ -398,7 +407,7 @@ class RunRows:
 
     # --- operations -----------------------------------------------------------------------------
 
-    def operations(self, member: int) -> tuple[answers.RankOperation, ...]:
+    def operations(self, member: int) -> tuple[RankOperation, ...]:
         """Calls by operation and group, of one rank or of all, as the former plugin counted them.
 
         Latency and transfer are unions of ranges, so calls at the same time count once.
@@ -411,10 +420,10 @@ class RunRows:
         )  # fmt: skip
         return tuple(self._operation(row) for row in rows)
 
-    def _operation(self, row: OperationRow) -> answers.RankOperation:
+    def _operation(self, row: OperationRow) -> RankOperation:
         shared = row.calls - row.alone
         transfer = _known(row.transfer_ns)
-        return answers.RankOperation(
+        return RankOperation(
             operation=row.kind,
             group=self.labels[row.group] if row.group >= 0 else "",
             calls=row.calls,
@@ -450,12 +459,12 @@ def _received(of: Comparison) -> dict[int, int]:
 
 def _bare_rank(
     name: str, rank: int | None, problem: str, digest: RankDigest | None
-) -> answers.DistributedRank:
+) -> DistributedRank:
     """What a worker's name and its recording alone tell."""
     node, process = node_of(name)
     devices = [one for one in digest.devices if one.used] if digest is not None else []
     first = devices[0] if devices else None
-    return answers.DistributedRank(
+    return DistributedRank(
         worker=name,
         rank=rank,
         used=False,
@@ -468,6 +477,7 @@ def _bare_rank(
         memory_bytes=(first.memory_bytes or None) if first else None,
         capability=first.capability if first else "",
         step=None,
+        busy_ratio=None,
         own_ns=None,
         excess_ns=None,
         cost_ns=None,

@@ -9,7 +9,7 @@ from ...analysis.distributed.hang import said_ranks
 from ...analysis.distributed.lateness.nodes import rows_of
 from ...base.arrays import I64
 from ...base.units import duration, plural, share
-from . import contract as answers
+from .declared import DistributedNode, PipelineStage
 from .rows import RunRows
 from .what_if import stages
 
@@ -22,7 +22,7 @@ WORTH_SAYING = 0.1
 # --- nodes ----------------------------------------------------------------------------------------
 
 
-def node_rows(rows: RunRows) -> tuple[answers.DistributedNode, ...]:
+def node_rows(rows: RunRows) -> tuple[DistributedNode, ...]:
     """The nodes of the run over the chosen steps; () for fewer than two."""
     of = rows.of
     if len(of.nodes) < 2:
@@ -40,7 +40,7 @@ def node_rows(rows: RunRows) -> tuple[answers.DistributedNode, ...]:
     last = np.bincount(node[of.waiting.last[several]], minlength=len(of.nodes))
     own = of.replay.own
     return tuple(
-        answers.DistributedNode(
+        DistributedNode(
             name=one.name,
             ranks=said_ranks(of.rank(m) for m in one.members),
             count=len(one.members),
@@ -95,7 +95,7 @@ def first_late(rows: RunRows) -> str:
 # --- stages ---------------------------------------------------------------------------------------
 
 
-def stage_rows(of: Comparison) -> tuple[answers.PipelineStage, ...]:
+def stage_rows(of: Comparison) -> tuple[PipelineStage, ...]:
     """The stages of all pipelines of the run; slack is of the messages that a stage receives."""
     slack: dict[int, list[I64]] = {}
     bubble: dict[int, list[int]] = {}
@@ -108,7 +108,8 @@ def stage_rows(of: Comparison) -> tuple[answers.PipelineStage, ...]:
     for number, (shares, ranks) in enumerate(stages(of)):
         known = np.concatenate(slack[number])
         found.append(
-            answers.PipelineStage(
+            PipelineStage(
+                number=number,
                 ranks=said_ranks(of.rank(rank) for rank in ranks),
                 bubble_ns=round(float(np.mean(bubble[number]))),
                 bubble_ratio=None if np.isnan(shares).all() else float(np.nanmean(shares)),

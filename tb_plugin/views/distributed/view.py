@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
@@ -16,92 +14,25 @@ from ...analysis.facts import Facts
 from ...analysis.recording import no_message_sizes
 from ...base.errors import QueryError
 from ...base.units import NBSP, count, duration, plural
-from ..table import Column, Table
+from ..table import Column, Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from . import what_if
 from .axis import clocks, joined
 from .compared import Compared, among, chosen_steps, compared
-from .logs import hang, has_logs
-from .rows import FAST_RATIO, SLOW_RATIO, SMALL_BYTES, RunRows
-from .sets import experts_text, first_late, inherited_text, node_rows, pipeline_text, stage_rows
-
-DEFINITIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "compute": "Kernels that are no communication, while no communication ran; without device"
-        " activity, ops that are no collectives.",
-        "overlap": "Compute and communication at the same time.",
-        "communication": "Communication while nothing computed.",
-        "copy": "Copies and sets while no kernel ran.",
-        "idle": "Nothing of the above.",
-        "waiting": "From the start of a collective on this rank until the last rank started it, at"
-        " most until its end: clip(S − start, 0, end − start), S = latest start, by fitted clocks."
-        " Where clocks cannot be compared, what it is longer than on the rank with the shortest.",
-        "transferring": "Of the time in collectives, as much as the rank is in each that is in it"
-        " for the shortest time, at its end: min over ranks of (end − start). Calls at the same"
-        " time count once, and no clock is needed. The PyTorch profiler's TensorBoard plugin"
-        " defined it so.",
-        "synchronizing": "Of the time in collectives, the rest beyond data transfer: this rank was"
-        " there and another was not yet.",
-        "cost": "What all others together waited in collectives that it started last, per step; of"
-        " ranks that started one at the same instant, the first counts.",
-        "lost": "What this rank waited for others in collectives, per step.",
-        "own": "What a step of it takes if it waits for nobody: its recording replayed alone.",
-        "excess": "Own work before each of its collectives beyond the median of the ranks that make"
-        " the same calls, added up over a step: its recording replayed alone, so no clock and no"
-        " other rank's delay is in it.",
-        "start": "Later than the first rank, by the clocks as far as they can be compared.",
-        "brought_in": "Later than the first rank before the first collective of the recording.",
-        "inherited": "Of what it cost others, waiting at collectives to which it came late only"
-        " because it had waited for another rank in another collective before.",
-        "received": "What it receives in all_to_all whose parts are told, per step of the"
-        " recording.",
-        "node_cost": "What ranks of other nodes waited in collectives that one of its ranks"
-        " started last, per step.",
-        "node_lost": "What its ranks waited for ranks of other nodes, per step.",
-        "bubble": "Time in send and receive while nothing computes, and idle before the first and"
-        " after the last work of a step unless the DataLoader ran; per step, mean of the stage's"
-        " ranks.",
-        "least": "The least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1) for p stages and m"
-        " parts of the batch. Below it the schedule is another, or the stage waits elsewhere.",
-        "slack": "When the receiver was ready minus when the sender was, median: positive, the data"
-        " waited; negative, the stage did.",
-        "last": "Collectives that this rank started last; of ranks that started one at the same"
-        " instant, the first counts.",
-        "last_one": "The rank that started it last, of several at the same instant the first, and"
-        " how many others those are. None where all started it at one instant.",
-        "verdict": f"latency-bound: smaller than {SMALL_BYTES >> 10} KiB, at less than"
-        f" {SLOW_RATIO:.0%} of the bus bandwidth that large ones of its group reach;"
-        f" bandwidth-bound: larger, at {FAST_RATIO:.0%} of it or more. Else nothing.",
-        "rank": "Its number among all processes of the job.",
-        "worker": "Name of the worker: that of its recording, without time.",
-        "device": "The accelerator that it used, and its number on the host.",
-        "memory": "All memory of the device.",
-        "busy": "Share of the step in which a kernel, a copy or communication ran.",
-        "role": "What the process does in the job, by its name or its process group.",
-        "skew": "From the first to the last start of the collective.",
-        "transfer": "From the last start to the first end, the time in which data moved:"
-        " min over ranks of end − max over ranks of start. Where clocks cannot be compared, or one"
-        " ends before, the shortest duration of any rank.",
-        "size": "all_gather: what each rank receives in all; reduce_scatter and all_to_all: what"
-        " each sends in all, of all_to_allv without its own part, the largest of any rank; gather"
-        " and scatter: what the root has; else the message (NVIDIA nccl-tests, PERFORMANCE.md).",
-        "algorithm": "Size / transfer, GB/s = 10⁹ bytes a second; of several collectives the"
-        " median (NVIDIA nccl-tests, PERFORMANCE.md).",
-        "bus": "Algorithm bandwidth × factor, for n ranks: 2(n−1)/n for all_reduce; (n−1)/n for"
-        " all_gather, reduce_scatter, all_to_all, gather and scatter; 1 for broadcast, reduce, send"
-        " and recv, and for all_to_allv, whose own part is not in the size. So it can be held"
-        " against the hardware's figure (NVIDIA nccl-tests, PERFORMANCE.md).",
-        "latency": "Length of the calls, waiting and transfer; calls of a rank at the same time"
-        " count once.",
-        "node": "The host name of the recording, else of the worker's name; without either it is"
-        " not known.",
-        "process": "The number in the worker's name host_process, as our handlers and PyTorch's"
-        " write it.",
-        "exposed": "Communication while nothing computed, mean of the group's ranks.",
-        "blocking": "Of that, when the host had already issued the next work.",
-    }
+from .declared import (
+    BandwidthPoint,
+    DistributedCollective,
+    DistributedGroup,
+    DistributedNode,
+    DistributedRank,
+    PipelineStage,
+    RankOperation,
+    RankStep,
 )
+from .logs import hang, has_logs
+from .rows import RunRows
+from .sets import experts_text, first_late, inherited_text, node_rows, pipeline_text, stage_rows
 
 
 def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distributed:
@@ -114,13 +45,15 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
     rows = RunRows(found, steps, roles_of(query.roles))
     of = found.comparison
-    groups = rows.groups()
+    ranks, groups, table = rows.ranks(), rows.groups(), rows.table()
     headline, detail = _answer(found, rows)
     advice = findings(of) if not found.waiting else RunFindings((), ())
     return answers.Distributed(
         headline=headline,
         detail=detail,
-        ranks=rows.ranks(),
+        ranks_columns=heads(DistributedRank, ranks),
+        step_columns=heads(RankStep),
+        ranks=ranks,
         read=found.read,
         waiting=found.waiting,
         world_size=of.world_size or None,
@@ -133,10 +66,13 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         clocks=of.clocks.reason,
         steps=rows.step_map(),
         collectives=rows.collective_map(),
+        nodes_columns=heads(DistributedNode),
         nodes=node_rows(rows),
+        groups_columns=heads(DistributedGroup, groups),
         groups=groups,
         layout=rows.layout(groups),
-        table=rows.table(),
+        table_columns=heads(DistributedCollective, table),
+        table=table,
         count=int(rows.chosen.sum()),
         unmatched=int(of.matches.unmatched.sum()),
         bandwidth=rows.bandwidth(),
@@ -151,6 +87,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
             for one in advice.found
         ),
         unchecked=tuple(f"{one.title}: needs {one.needs}." for one in advice.unchecked),
+        pipeline_columns=heads(PipelineStage),
         pipeline=stage_rows(of),
         pipeline_text=pipeline_text(of),
         experts_text=experts_text(of),
@@ -158,7 +95,6 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         look_at=rows.look_at(),
         logs=has_logs(subject.facts),
         reasons=_reasons(of, subject.facts),
-        definitions=dict(DEFINITIONS),
     )
 
 
@@ -170,7 +106,8 @@ def operations(subject: Subject, query: answers.OperationsQuery) -> answers.Rank
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
     rows = RunRows(found, steps, {}).operations(query.rank)
     lacks = any(row.total_bytes is None and row.operation != "barrier" for row in rows)
-    return answers.RankOperations(rows, no_message_sizes(subject.facts) if lacks else "")
+    columns = heads(RankOperation, rows)
+    return answers.RankOperations(columns, rows, no_message_sizes(subject.facts) if lacks else "")
 
 
 def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSentence:
@@ -333,15 +270,20 @@ def _reasons(of: Comparison, facts: Facts) -> dict[str, str]:
 
 def tables(answer: answers.Distributed) -> tuple[Table, ...]:
     """Ranks, the old overviews, collectives, groups, bandwidth, notes."""
-    found = [_rank_table(answer), _step_table(answer)]
+    found = [
+        table_from("Ranks", answer.ranks_columns, answer.ranks),
+        _step_table(answer),
+    ]
     if answer.nodes:
-        found.append(_node_table(answer))
+        found.append(table_from("Nodes", answer.nodes_columns, answer.nodes))
     if answer.pipeline:
-        found.append(_stage_table(answer))
-    found.append(_group_table(answer))
+        title = "Stages of the pipeline"
+        found.append(table_from(title, answer.pipeline_columns, answer.pipeline))
+    found.append(table_from("Process groups", answer.groups_columns, answer.groups))
     found.append(_collective_table(answer))
     if answer.bandwidth:
-        found.append(_bandwidth_table(answer))
+        points = heads(BandwidthPoint)
+        found.append(table_from("Bandwidth by size", points, answer.bandwidth))
     notes = [*answer.notes, answer.clocks, answer.replay, answer.pipeline_text, answer.experts_text]
     rows = tuple((note,) for note in dict.fromkeys(notes) if note)
     found.append(Table("What must be known", (Column("note", "Note", "", "text"),), rows))
@@ -355,142 +297,26 @@ def _name(answer: answers.Distributed, row: int | None) -> str | None:
     return answer.ranks[row].worker if rank is None else f"rank {rank}"
 
 
-def _rank_table(answer: answers.Distributed) -> Table:
-    columns = (
-        Column("worker", "Worker", "", "name"),
-        Column("rank", "Rank"),
-        Column("node", "Node", DEFINITIONS["node"], "name"),
-        Column("process", "Process", DEFINITIONS["process"], is_minor=True),
-        Column("role", "Role", "by its name or its process group", is_minor=True),
-        Column("device", "Device", "", "name"),
-        Column("device_index", "Device number", is_minor=True),
-        Column("memory_bytes", "Memory", is_minor=True),
-        Column("capability", "Capability", is_minor=True),
-        Column("own_ns", "Own time", DEFINITIONS["own"]),
-        Column("excess_ns", "Beyond peers", DEFINITIONS["excess"], is_minor=True),
-        Column("cost_ns", "Cost others", DEFINITIONS["cost"]),
-        Column("inherited_ns", "Inherited", DEFINITIONS["inherited"], is_minor=True),
-        Column("lost_ns", "Lost to others", DEFINITIONS["lost"]),
-        Column("times_last", "Last", DEFINITIONS["last"]),
-        Column("brought_in_ns", "Brought in", DEFINITIONS["brought_in"], is_minor=True),
-        Column("gain_ns", "Gain", "shorter steps without its excess", is_minor=True),
-        Column("received_bytes", "Received", DEFINITIONS["received"], is_minor=True),
-        Column("problem", "Problem", "", "text"),
-    )
-    rows = tuple(
-        tuple(
-            None if getattr(one, column.key) == "" and column.key != "problem"
-            else getattr(one, column.key)
-            for column in columns
-        )
-        for one in answer.ranks
-    )  # fmt: skip
-    return Table("Ranks", columns, rows)
-
-
 def _step_table(answer: answers.Distributed) -> Table:
-    keys = (
-        ("length_ns", "Step", ""),
-        ("compute_ns", "Computation", DEFINITIONS["compute"]),
-        ("overlap_ns", "Overlapping", DEFINITIONS["overlap"]),
-        ("communication_ns", "Communication", DEFINITIONS["communication"]),
-        ("copy_ns", "Copies", DEFINITIONS["copy"]),
-        ("idle_ns", "Other", DEFINITIONS["idle"]),
-        ("synchronizing_ns", "Synchronizing", DEFINITIONS["synchronizing"]),
-        ("transferring_ns", "Data transfer", DEFINITIONS["transferring"]),
-    )
-    columns = (Column("worker", "Worker", "", "name"), *(Column(*key) for key in keys))
+    worker = next(one for one in answer.ranks_columns if one.key == "worker")
     rows = tuple(
-        (one.worker, *(getattr(one.step, key) for key, _, _ in keys))
+        (one.worker, *(getattr(one.step, head.key) for head in answer.step_columns))
         for one in answer.ranks
         if one.step is not None
     )
     steps = plural(answer.step_count, "step")
-    return Table("The step" if answer.step_count == 1 else f"Mean step of {steps}", columns, rows)
-
-
-def _node_table(answer: answers.Distributed) -> Table:
-    columns = (
-        Column("name", "Node", DEFINITIONS["node"], "name"),
-        Column("ranks", "Ranks"),
-        Column("own_ns", "Own time", DEFINITIONS["own"]),
-        Column("cost_ns", "Cost other nodes", DEFINITIONS["node_cost"]),
-        Column("lost_ns", "Lost to other nodes", DEFINITIONS["node_lost"]),
-        Column("times_last", "Last"),
-    )
-    rows = tuple(tuple(getattr(one, column.key) for column in columns) for one in answer.nodes)
-    return Table("Nodes", columns, rows)
-
-
-def _stage_table(answer: answers.Distributed) -> Table:
-    columns = (
-        Column("ranks", "Stage"),
-        Column("bubble_ns", "Bubble", DEFINITIONS["bubble"]),
-        Column("bubble_ratio", "of the step"),
-        Column("least_ratio", "GPipe, 1F1B", DEFINITIONS["least"]),
-        Column("slack_ns", "Slack", DEFINITIONS["slack"]),
-        Column("waited_ratio", "Waited for"),
-    )
-    rows = tuple(tuple(getattr(one, column.key) for column in columns) for one in answer.pipeline)
-    return Table("Stages of the pipeline", columns, rows)
-
-
-def _group_table(answer: answers.Distributed) -> Table:
-    keys = (
-        ("label", "Group"),
-        ("key", "Ranks"),
-        ("role", "Role"),
-        ("operations", "Operations per step"),
-        ("bytes", "Bytes per step"),
-        ("exposed_ns", "Exposed"),
-        ("blocking_ns", "Blocking"),
-        ("missing", "Missing"),
-    )
-    columns = tuple(Column(key, label, DEFINITIONS.get(key[:-3], "")) for key, label in keys)
-    rows = tuple(tuple(getattr(one, key) for key, _ in keys) for one in answer.groups)
-    return Table("Process groups", columns, rows)
+    title = "The step" if answer.step_count == 1 else f"Mean step of {steps}"
+    return Table(title, (worker, *answer.step_columns), rows)
 
 
 def _collective_table(answer: answers.Distributed) -> Table:
-    columns = (
-        Column("number", "#"),
-        Column("step", "Step"),
-        Column("operation", "Operation", "", "name"),
-        Column("group", "Group", "", "name"),
-        Column("bytes", "Size", DEFINITIONS["size"]),
-        Column("skew_ns", "Start spread", DEFINITIONS["skew"]),
-        Column("waiting_ns", "Waiting, all ranks", DEFINITIONS["waiting"]),
-        Column("transfer_ns", "Transfer", DEFINITIONS["transfer"]),
-        Column("algorithm_gbs", "Algorithm GB/s", DEFINITIONS["algorithm"]),
-        Column("bus_gbs", "Bus GB/s", DEFINITIONS["bus"]),
-        Column("last", "Last", DEFINITIONS["last_one"]),
-        Column("tied", "At the same instant", "other ranks that came as late", is_minor=True),
-        Column("match", "Matched by", is_minor=True),
-        Column("verdict", "Verdict", DEFINITIONS["verdict"], is_minor=True),
+    return table_from(
+        "Collectives",
+        answer.table_columns,
+        answer.table,
+        answer.count,
+        last=lambda one: _name(answer, one.last),
     )
-    rows = tuple(
-        tuple(
-            _name(answer, one.last) if column.key == "last" else getattr(one, column.key)
-            for column in columns
-        )
-        for one in answer.table
-    )
-    return Table("Collectives", columns, rows, answer.count)
-
-
-def _bandwidth_table(answer: answers.Distributed) -> Table:
-    keys = (
-        ("operation", "Operation"),
-        ("group", "Group"),
-        ("bytes", "Size"),
-        ("count", "Calls"),
-        ("transfer_ns", "Transfer"),
-        ("algorithm_gbs", "Algorithm GB/s"),
-        ("bus_gbs", "Bus GB/s"),
-    )
-    columns = tuple(Column(key, label) for key, label in keys)
-    rows = tuple(tuple(getattr(one, key) for key, _ in keys) for one in answer.bandwidth)
-    return Table("Bandwidth by size", columns, rows)
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # what is around it decides

@@ -22,16 +22,25 @@ export interface Sorting {
 
 const { compare } = new Intl.Collator("en", { numeric: true });
 
+/** The value of a column that the server declares: the row's own. */
+const ownValue =
+  <R>(key: string) =>
+  (row: R): string | number | null => {
+    const value = (row as Readonly<Record<string, unknown>>)[key] ?? "";
+    return value === "" ? null : typeof value === "string" ? value : Number(value);
+  };
+
 /** Rows by a column; those without a value come last, whatever the order. */
 export function sortedRows<R>(
   rows: readonly R[],
   columns: readonly Column<R>[],
   sorting: Sorting | null,
 ): readonly R[] {
-  const value = columns.find(({ key }) => key === sorting?.key)?.sort;
-  if (sorting === null || value === undefined || value === true) {
+  const sort = columns.find(({ key }) => key === sorting?.key)?.sort;
+  if (sorting === null || sort === undefined) {
     return rows;
   }
+  const value = sort === true ? ownValue<R>(sorting.key) : sort;
   const sign = sorting.isDown ? -1 : 1;
   return [...rows].sort((a, b) => {
     const [x, y] = [value(a), value(b)];

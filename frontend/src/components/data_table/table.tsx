@@ -54,7 +54,7 @@ export interface Column<R> {
   readonly isNumeric?: boolean;
   /** In the middle, with its head: what extends to both sides of a line there. */
   readonly isCentered?: boolean;
-  /** What `useSorted` sorts by; true where the server sorts by `key`. */
+  /** What `useSorted` sorts by; true: the row's own value of `key`, also where the server sorts. */
   readonly sort?: true | ((row: R) => string | number | null);
   /** The least width in px. The words of the head need more, or not. */
   readonly width?: number;

@@ -5,6 +5,7 @@ import { DASH, inScale, plural, time, timeScale } from "../../base/text/format";
 import { capital } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
+import { helpOf } from "../../components/data_table/declared";
 import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
@@ -40,14 +41,15 @@ function Sums({ answer }: { answer: Distributed }) {
   const worst = Math.max(...ranks.map(({ cost_ns }) => cost_ns ?? 0));
   return (
     <>
+      {/* Two bars a row, on one scale: no cells of a column each. */}
       <table className="blame">
         <thead>
           <tr>
             <th>
               <span className="unseen">Rank</span>
             </th>
-            <Heading help={answer.definitions["cost"]}>Cost others</Heading>
-            <Heading help={answer.definitions["lost"]}>Lost to others</Heading>
+            <Heading help={helpOf(answer.ranks_columns, "cost_ns")}>Cost others</Heading>
+            <Heading help={helpOf(answer.ranks_columns, "lost_ns")}>Lost to others</Heading>
           </tr>
         </thead>
         <tbody>

@@ -1,12 +1,12 @@
 /** Process groups, whose role may be said otherwise. */
 import type { Distributed, DistributedGroup } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
 import { bytes, count, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
+import { type Cells, declaredColumns, declaredToPlain } from "../../components/data_table/declared";
 import { useSorted } from "../../components/data_table/rows";
-import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { DataTable } from "../../components/data_table/table";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -20,20 +20,6 @@ const ROLES = [
   "expert parallel",
   "context parallel",
 ] as const;
-const plainGroups = plainTable<DistributedGroup>([
-  "label",
-  "key",
-  "backend",
-  "size",
-  "role",
-  "why",
-  "operations",
-  "bytes",
-  "exposed_ns",
-  "blocking_ns",
-  "missing",
-]);
-
 interface StepBarsProps {
   readonly group: DistributedGroup;
   readonly steps: readonly string[];
@@ -88,20 +74,14 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     const text = [...next].map(([one, value]) => `${one}=${value}`).join(";");
     address.replace({ "distributed.roles": text || undefined });
   };
-  const columns: readonly Column<DistributedGroup>[] = [
-    {
-      key: "label",
-      head: "Group",
-      help: "The process group, as the recordings name it.",
+  const { groups, groups_columns: heads } = answer;
+  const cells: Cells<DistributedGroup> = {
+    label: {
       width: 150,
       grow: 2,
-      sort: ({ label }) => label,
       cell: ({ label, note }) => <span title={note}>{harmless(label, 60)}</span>,
     },
-    {
-      key: "key",
-      head: "Ranks",
-      help: "The ranks that are in it.",
+    key: {
       width: 140,
       grow: 1,
       sort: ({ size }) => size,
@@ -111,10 +91,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
         </span>
       ),
     },
-    {
-      key: "role",
-      head: "Role",
-      help: "What it is for, guessed from its shape and its operations unless you choose it.",
+    role: {
       width: 170,
       grow: 1,
       cell: (group) => (
@@ -133,26 +110,17 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
         </span>
       ),
     },
-    {
-      key: "operations",
-      head: "Operations per step",
-      help: "How often which operation ran in it, mean of the steps.",
+    operations: {
       width: 120,
       grow: 2,
       cell: ({ operations }) => <span title={operations}>{harmless(operations, 120)}</span>,
     },
-    numberColumn("bytes", "Bytes per step", (one) => (one.bytes === 0 ? none : bytes(one.bytes)), {
-      sort: (one) => one.bytes,
-      help: "Sizes of its operations, added up, mean of the steps.",
-    }),
-    numberColumn("exposed", "Exposed", ({ exposed_ns }) => time(exposed_ns), {
-      sort: ({ exposed_ns }) => exposed_ns,
-      help: answer.definitions["exposed"] ?? "",
-    }),
-    numberColumn("blocking", "Blocking", ({ blocking_ns }) => time(blocking_ns), {
-      sort: ({ blocking_ns }) => blocking_ns,
-      help: answer.definitions["blocking"] ?? "",
-    }),
+    bytes: { cell: (one) => (one.bytes === 0 ? none : bytes(one.bytes)) },
+  };
+  const toPlain = declaredToPlain<DistributedGroup>(heads);
+  const columns = [
+    ...declaredColumns(heads, groups, cells),
+    // A picture of both times, not a value.
     ...(answer.steps.columns.length > 1
       ? [
           {
@@ -168,7 +136,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
         ]
       : []),
   ];
-  const sorted = useSorted(answer.groups, columns, null);
+  const sorted = useSorted(groups, columns, null);
   return (
     <Panel
       title="Process groups"
@@ -179,7 +147,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
       }
       isOld={isOld}
       hasBody={false}
-      controls={<CopyTable label="process groups" table={() => plainGroups(answer.groups)} />}
+      controls={<CopyTable label="process groups" table={() => toPlain(groups)} />}
     >
       <FewRows rows={sorted.rows}>
         {(rows) => (
@@ -189,7 +157,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
             {...sorted}
             rows={rows}
             keyOf={({ key, label }) => `${key} ${label}`}
-            toPlain={plainGroups}
+            toPlain={toPlain}
             empty="No process group."
             isOld={isOld}
           />

@@ -2,6 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { catalogOf, progressOf, runOf } from "../../../test-fixtures/catalog";
+import { HEADS } from "../../../test-fixtures/heads.gen";
 import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
@@ -34,6 +35,7 @@ const rankOf = (rank: number, more: Partial<DistributedRank> = {}): DistributedR
     synchronizing_ns: 200_000,
     transferring_ns: 100_000,
   },
+  busy_ratio: 0.9,
   own_ns: 700_000,
   excess_ns: rank === 1 ? 100_000 : 0,
   cost_ns: rank === 1 ? 400_000 : 0,
@@ -57,6 +59,12 @@ const cells = (ranks: number, columns: number): RankCell[] =>
 const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {}): Distributed => ({
   headline: "Rank 1 needs 20 % more time of its own.",
   detail: "In a step the ranks wait 400 µs for each other.",
+  ranks_columns: HEADS.DistributedRank,
+  step_columns: HEADS.RankStep,
+  nodes_columns: HEADS.DistributedNode,
+  groups_columns: HEADS.DistributedGroup,
+  table_columns: HEADS.DistributedCollective.filter(({ key }) => key !== "step" && key !== "group"),
+  pipeline_columns: HEADS.PipelineStage,
   ranks: Array.from({ length: ranks }, (_, rank) => rankOf(rank)),
   read: ranks,
   waiting: 0,
@@ -147,7 +155,6 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   ],
   logs: false,
   reasons: { own: "The recordings cannot be replayed.", start: "Clocks disagree." },
-  definitions: { cost: "What all others together waited." },
   ...more,
 });
 
@@ -176,7 +183,7 @@ beforeEach(() => {
   const shown = [stem, "timeline"].map((one) => ({ stem: one, unavailable: null, badge: null }));
   server.answer("trace", { ...TRACE, views: [...TRACE.views, ...shown] });
   server.answer("view/distributed", answerOf(3, 3));
-  server.answer("view/distributed/ops", { rows: [], reason: "" });
+  server.answer("view/distributed/ops", { columns: HEADS.RankOperation, rows: [], reason: "" });
   server.answer("view/distributed/what_if", REFUSED);
 });
 
@@ -231,6 +238,14 @@ it("says how many are read, names nobody, and compares those that are there when
       used: false,
       problem: "read; compared when all are",
       step: null,
+      busy_ratio: null,
+      own_ns: null,
+      excess_ns: null,
+      cost_ns: null,
+      inherited_ns: null,
+      lost_ns: null,
+      times_last: null,
+      received_bytes: null,
       node: "",
     })),
     read: 2,
@@ -255,7 +270,7 @@ it("says how many are read, names nobody, and compares those that are there when
   const ranks = await panel("Devices and ranks");
   expect(ranks.getAllByTitle(/names no host/)).toHaveLength(2);
   const heads = ranks.getAllByRole("columnheader").map((one) => one.textContent);
-  expect(heads).toEqual(["Rank", "Node", "Worker", "State", "Device", "Memory"]);
+  expect(heads).toEqual(["Worker", "Rank", "Node", "Role", "Problem", "Device"]);
   expect(ranks.getAllByRole("cell", { name: "read; compared when all are" })).toHaveLength(2);
   await userEvent.click(screen.getByRole("button", { name: "Compare the 2 that are read" }));
   expect(server.asked.at(-1)?.search).toContain("so_far");
@@ -407,6 +422,7 @@ it("sets nodes and stages side by side, and names the node that is late", async 
       ],
       pipeline: [
         {
+          number: 0,
           ranks: "rank 0",
           bubble_ns: 2e6,
           bubble_ratio: 0.25,
@@ -415,6 +431,7 @@ it("sets nodes and stages side by side, and names the node that is late", async 
           least_ratio: 0.2,
         },
         {
+          number: 1,
           ranks: "rank 1",
           bubble_ns: 1e6,
           bubble_ratio: 0.125,
@@ -505,15 +522,16 @@ it("keeps what is asked of a collective in sight where there is little room", as
     one.table.map((row) => ({ ...row, number: Number(step), step, verdict: "x" })),
   );
   const groups = group === undefined ? [] : [group, { ...group, key: "0-1" }];
-  server.answer("view/distributed", answerOf(3, 3, { table, groups }));
+  server.answer(
+    "view/distributed",
+    answerOf(3, 3, { table, table_columns: HEADS.DistributedCollective, groups }),
+  );
   openPage("#view=distributed");
   const heads = (await panel("Collectives")).getAllByRole("columnheader");
-  expect(heads.slice(0, 6).map((head) => head.textContent?.replace("↓", ""))).toEqual([
+  expect(heads.slice(0, 5).map((head) => head.textContent?.replace("↓", ""))).toEqual([
     "#",
     "Operation",
     "Waiting, all ranks",
-    // The bar of it.
-    "",
     "Last",
     "Verdict",
   ]);

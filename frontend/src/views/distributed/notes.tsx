@@ -13,6 +13,7 @@ import { none } from "./lists";
 const nameOf = ({ group, operation, sequence }: HangRow) =>
   `${harmless(operation)} #${sequence} of ${harmless(group, 60)}`;
 
+/** Long lists of ranks wrap, and rows have a head of three values: no table of plain columns. */
 const COLUMNS = [
   ["missed", "Missed", "Ranks that never entered it, as their logs tell."],
   ["waiting", "Waiting", "Ranks that entered it and did not leave."],

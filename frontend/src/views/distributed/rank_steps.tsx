@@ -1,9 +1,10 @@
 /** Each rank's mean step: computation and communication, or waiting and data transfer. */
-import type { Distributed, DistributedRank, RankStep } from "../../api/types.gen";
+import type { Column, Distributed, DistributedRank, RankStep } from "../../api/types.gen";
 import { count, inScale, time, timeScale } from "../../base/text/format";
 import { fillClass, Swatch } from "../../components/charts/category";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
+import { declaredToPlain } from "../../components/data_table/declared";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
@@ -12,48 +13,41 @@ import { rankName } from "./rank_names";
 
 interface Part {
   readonly key: keyof RankStep;
-  readonly label: string;
   readonly category: string;
   readonly ghost: boolean;
-  readonly help: string;
 }
 
 const PARTS: readonly Part[] = [
-  { key: "compute_ns", label: "Computation", category: "compute", ghost: false, help: "compute" },
-  { key: "overlap_ns", label: "Overlapping", category: "overlap", ghost: false, help: "overlap" },
-  {
-    key: "communication_ns",
-    label: "Communication",
-    category: "comm",
-    ghost: false,
-    help: "communication",
-  },
-  { key: "copy_ns", label: "Copies", category: "memcpy", ghost: false, help: "copy" },
-  { key: "idle_ns", label: "Other", category: "other", ghost: true, help: "idle" },
+  { key: "compute_ns", category: "compute", ghost: false },
+  { key: "overlap_ns", category: "overlap", ghost: false },
+  { key: "communication_ns", category: "comm", ghost: false },
+  { key: "copy_ns", category: "memcpy", ghost: false },
+  { key: "idle_ns", category: "other", ghost: true },
 ];
 const COMMUNICATION: readonly Part[] = [
-  {
-    key: "transferring_ns",
-    label: "Data transfer",
-    category: "comm",
-    ghost: false,
-    help: "transferring",
-  },
-  {
-    key: "synchronizing_ns",
-    label: "Synchronizing",
-    category: "comm",
-    ghost: true,
-    help: "synchronizing",
-  },
+  { key: "transferring_ns", category: "comm", ghost: false },
+  { key: "synchronizing_ns", category: "comm", ghost: true },
 ];
+
+interface NamedPart extends Part {
+  readonly label: string;
+  readonly help: string;
+}
+
+/** The parts with the words of their columns. */
+const named = (parts: readonly Part[], heads: readonly Column[]): readonly NamedPart[] =>
+  parts.map((part) => {
+    const head = heads.find(({ key }) => key === part.key);
+    return { ...part, label: head?.label ?? part.key, help: head?.help ?? "" };
+  });
+
 const FIRST = 16;
 
 type Known = DistributedRank & { readonly step: RankStep };
 
 const isKnown = (rank: DistributedRank): rank is Known => rank.step !== null;
 
-function Bars({ ranks, parts }: { ranks: readonly Known[]; parts: readonly Part[] }) {
+function Bars({ ranks, parts }: { ranks: readonly Known[]; parts: readonly NamedPart[] }) {
   const sum = ({ step }: Known) => parts.reduce((all, { key }) => all + (step[key] ?? 0), 0);
   const most = Math.max(1, ...ranks.map(sum));
   const scale = timeScale(most);
@@ -99,7 +93,8 @@ export function RankSteps({ answer, isOld }: { answer: Distributed; isOld: boole
   const address = useAddress();
   const isWaiting = useValues()["distributed.parts"] === "waiting";
   const ranks = answer.ranks.filter(isKnown);
-  const parts = isWaiting ? COMMUNICATION : PARTS;
+  const heads = answer.step_columns;
+  const parts = named(isWaiting ? COMMUNICATION : PARTS, heads);
   const used = parts.filter(({ key }) => ranks.some(({ step }) => (step[key] ?? 0) > 0));
   const most = Math.max(0, ...ranks.map(({ step }) => step.length_ns));
   const why = answer.reasons["waiting"] ?? "";
@@ -122,7 +117,7 @@ export function RankSteps({ answer, isOld }: { answer: Distributed; isOld: boole
               address.replace({ "distributed.parts": next === "work" ? undefined : next })
             }
           />
-          <CopyTable label="each rank's step" table={() => toPlain(ranks)} />
+          <CopyTable label="each rank's step" table={() => toPlain(ranks, heads)} />
         </>
       }
     >
@@ -133,7 +128,7 @@ export function RankSteps({ answer, isOld }: { answer: Distributed; isOld: boole
           <Bars ranks={ranks} parts={parts} />
           <p className="rank-legend">
             {used.map(({ key, label, category, ghost, help }) => (
-              <span key={key} title={answer.definitions[help] ?? ""}>
+              <span key={key} title={help}>
                 <Swatch category={category} ghost={ghost} /> {label}
               </span>
             ))}
@@ -144,18 +139,10 @@ export function RankSteps({ answer, isOld }: { answer: Distributed; isOld: boole
   );
 }
 
-const KEYS = [
-  "length_ns",
-  "compute_ns",
-  "overlap_ns",
-  "communication_ns",
-  "copy_ns",
-  "idle_ns",
-  "synchronizing_ns",
-  "transferring_ns",
-] as const;
-
-const toPlain = (ranks: readonly Known[]) => ({
-  header: ["worker", "rank", ...KEYS],
-  rows: ranks.map(({ worker, rank, step }) => [worker, rank, ...KEYS.map((key) => step[key])]),
-});
+const toPlain = (ranks: readonly Known[], heads: readonly Column[]) => {
+  const steps = declaredToPlain<RankStep>(heads)(ranks.map(({ step }) => step));
+  return {
+    header: ["worker", "rank", ...steps.header],
+    rows: ranks.map(({ worker, rank }, at) => [worker, rank, ...(steps.rows[at] ?? [])]),
+  };
+};
