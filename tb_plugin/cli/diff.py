@@ -24,7 +24,7 @@ from ..views.diff.contract import (
     DiffTableQuery,
 )
 from ..views.diff.rows import Pair, Recorded
-from ..views.table import Column, Table
+from ..views.table import Table, table_from
 from ..views.view import TracePlace
 from .entry import as_json, printable, say, write
 from .render import TableLayout, print_tables, progress_bar, width_of, wrapped
@@ -187,6 +187,8 @@ def _print(answer: Diff, tables: Sequence[DiffTable]) -> None:
     for one in answer.mismatches:
         for line in wrapped(printable(f"△ {one.text}"), width):
             write(line)
+    for line in wrapped(printable(f"A: {answer.base.label}. B: {answer.other.label}."), width):
+        write(line)
     write("")
     shown = [bridge_table(answer), counts_table(answer), *map(changes_table, tables)]
     layout = TableLayout(width, None, "--format json has them")
@@ -194,20 +196,15 @@ def _print(answer: Diff, tables: Sequence[DiffTable]) -> None:
 
 
 def bridge_table(answer: Diff) -> Table:
-    """The parts of both steps."""
-    columns = (
-        Column("part", "Part", kind="words"),
-        Column("base_ns", "Base (ns)"),
-        Column("other_ns", "Other (ns)"),
-        Column("change_ns", "Change (ns)"),
-        Column("is_real", "Significant", kind="words"),
-    )
-    rows = tuple(
-        (one.label, one.base_ns, one.other_ns, one.change_ns, _certain(one.is_real))
-        for one in answer.parts
+    """The parts of both steps, and the steps."""
+    parts = table_from(
+        "From A to B, mean step",
+        answer.parts_columns,
+        answer.parts,
+        is_real=lambda part: _certain(part.is_real),
     )
     whole = ("Step", answer.base_ns, answer.other_ns, answer.change_ns, None)
-    return Table("From base to other, mean step", columns, (*rows, whole))
+    return Table(parts.title, parts.columns, (*parts.rows, whole))
 
 
 def _certain(is_real: bool | None) -> str | None:
@@ -216,22 +213,15 @@ def _certain(is_real: bool | None) -> str | None:
 
 def counts_table(answer: Diff) -> Table:
     """What is counted per step."""
-    columns = (
-        Column("what", "Per step", kind="words"),
-        Column("base", "Base", kind="words"),
-        Column("other", "Other", kind="words"),
-        Column("known", "Known", kind="words"),
+    return table_from(
+        "Counts",
+        answer.counts_columns,
+        answer.counts,
+        base=lambda one: amount(one, one.base),
+        other=lambda one: amount(one, one.other),
+        change=lambda one: ("−" if one.change < 0 else "") + amount(one, abs(one.change)),
+        is_exact=lambda one: "exactly" if one.is_exact else "on average",
     )
-    rows = tuple(
-        (
-            one.label,
-            amount(one, one.base),
-            amount(one, one.other),
-            "exactly" if one.is_exact else "on average",
-        )
-        for one in answer.counts
-    )
-    return Table("Counts", columns, rows)
 
 
 def amount(one: DiffCount, value: float) -> str:
@@ -243,38 +233,8 @@ def amount(one: DiffCount, value: float) -> str:
 
 def changes_table(table: DiffTable) -> Table:
     """The rows that changed most."""
-    is_bytes = table.metric.endswith("bytes")
-    unit = "bytes" if is_bytes else "ns"
-    columns = (
-        Column("name", _TITLES[table.group][:-1], kind="name"),
-        Column("base_calls", "Calls, base"),
-        Column("other_calls", "Calls, other"),
-        Column(f"base_{unit}", f"Base ({unit})"),
-        Column(f"other_{unit}", f"Other ({unit})"),
-        Column(f"change_{unit}", f"Change ({unit})"),
-        Column("ratio", "Change"),
-        Column(f"by_calls_{unit}", f"By calls ({unit})", is_minor=True),
-        Column(f"by_speed_{unit}", f"By speed ({unit})", is_minor=True),
-        Column("status", "Verdict", kind="words"),
-    )
-    rows = tuple(
-        (
-            named(one),
-            one.base_calls,
-            one.other_calls,
-            one.base_ns,
-            one.other_ns,
-            one.change_ns,
-            one.ratio,
-            one.by_calls_ns,
-            one.by_speed_ns,
-            status(one),
-        )
-        for one in table.rows
-    )
-    return Table(
-        f"{_TITLES[table.group]}, {_words(table.metric)} per step", columns, rows, table.count
-    )
+    title = f"{_TITLES[table.group]}, {_words(table.metric)} per step"
+    return table_from(title, table.columns, table.rows, table.count, name=named, status=status)
 
 
 def _words(metric: str) -> str:

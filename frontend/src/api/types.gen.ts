@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "8e1fe7a0";
+export const CONTRACT = "907a2e4f";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -526,6 +526,7 @@ export interface Diff {
   readonly base_ns: number;
   readonly other_ns: number;
   readonly change_ns: number;
+  readonly parts_columns: readonly Column[];
   readonly parts: readonly DiffPart[];
   /** of the change, what another clock makes of it */
   readonly clock_ns: number;
@@ -534,6 +535,7 @@ export interface Diff {
   /** other ÷ base of equal kernels; null: too few of them */
   readonly clock_ratio: number | null;
   readonly mismatches: readonly DiffMismatch[];
+  readonly counts_columns: readonly Column[];
   readonly counts: readonly DiffCount[];
   /** what kernels are matched by unless someone chooses */
   readonly kernels_by: KernelKey;
@@ -554,10 +556,16 @@ export interface DiffBox {
 /** A number per step; `is_exact`: it repeats in every chosen step, on both sides. */
 export interface DiffCount {
   readonly key: string;
+  /** What is counted. */
   readonly label: string;
   readonly unit: "bytes" | "count" | "flop";
+  /** Per step in A, the base. */
   readonly base: number;
+  /** Per step in B. */
   readonly other: number;
+  /** B less A. */
+  readonly change: number;
+  /** “exactly” where every chosen step of both sides counts the same, else the means are compared. */
   readonly is_exact: boolean;
 }
 
@@ -607,14 +615,18 @@ export interface DiffMismatch {
 /** One part of both steps; integers that sum to the steps. */
 export interface DiffPart {
   readonly key: string;
+  /** Part of the step. */
   readonly label: string;
   readonly category: string;
   readonly ghost: boolean;
   readonly help: string;
+  /** Per step in A, the base. */
   readonly base_ns: number;
+  /** Per step in B. */
   readonly other_ns: number;
+  /** B less A. */
   readonly change_ns: number;
-  /** null: too few steps to tell */
+  /** Whether the change is more than noise; empty with too few steps to tell. */
   readonly is_real: boolean | null;
   readonly door: DiffDoor;
 }
@@ -643,31 +655,44 @@ export interface DiffQuery {
 
 /** One operator, kernel or module of both recordings; figures per step. */
 export interface DiffRow {
+  /** The name in A; after the arrow the one in B, found by its place. */
   readonly name: string;
-  /** where it goes by another name; "" = the same */
-  readonly other_name: string;
-  /** "renamed", "fused", "split", "replaced"; "" = by name */
-  readonly relation: string;
-  readonly detail: string;
+  /** Calls per step in A, the base. */
   readonly base_calls: number;
+  /** Calls per step in B. */
   readonly other_calls: number;
+  /** Per step in A, the base. */
   readonly base_ns: number;
+  /** Per step in B. */
   readonly other_ns: number;
+  /** B less A, per step. Rows are sorted by its size. */
   readonly change_ns: number;
-  /** change ÷ base; null where the base has none */
+  /** The change divided by A. */
   readonly ratio: number | null;
-  readonly by_calls_ns: number;
-  readonly by_speed_ns: number;
-  /** the change without the difference of the clocks */
-  readonly adjusted_ns: number | null;
-  readonly device_change_ns: number | null;
+  /** Faster, slower, more, less: significant (Welch over steps, Benjamini–Hochberg 5 %), more than 1 % of the step, or of all bytes, and 1.5 % of itself. More or fewer calls: the number repeats exactly, and makes most of the change. */
   readonly status: DiffStatus;
+  /** What another number of calls makes of the change, each as long as in A. */
+  readonly by_calls_ns: number;
+  /** What longer or shorter calls, or larger and smaller ones, make of the change; with the part by calls it sums to it. */
+  readonly by_speed_ns: number;
+  /** B divided by the factor of the clocks of the devices, less A. */
+  readonly adjusted_ns: number | null;
+  /** Change of the device time that it launched itself. */
+  readonly device_change_ns: number | null;
+  /** The kernel of A that takes most of it. */
+  readonly base_kernel: string;
+  /** The kernel of B that takes most of it. */
+  readonly other_kernel: string;
+  /** Probability of such a change by noise alone (Welch, over the steps). */
   readonly p: number | null;
+  /** Where it goes by another name. */
+  readonly other_name: string;
+  /** How rows of other names were matched: renamed, fused, split, replaced. */
+  readonly relation: string;
+  /** Shapes, or where it was allocated. */
+  readonly detail: string;
   /** every metric of base and other */
   readonly sums: Readonly<Record<string, readonly [number, number]>>;
-  /** where a row is a role or a family: its heaviest kernel; "" else */
-  readonly base_kernel: string;
-  readonly other_kernel: string;
 }
 
 /** One recording of the two. */
@@ -687,9 +712,11 @@ export interface DiffSide {
 
 /** A window of the rows, and sums over all of them. */
 export interface DiffTable {
+  readonly columns: readonly Column[];
   readonly rows: readonly DiffRow[];
   readonly offset: number;
   readonly count: number;
+  readonly sort_by: string;
   readonly group: DiffGroup;
   readonly metric: string;
   readonly base_ns: number;
@@ -716,8 +743,8 @@ export interface DiffTableQuery extends DiffQuery {
   readonly kernels_by?: "" | "family" | "launch" | "name" | "role";
   /** rows whose name has these words; "" = all */
   readonly search?: string;
-  /** column to sort by */
-  readonly sort_by?: "base" | "change" | "name" | "other" | "ratio";
+  /** the column to sort by; "" = change_ns */
+  readonly sort_by?: string;
   /** smallest first */
   readonly ascending?: boolean;
   /** rows to skip */
@@ -2573,16 +2600,25 @@ export interface PhaseMark {
 
 /** One piece of both steps: an anchor, or what stands between two of them. */
 export interface Piece {
+  /** Its place, and that of the pieces around it. */
   readonly path: string;
+  /** Its name in A. */
   readonly name: string;
+  /** Its name in B. */
   readonly other_name: string;
-  /** "step", "loader", "module", "optimizer", "between" */
+  /** step, loader, module, optimizer, between. */
   readonly kind: string;
+  /** Time of the main thread per step in A, the base. */
   readonly base_ns: number;
+  /** Time of the main thread per step in B. */
   readonly other_ns: number;
+  /** Device time that it launched in A. */
   readonly base_device_ns: number;
+  /** Device time that it launched in B. */
   readonly other_device_ns: number;
+  /** How often, in all chosen steps of A. */
   readonly base_count: number;
+  /** How often, in all chosen steps of B. */
   readonly other_count: number;
   readonly has_inside: boolean;
 }
@@ -2592,7 +2628,9 @@ export interface Pieces {
   readonly path: string;
   /** names from the outermost to this one */
   readonly trail: readonly string[];
+  readonly pieces_columns: readonly Column[];
   readonly pieces: readonly Piece[];
+  readonly columns: readonly Column[];
   /** the operators of this piece, those that changed most first */
   readonly rows: readonly DiffRow[];
   readonly row_count: number;

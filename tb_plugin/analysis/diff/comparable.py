@@ -25,6 +25,7 @@ from ..operators.model import CallKind
 from .changes import DISTURBED_RATIO, DRIFT_RATIO, Drift
 from .sides import Side
 
+CountUnit = Literal["count", "bytes", "flop"]
 Weight = Literal["other machine", "taints", "note"]
 HEAVIEST = 10
 MOSTLY_OTHER = 0.5
@@ -47,7 +48,7 @@ class StepCount(Struct, frozen=True):
 
     key: str
     label: str
-    unit: str  # "count" | "bytes" | "flop"
+    unit: CountUnit
     base: float
     other: float
     is_exact: bool
@@ -341,7 +342,7 @@ def step_counts(base: Side, other: Side) -> tuple[StepCount, ...]:
     return tuple(found)
 
 
-COUNTS: Mapping[str, tuple[str, str]] = {
+COUNTS: Mapping[str, tuple[str, CountUnit]] = {
     "launches": ("Launches", "count"),
     "kernels": ("Kernels", "count"),
     "copies": ("Copies", "count"),

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ..shared import Count, Words
+from ..table import Column, column
 
 Outcome = Literal["better", "worse", "no change", "cannot tell"]
 Division = Literal["device", "host", "classic"]
@@ -57,7 +58,7 @@ class DiffTableQuery(DiffQuery, frozen=True, forbid_unknown_fields=True):
     # (family, operator and shapes), or their family; "" = role where the devices differ, else name
     kernels_by: Literal["", "name", "launch", "role", "family"] = ""
     search: Words = ""  # rows whose name has these words; "" = all
-    sort_by: Literal["change", "name", "base", "other", "ratio"] = "change"  # column to sort by
+    sort_by: str = ""  # the column to sort by; "" = change_ns
     ascending: bool = False  # smallest first
     offset: Count = 0  # rows to skip
     limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
@@ -102,14 +103,21 @@ class DiffPart(Struct, frozen=True):
     """One part of both steps; integers that sum to the steps."""
 
     key: str
-    label: str
+    label: Annotated[str, column("Part", "Part of the step.", kind="words")]
     category: str
     ghost: bool
     help: str
-    base_ns: int
-    other_ns: int
-    change_ns: int
-    is_real: bool | None  # None: too few steps to tell
+    base_ns: Annotated[int, column("A", "Per step in A, the base.")]
+    other_ns: Annotated[int, column("B", "Per step in B.")]
+    change_ns: Annotated[int, column("Change", "B less A.")]
+    is_real: Annotated[
+        bool | None,
+        column(
+            "Significant",
+            "Whether the change is more than noise; empty with too few steps to tell.",
+            kind="words",
+        ),
+    ]
     door: DiffDoor
 
 
@@ -117,11 +125,20 @@ class DiffCount(Struct, frozen=True):
     """A number per step; ``is_exact``: it repeats in every chosen step, on both sides."""
 
     key: str
-    label: str
+    label: Annotated[str, column("Per step", "What is counted.", kind="words")]
     unit: Literal["count", "bytes", "flop"]
-    base: float
-    other: float
-    is_exact: bool
+    base: Annotated[float, column("A", "Per step in A, the base.")]
+    other: Annotated[float, column("B", "Per step in B.")]
+    change: Annotated[float, column("Change", "B less A.")]
+    is_exact: Annotated[
+        bool,
+        column(
+            "Known",
+            "“exactly” where every chosen step of both sides counts the same, else the means are"
+            " compared.",
+            kind="words",
+        ),
+    ]
 
 
 class DiffMismatch(Struct, frozen=True):
@@ -150,46 +167,134 @@ class Diff(Struct, frozen=True):
     base_ns: int
     other_ns: int
     change_ns: int
+    parts_columns: tuple[Column, ...]
     parts: tuple[DiffPart, ...]
     clock_ns: int  # of the change, what another clock makes of it
     can_equal_clocks: bool  # the clocks differ, by a factor that can be made up for
     clock_ratio: float | None  # other ÷ base of equal kernels; None: too few of them
     mismatches: tuple[DiffMismatch, ...]
+    counts_columns: tuple[Column, ...]
     counts: tuple[DiffCount, ...]
     kernels_by: KernelKey  # what kernels are matched by unless someone chooses
     missing: dict[str, str]  # group, or a metric of memory → why it is not there
 
 
+def _of_operators(query: DiffTableQuery) -> bool:
+    return query.group == "operators"
+
+
+def _of_kernels(query: DiffTableQuery) -> bool:
+    return query.group == "kernels"
+
+
+def _not_held(query: DiffTableQuery) -> bool:
+    """What is held is no sum over calls, which another number or size of them could explain."""
+    return query.metric != "peak_bytes"
+
+
 class DiffRow(Struct, frozen=True):
     """One operator, kernel or module of both recordings; figures per step."""
 
-    name: str
-    other_name: str  # where it goes by another name; "" = the same
-    relation: str  # "renamed", "fused", "split", "replaced"; "" = by name
-    detail: str
-    base_calls: float
-    other_calls: float
-    base_ns: float
-    other_ns: float
-    change_ns: float
-    ratio: float | None  # change ÷ base; None where the base has none
-    by_calls_ns: float
-    by_speed_ns: float
-    adjusted_ns: float | None  # the change without the difference of the clocks
-    device_change_ns: float | None
-    status: DiffStatus
-    p: float | None
+    name: Annotated[
+        str,
+        column(
+            "Name",
+            "The name in A; after the arrow the one in B, found by its place.",
+            kind="name",
+            is_sortable=True,
+        ),
+    ]
+    base_calls: Annotated[float, column("Calls A", "Calls per step in A, the base.")]
+    other_calls: Annotated[float, column("Calls B", "Calls per step in B.")]
+    base_ns: Annotated[float, column("A", "Per step in A, the base.")]
+    other_ns: Annotated[float, column("B", "Per step in B.")]
+    change_ns: Annotated[
+        float, column("Change", "B less A, per step. Rows are sorted by its size.")
+    ]
+    ratio: Annotated[  # None where the base has none
+        float | None, column("%", "The change divided by A.")
+    ]
+    status: Annotated[
+        DiffStatus,
+        column(
+            "Verdict",
+            "Faster, slower, more, less: significant (Welch over steps, Benjamini–Hochberg 5 %),"
+            " more than 1 % of the step, or of all bytes, and 1.5 % of itself. More or fewer"
+            " calls: the number repeats exactly, and makes most of the change.",
+            kind="words",
+        ),
+    ]
+    by_calls_ns: Annotated[
+        float,
+        column(
+            "By calls",
+            "What another number of calls makes of the change, each as long as in A.",
+            when=_not_held,
+        ),
+    ]
+    by_speed_ns: Annotated[
+        float,
+        column(
+            "By speed",
+            "What longer or shorter calls, or larger and smaller ones, make of the change; with"
+            " the part by calls it sums to it.",
+            when=_not_held,
+        ),
+    ]
+    adjusted_ns: Annotated[
+        float | None,
+        column("Without clocks", "B divided by the factor of the clocks of the devices, less A."),
+    ]
+    device_change_ns: Annotated[
+        float | None,
+        column(
+            "Device",
+            "Change of the device time that it launched itself.",
+            when=_of_operators,
+        ),
+    ]
+    base_kernel: Annotated[  # where a row is a role or a family; "" else
+        str,
+        column("Kernel A", "The kernel of A that takes most of it.", kind="name", when=_of_kernels),
+    ]
+    other_kernel: Annotated[
+        str,
+        column("Kernel B", "The kernel of B that takes most of it.", kind="name", when=_of_kernels),
+    ]
+    p: Annotated[
+        float | None,
+        column(
+            "p",
+            "Probability of such a change by noise alone (Welch, over the steps).",
+            is_minor=True,
+        ),
+    ]
+    other_name: Annotated[  # "" = the same
+        str, column("Name in B", "Where it goes by another name.", kind="name", is_minor=True)
+    ]
+    relation: Annotated[  # "" = by name
+        str,
+        column(
+            "Relation",
+            "How rows of other names were matched: renamed, fused, split, replaced.",
+            is_minor=True,
+        ),
+    ]
+    detail: Annotated[
+        str,
+        column("Of", "Shapes, or where it was allocated.", kind="name", is_minor=True),
+    ]
     sums: dict[str, tuple[float, float]]  # every metric of base and other
-    base_kernel: str  # where a row is a role or a family: its heaviest kernel; "" else
-    other_kernel: str
 
 
 class DiffTable(Struct, frozen=True):
     """A window of the rows, and sums over all of them."""
 
+    columns: tuple[Column, ...]
     rows: tuple[DiffRow, ...]
     offset: int
     count: int
+    sort_by: str
     group: DiffGroup
     metric: str
     base_ns: float
@@ -203,16 +308,16 @@ class DiffTable(Struct, frozen=True):
 class Piece(Struct, frozen=True):
     """One piece of both steps: an anchor, or what stands between two of them."""
 
-    path: str
-    name: str
-    other_name: str
-    kind: str  # "step", "loader", "module", "optimizer", "between"
-    base_ns: float
-    other_ns: float
-    base_device_ns: float
-    other_device_ns: float
-    base_count: int
-    other_count: int
+    path: Annotated[str, column("Path", "Its place, and that of the pieces around it.")]
+    name: Annotated[str, column("Piece", "Its name in A.", kind="name")]
+    other_name: Annotated[str, column("Name in B", "Its name in B.", kind="name", is_minor=True)]
+    kind: Annotated[str, column("Kind", "step, loader, module, optimizer, between.")]
+    base_ns: Annotated[float, column("A", "Time of the main thread per step in A, the base.")]
+    other_ns: Annotated[float, column("B", "Time of the main thread per step in B.")]
+    base_device_ns: Annotated[float, column("Device A", "Device time that it launched in A.")]
+    other_device_ns: Annotated[float, column("Device B", "Device time that it launched in B.")]
+    base_count: Annotated[int, column("Count A", "How often, in all chosen steps of A.")]
+    other_count: Annotated[int, column("Count B", "How often, in all chosen steps of B.")]
     has_inside: bool
 
 
@@ -221,7 +326,9 @@ class Pieces(Struct, frozen=True):
 
     path: str
     trail: tuple[str, ...]  # names from the outermost to this one
+    pieces_columns: tuple[Column, ...]
     pieces: tuple[Piece, ...]
+    columns: tuple[Column, ...]
     rows: tuple[DiffRow, ...]  # the operators of this piece, those that changed most first
     row_count: int
     missing: str

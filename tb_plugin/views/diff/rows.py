@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ...analysis.diff.bridge import CLOCK, UNKNOWN, Bridge, BridgePart, Division, divisions
 from ...analysis.diff.changes import ItemChange, changes
+from ...analysis.diff.comparable import StepCount
 from ...analysis.diff.sides import (
     Items,
     Side,
@@ -33,7 +34,8 @@ from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
 from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
 from ..legend import BREAKDOWN, COPY, HOST, PARTITION, LegendEntry, named_for
-from ..shared import as_structs
+from ..shared import as_structs, column_named
+from ..table import Column, heads, sorts
 from ..view import TracePlace
 from . import contract as answers
 
@@ -145,12 +147,14 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
             base_ns=between.base_ns,
             other_ns=between.other_ns,
             change_ns=between.change_ns,
+            parts_columns=heads(answers.DiffPart),
             parts=tuple(self._part(between, part) for part in between.parts),
             clock_ns=found.clock_ns,
             can_equal_clocks=bool(found.clock_ns),
             clock_ratio=found.drift.ratio if found.drift else None,
             mismatches=as_structs(answers.DiffMismatch, found.mismatches),
-            counts=as_structs(answers.DiffCount, found.counts),
+            counts_columns=heads(answers.DiffCount),
+            counts=tuple(map(_count, found.counts)),
             kernels_by=self.kernels_by,
             missing=self._missing,
         )
@@ -257,23 +261,18 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
         """A window of the table. Raises QueryError."""
         every, metric, missing = self.rows(query)
         found = [one for one in every if _holds(one, query.search)]
-        key: Callable[[ItemChange], Any] = {
-            "change": lambda one: abs(one.change_ns),
-            "name": lambda one: one.name,
-            "base": lambda one: one.base.ns,
-            "other": lambda one: one.other.ns,
-            "ratio": lambda one: one.change_ns / one.base.ns if one.base.ns else np.inf,
-        }[query.sort_by]
-        found.sort(key=key, reverse=not query.ascending)
-        window = found[query.offset : query.offset + query.limit]
+        sort_by = column_named(query.sort_by or "change_ns", sorts(answers.DiffRow))
+        rows = _sorted([row_of(one) for one in found], sort_by, ascending=query.ascending)
         return answers.DiffTable(
-            rows=tuple(row_of(one) for one in window),
+            columns=columns_of(replace(query, metric=metric)),
+            rows=tuple(rows[query.offset : query.offset + query.limit]),
             offset=query.offset,
-            count=len(found),
+            count=len(rows),
+            sort_by=sort_by,
             group=query.group,
             metric=metric,
-            base_ns=sum(one.base.ns for one in found),
-            other_ns=sum(one.other.ns for one in found),
+            base_ns=sum(row.base_ns for row in rows),
+            other_ns=sum(row.other_ns for row in rows),
             metrics=self._metrics(query),
             kernels_by=(query.kernels_by or self.kernels_by) if query.group == "kernels" else None,
             device=self._memory_words if query.group == "memory" else "",
@@ -325,6 +324,57 @@ def _longest(selection: Selection, key: str) -> str:
         return f"{one.ts - margin}-{one.ts + one.dur_ns + margin}"
     longest = max(selection.steps, key=lambda step: step.dur_ns, default=None)
     return f"{longest.start_ns}-{longest.end_ns}" if longest else ""
+
+
+_ROWS = {
+    "operators": "Operator",
+    "kernels": "Kernel",
+    "modules": "Module",
+    "memory": "Allocation site",
+}
+
+
+def columns_of(query: answers.DiffTableQuery) -> tuple[Column, ...]:
+    """The columns of a table: figures of memory are bytes."""
+    is_bytes = query.metric.endswith("bytes")
+
+    def of_group(head: Column) -> Column:
+        if head.key == "name":
+            return replace(head, label=_ROWS[query.group])
+        if head.unit != "ns" or not is_bytes:
+            return head
+        label = "By size" if head.key == "by_speed_ns" else head.label
+        return replace(head, label=label, unit="bytes")
+
+    return tuple(map(of_group, heads(answers.DiffRow, query)))
+
+
+def _sorted(
+    rows: Sequence[answers.DiffRow], sort_by: str, *, ascending: bool
+) -> list[answers.DiffRow]:
+    """Rows by a column, changes by their size; those without a value come last."""
+
+    def value(row: answers.DiffRow) -> Any:  # noqa: ANN401  # of a column
+        found = getattr(row, sort_by)
+        if sort_by == "change_ns":
+            return abs(found)
+        return np.inf if found is None and sort_by == "ratio" else found
+
+    known = [row for row in rows if value(row) is not None]
+    known.sort(key=value, reverse=not ascending)
+    return [*known, *(row for row in rows if value(row) is None)]
+
+
+def _count(one: StepCount) -> answers.DiffCount:
+    return answers.DiffCount(
+        key=one.key,
+        label=one.label,
+        unit=one.unit,
+        base=one.base,
+        other=one.other,
+        change=one.other - one.base,
+        is_exact=one.is_exact,
+    )
 
 
 def row_of(change: ItemChange) -> answers.DiffRow:

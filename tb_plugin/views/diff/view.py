@@ -12,10 +12,10 @@ from ...analysis.facts import Facts
 from ...analysis.steps import step_parameter
 from ...base.errors import QueryError, UnavailableError
 from ..shared import as_structs
-from ..table import Column, Table, table_from
+from ..table import Table, heads, table_from
 from ..view import Part, Recordings, Subject, TracePlace, View
 from . import contract as answers
-from .rows import OPERATORS, Pair, Recorded, row_of
+from .rows import OPERATORS, Pair, Recorded, columns_of, row_of
 
 MOST_ROWS = 100
 MOST_STEPS = 500  # to begin two timelines at
@@ -70,9 +70,11 @@ def pieces(subject: Subject, query: answers.PiecesQuery) -> answers.Pieces:
     return answers.Pieces(
         path=query.path,
         trail=tuple(piece.name for piece in trail),
+        pieces_columns=heads(answers.Piece),
         pieces=tuple(
             _piece("-".join(map(str, (*path, at))), piece, counts) for at, piece in enumerate(found)
         ),
+        columns=columns_of(answers.DiffTableQuery(metric="total_ns")),
         rows=rows[:MOST_ROWS],
         row_count=len(rows),
         missing="" if found or trail else "The two have no ranges in common to be aligned by.",
@@ -193,22 +195,9 @@ def among(facts: Facts, beside: Recordings) -> str | None:  # noqa: ARG001  # th
 
 def tables(answer: answers.Diff) -> tuple[Table, ...]:
     """The bridge and the counts."""
-    parts = (
-        Column("label", "Part", kind="words"),
-        Column("base_ns", "Base (ns)"),
-        Column("other_ns", "Other (ns)"),
-        Column("change_ns", "Change (ns)"),
-        Column("is_real", "Significant"),
-    )
-    counts = (
-        Column("label", "Per step", kind="words"),
-        Column("base", "Base"),
-        Column("other", "Other"),
-        Column("is_exact", "In every step"),
-    )
     return (
-        table_from("From base to other", parts, answer.parts),
-        table_from("Counts", counts, answer.counts),
+        table_from("From A to B", answer.parts_columns, answer.parts),
+        table_from("Counts", answer.counts_columns, answer.counts),
     )
 
 

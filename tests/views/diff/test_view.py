@@ -11,6 +11,7 @@ import pytest
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
 from kinetoscope.session.session import FileSession, Wanted, choose
 from kinetoscope.views.diff import contract as answers
+from kinetoscope.views.diff.rows import columns_of
 from kinetoscope.views.diff.view import VIEW, build, flame, marks, pieces, table, tables
 from kinetoscope.views.view import Subject
 from tests.analysis.diff.training import Plant, write_training
@@ -63,6 +64,42 @@ def test_the_table_by_operator_and_by_kernel(log: Path) -> None:
     assert [row.name for row in table(one, some).rows] == ["aten::mm"]
     window = answers.DiffTableQuery(base_run="before", offset=2, limit=1)
     assert (len(table(one, window).rows), table(one, window).count) == (1, found.count)
+
+
+def test_rows_are_sorted_by_any_column(log: Path) -> None:
+    def sorted_by(key: str, *, ascending: bool = False) -> list[answers.DiffRow]:
+        query = answers.DiffTableQuery(base_run="before", sort_by=key, ascending=ascending)
+        found = table(subject(log), query)
+        assert found.sort_by == key
+        return list(found.rows)
+
+    changes = [row.change_ns for row in sorted_by("change_ns")]
+    assert changes == sorted(changes, key=abs, reverse=True)
+    assert changes != sorted(changes, reverse=True), "a fall counts by its size"
+    by_p = [row.p for row in sorted_by("p", ascending=True)]
+    known = [p for p in by_p if p is not None]
+    assert known == sorted(known)
+    assert by_p == known + [None] * (len(by_p) - len(known))
+    with pytest.raises(QueryError, match="no column"):
+        sorted_by("change")
+
+
+def test_columns_follow_the_group_and_the_metric(log: Path) -> None:
+    def heads_of(
+        group: answers.DiffGroup, metric: answers.DiffMetric
+    ) -> dict[str, tuple[str, str]]:
+        query = answers.DiffTableQuery(base_run="before", group=group, metric=metric)
+        return {one.key: (one.label, one.unit) for one in columns_of(query)}
+
+    ops = heads_of("operators", "self_ns")
+    assert (ops["name"][0], ops["base_ns"]) == ("Operator", ("A", "ns"))
+    assert ops["by_speed_ns"] == ("By speed", "ns")
+    assert "base_kernel" not in ops
+    assert "base_kernel" in heads_of("kernels", "device_self_ns")
+    memory = heads_of("memory", "bytes")
+    assert (memory["name"][0], memory["base_ns"]) == ("Allocation site", ("A", "bytes"))
+    assert memory["by_speed_ns"] == ("By size", "bytes")
+    assert {"by_speed_ns", "by_calls_ns"}.isdisjoint(heads_of("memory", "peak_bytes"))
 
 
 def test_modules_that_were_not_recorded_say_how_to(log: Path) -> None:

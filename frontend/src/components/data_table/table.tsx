@@ -52,8 +52,6 @@ export interface Column<R> {
   readonly help?: string;
   /** At the right, and sorted from the largest first. */
   readonly isNumeric?: boolean;
-  /** In the middle, with its head: what extends to both sides of a line there. */
-  readonly isCentered?: boolean;
   /** What `useSorted` sorts by; true: the row's own value of `key`, also where the server sorts. */
   readonly sort?: true | ((row: R) => string | number | null);
   /** The least width in px. The words of the head need more, or not. */
@@ -148,8 +146,7 @@ export function placed<R>(columns: readonly Column<R>[], room: number): readonly
   return [first, ...others.filter(isMain), ...others.filter((column) => !isMain(column))];
 }
 
-const cellClass = <R,>({ isNumeric, isCentered }: Column<R>) =>
-  isCentered === true ? "centered clip" : isNumeric === true ? "num clip" : "clip";
+const cellClass = <R,>({ isNumeric }: Column<R>) => (isNumeric === true ? "num clip" : "clip");
 
 interface HeadProps<R> {
   readonly column: Column<R>;

@@ -1,13 +1,13 @@
 /** The bridge from the step of A to the step of B: a waterfall that adds up, each part a door. */
 import type { Diff, DiffPart } from "../../api/types.gen";
 import { useWidth } from "../../base/measure";
-import { plainTable } from "../../base/text/delimited";
 import { axisNumber, change, fixed, inScale, NBSP, time, timeScale } from "../../base/text/format";
 import { roundTicks } from "../../base/text/ticks";
 import { fillClass } from "../../components/charts/category";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
+import { declaredToPlain } from "../../components/data_table/declared";
 import { Panel } from "../../components/states/panel";
 import { useAddress, useValues } from "../../state/host/environment";
 
@@ -57,15 +57,6 @@ export function fitting(parts: readonly DiffPart[], most: number): readonly Diff
   };
   return [...parts.filter((part) => kept.has(part)), together];
 }
-
-const toPlain = plainTable<DiffPart>([
-  "key",
-  "label",
-  "base_ns",
-  "other_ns",
-  "change_ns",
-  "is_real",
-]);
 
 function Stack({
   parts,
@@ -205,7 +196,10 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
               }
             />
           ) : null}
-          <CopyTable label="the bridge" table={() => toPlain(answer.parts)} />
+          <CopyTable
+            label="the bridge"
+            table={() => declaredToPlain<DiffPart>(answer.parts_columns)(answer.parts)}
+          />
         </>
       }
     >

@@ -1,7 +1,6 @@
 /** Figures of one row of the changes, in words and colours. */
 import type { DiffRow } from "../../api/types.gen";
 import { bytes, change, fixed, MINUS, NBSP, time } from "../../base/text/format";
-import { Heading } from "../../components/data_table/heading";
 
 /** Verdicts that claim a change. */
 export const CLAIMED: ReadonlySet<string> = new Set([
@@ -50,21 +49,4 @@ export function ChangeCell({ row, metric = "" }: { row: DiffRow; metric?: string
   const isClaimed = CLAIMED.has(row.status);
   const sign = !isClaimed || row.change_ns === 0 ? "dim" : row.change_ns < 0 ? "better" : "worse";
   return <span className={`num nowrap ${sign}`}>{changed(row.change_ns, metric)}</span>;
-}
-
-/** Headings of the columns that tell of A, of B and of both. */
-export function SideHeads() {
-  return (
-    <>
-      <Heading help="In the baseline." className="num">
-        A
-      </Heading>
-      <Heading help="In the experiment." className="num">
-        B
-      </Heading>
-      <Heading help="B less A." className="num">
-        Change
-      </Heading>
-    </>
-  );
 }

@@ -2,6 +2,7 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { catalogOf, progressOf, runOf } from "../../../test-fixtures/catalog";
+import { headOf } from "../../../test-fixtures/heads";
 import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
@@ -54,13 +55,23 @@ const ANSWER: Diff = {
   base_ns: 177_592_167,
   other_ns: 141_068_000,
   change_ns: -36_524_167,
+  parts_columns: [],
   parts: [part("compute", 98_588_667, 99_144_667, false), part("loader", 79_003_500, 41_923_333)],
   clock_ns: 0,
   can_equal_clocks: false,
   clock_ratio: 1,
   mismatches: [],
+  counts_columns: [],
   counts: [
-    { key: "launches", label: "Launches", unit: "count", base: 10, other: 12, is_exact: true },
+    {
+      key: "launches",
+      label: "Launches",
+      unit: "count",
+      base: 10,
+      other: 12,
+      change: 2,
+      is_exact: true,
+    },
   ],
   kernels_by: "name",
   missing: { modules: "No modules." },
@@ -88,7 +99,17 @@ const row = (name: string, change_ns: number): DiffRow => ({
   other_kernel: "",
 });
 
+const HEADS = [
+  headOf("name", "Operator", { kind: "name", is_sortable: true }),
+  headOf("base_ns", "A", { is_numeric: true, unit: "ns" }),
+  headOf("change_ns", "Change", { is_numeric: true, unit: "ns" }),
+  headOf("base_kernel", "Kernel A", { kind: "name" }),
+  headOf("other_kernel", "Kernel B", { kind: "name" }),
+  headOf("status", "Verdict", { kind: "words" }),
+];
 const TABLE: DiffTable = {
+  columns: HEADS,
+  sort_by: "change_ns",
   rows: [row(HOSTILE, 500_000), row("aten::mm", 20_000)],
   offset: 0,
   count: 2,
@@ -105,6 +126,8 @@ const TABLE: DiffTable = {
 const PIECES: Pieces = {
   path: "",
   trail: [],
+  pieces_columns: [],
+  columns: HEADS,
   pieces: [
     {
       path: "0",
@@ -184,8 +207,6 @@ it("opens a row by key: its figures, and the ways to it in both recordings", asy
   server.answer("view/diff/table", { ...TABLE, rows: [mm, gone] });
   openPage("#view=diff&run=resnet50&steps=7");
   (await screen.findByRole("row", { name: /aten::mm/ })).focus();
-  // Its bars begin in the middle, and so does its head.
-  expect(screen.getByRole("columnheader", { name: "Bar" }).className).toBe("centered clip");
   await userEvent.keyboard("{Enter}");
   const figures = screen.getByRole("row", { name: /^Host self/ });
   expect(figures.textContent?.replaceAll("\u00a0", " ")).toBe(

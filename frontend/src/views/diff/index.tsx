@@ -1,24 +1,101 @@
 /** What changed between two recordings, by how much, and is it real? */
-import type { Diff, DiffGroup, DiffQuery, ReadProgress } from "../../api/types.gen";
+import type { Diff, DiffCount, DiffGroup, DiffQuery, ReadProgress } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
+import { bytes, count, DASH, flops, MINUS } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
+import { DeclaredTable } from "../../components/data_table/declared";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
+import { Panel } from "../../components/states/panel";
 import { progressWords, ReadBar } from "../../components/states/read_progress";
 import { Hero } from "../../components/text/hero";
+import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { type Shown, usePage } from "../../state/page_context";
 import { type Base, baseOf, queryOf, spanOf } from "./base";
 import { Bridge } from "./bridge";
 import diffCss from "./diff.css?inline";
 import { DiffFlameGraph } from "./flame";
-import { Counts, Limits } from "./limits";
 import { PieceRows, Pieces } from "./pieces";
 import { BasePicker, Sides } from "./sides";
 import { Changes } from "./table_view";
 import { TwoTimelines } from "./timelines";
 
 adoptStyles(diffCss);
+
+/** What is counted per step, and what the two recordings do not have in common. */
+
+function words({ unit }: DiffCount, value: number): string {
+  return unit === "bytes"
+    ? bytes(value)
+    : unit === "flop"
+      ? flops(value)
+      : count(Math.round(value));
+}
+
+function difference(one: DiffCount): string {
+  const { change } = one;
+  return change === 0 ? "0" : `${change < 0 ? MINUS : "+"}${words(one, Math.abs(change))}`;
+}
+
+function Counts({ answer, isOld }: { answer: Diff; isOld: boolean }) {
+  return (
+    <Panel
+      title="Counted per step"
+      hint="no statistics needed where a number repeats"
+      isOld={isOld}
+    >
+      <DeclaredTable
+        heads={answer.counts_columns}
+        rows={answer.counts}
+        keyOf={({ key }) => key}
+        cells={{
+          base: (one) => words(one, one.base),
+          other: (one) => words(one, one.other),
+          change: (one) => <span className={one.change === 0 ? "dim" : ""}>{difference(one)}</span>,
+          is_exact: ({ is_exact }) => (
+            <span className="dim">{is_exact ? "exactly" : "on average"}</span>
+          ),
+        }}
+      />
+    </Panel>
+  );
+}
+
+function Limits({ answer, isOld }: { answer: Diff; isOld: boolean }) {
+  const rows = answer.mismatches;
+  return (
+    <Panel
+      title="Are they comparable?"
+      hint={rows.length === 0 ? "nothing speaks against it" : ""}
+      isOld={isOld}
+    >
+      {rows.length === 0 ? (
+        <p className="dim">
+          Device, ranks, clocks, format of torch, shapes and options of the profiler agree.
+        </p>
+      ) : (
+        <ul className="diff-limits">
+          {rows.map((one) => (
+            <li key={one.what}>
+              <span aria-hidden="true">△</span> <Prose text={one.text} />{" "}
+              {one.base === "" && one.other === "" ? null : (
+                <span className="dim">
+                  A {one.base || DASH} · B {one.other || DASH}
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {answer.reason === "" ? null : (
+        <p className="hint">
+          <Prose text={answer.reason} />
+        </p>
+      )}
+    </Panel>
+  );
+}
 
 type Tab = DiffGroup | "flame" | "timelines";
 const TABS: readonly (readonly [Tab, string])[] = [

@@ -1,20 +1,25 @@
 /** The pieces of the step side by side, and those inside one of them. */
 import { useState } from "react";
 import type { Pieces as Answer, DiffQuery, DiffRow, Piece } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
-import { change, fixed, time } from "../../base/text/format";
+import { change, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
+import {
+  declaredColumns,
+  declaredToPlain,
+  hiddenByDefault,
+} from "../../components/data_table/declared";
 import { useSorted } from "../../components/data_table/rows";
-import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { DataTable } from "../../components/data_table/table";
+import { hiddenIn } from "../../components/overlays/columns_menu";
 import { Tip } from "../../components/overlays/tip";
 import { Answered } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
-import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
-import { ChangeCell, percent } from "./figures";
+import { percent } from "./figures";
+import { cellsOf } from "./table_view";
 import { Trend } from "./trend";
 
 type Time = "host" | "device";
@@ -25,19 +30,6 @@ const of = (piece: Piece, which: Time): Pair =>
   which === "host"
     ? [piece.base_ns, piece.other_ns]
     : [piece.base_device_ns, piece.other_device_ns];
-
-const toPlain = plainTable<Piece>([
-  "path",
-  "name",
-  "other_name",
-  "kind",
-  "base_ns",
-  "other_ns",
-  "base_device_ns",
-  "other_device_ns",
-  "base_count",
-  "other_count",
-]);
 
 const changeClass = (ns: number) => (ns === 0 ? "dim" : ns < 0 ? "better" : "worse");
 
@@ -136,63 +128,23 @@ function Change({ words, pair: [base, other], most, soFar }: ChangeProps) {
   );
 }
 
-const COLUMNS: readonly Column<DiffRow>[] = [
-  {
-    key: "name",
-    head: "Operator",
-    help: "Calls of one operator in this piece are one row.",
-    sort: (row) => row.name,
-    width: 200,
-    grow: 4,
-    cell: (row) => <CodeName name={row.name} />,
-  },
-  numberColumn("base_calls", "Calls A", (row) => fixed(row.base_calls, 0), {
-    sort: (row) => row.base_calls,
-    help: "Calls per step in the baseline.",
-  }),
-  numberColumn("other_calls", "Calls B", (row) => fixed(row.other_calls, 0), {
-    sort: (row) => row.other_calls,
-    help: "Calls per step in the experiment.",
-  }),
-  numberColumn("base_ns", "A", (row) => time(row.base_ns), {
-    help: "Time per step in the baseline.",
-    sort: (row) => row.base_ns,
-  }),
-  numberColumn("other_ns", "B", (row) => time(row.other_ns), {
-    help: "Time per step in the experiment.",
-    sort: (row) => row.other_ns,
-  }),
-  numberColumn("change", "Change", (row) => <ChangeCell row={row} />, {
-    sort: (row) => Math.abs(row.change_ns),
-    help: "B less A.",
-    width: 110,
-    isMain: true,
-  }),
-  numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), {
-    sort: (row) => row.ratio,
-    help: "The change, of A.",
-  }),
-];
-
-const plainRows = plainTable<DiffRow>([
-  "name",
-  "other_name",
-  "base_calls",
-  "other_calls",
-  "base_ns",
-  "other_ns",
-  "change_ns",
-]);
-
-function Operators({ rows }: { rows: readonly DiffRow[] }) {
-  const sorted = useSorted(rows, COLUMNS, { key: "change", isDown: true });
+function Operators({ answer: { columns: heads, rows } }: { answer: Answer }) {
+  const all = declaredColumns(heads, rows, cellsOf(rows, "total_ns")).map((column) =>
+    // The largest change first, whatever its sign.
+    column.key === "change_ns"
+      ? { ...column, sort: (row: DiffRow) => Math.abs(row.change_ns) }
+      : column,
+  );
+  const hidden = hiddenIn(undefined, hiddenByDefault(heads));
+  const columns = all.filter(({ key }) => !hidden.has(key));
+  const sorted = useSorted(rows, columns, { key: "change_ns", isDown: true });
   return (
     <DataTable
       label="Operators of this piece"
-      columns={COLUMNS}
+      columns={columns}
       {...sorted}
       keyOf={(row) => `${row.name} ${row.detail}`}
-      toPlain={plainRows}
+      toPlain={declaredToPlain<DiffRow>(heads)}
       empty="No operator ran in it."
     />
   );
@@ -205,16 +157,21 @@ export function PieceRows({ query }: { query: DiffQuery }) {
   if (path === "" || state.data === undefined) {
     return null;
   }
-  const { trail, rows, row_count } = state.data;
+  const { trail, columns, rows, row_count } = state.data;
   return (
     <Panel
       title={`Operators inside: ${harmless(trail[trail.length - 1] ?? "the step")}`}
       hint={`host total, per step${row_count > rows.length ? `, the first ${rows.length} of ${row_count}` : ""}`}
       isOld={state.isOld}
-      controls={<CopyTable label="the operators inside" table={() => plainRows(rows)} />}
+      controls={
+        <CopyTable
+          label="the operators inside"
+          table={() => declaredToPlain<DiffRow>(columns)(rows)}
+        />
+      }
       hasBody={false}
     >
-      <Operators rows={rows} />
+      <Operators answer={state.data} />
     </Panel>
   );
 }
@@ -261,7 +218,12 @@ export function Pieces({ query, steps: means }: PiecesProps) {
             value={which}
             onChange={setWhich}
           />
-          <CopyTable label="the pieces" table={() => toPlain(state.data?.pieces ?? [])} />
+          <CopyTable
+            label="the pieces"
+            table={() =>
+              declaredToPlain<Piece>(state.data?.pieces_columns ?? [])(state.data?.pieces ?? [])
+            }
+          />
         </>
       }
     >

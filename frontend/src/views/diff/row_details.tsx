@@ -4,7 +4,7 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Heading } from "../../components/data_table/heading";
 import { CodeName } from "../../components/text/code_name";
 import { usePage } from "../../state/page_context";
-import { amount, changed, METRIC_WORDS, percent, SideHeads } from "./figures";
+import { amount, changed, METRIC_WORDS, percent } from "./figures";
 
 interface SideProps {
   readonly tag: "A" | "B";
@@ -74,11 +74,20 @@ export function RowDetails({ row, group, query }: RowDetailsProps) {
           place={{ ...shown?.key, steps: query.steps ?? "" }}
         />
       </ul>
+      {/* Its rows are the metrics of one row: a table across, which no answer declares. */}
       <table className="plain">
         <thead>
           <tr>
             <Heading help="Each figure of the row, mean of the steps.">Per step</Heading>
-            <SideHeads />
+            <Heading help="In A, the base." className="num">
+              A
+            </Heading>
+            <Heading help="In B." className="num">
+              B
+            </Heading>
+            <Heading help="B less A." className="num">
+              Change
+            </Heading>
             <Heading help="The change, of A." className="num">
               %
             </Heading>

@@ -7,16 +7,16 @@ import type {
   DiffTableQuery,
   KernelKey,
 } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
 import { change, DASH, fixed } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
+import type { Cells } from "../../components/data_table/declared";
 import { PartTable } from "../../components/data_table/part_table";
-import { type Column, numberColumn } from "../../components/data_table/table";
+import type { Column } from "../../components/data_table/table";
 import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
-import { amount, ChangeCell, CLAIMED, changed, isBytes, METRIC_WORDS, percent } from "./figures";
+import { amount, ChangeCell, CLAIMED, changed, METRIC_WORDS, percent } from "./figures";
 import { RowDetails } from "./row_details";
 
 const STATUS: Readonly<Record<DiffRow["status"], string>> = {
@@ -32,47 +32,6 @@ const STATUS: Readonly<Record<DiffRow["status"], string>> = {
   small: "too small",
   unsure: "inconclusive",
 };
-const DEFINITIONS: Readonly<Record<string, string>> = {
-  name: "The name in A; after the arrow the one in B, found by its place.",
-  base_calls: "Calls per step in A.",
-  other_calls: "Calls per step in B.",
-  bar: "The change, as long as it is beside the largest of these rows.",
-  base: "Per step in A.",
-  other: "Per step in B.",
-  change: "B less A, per step.",
-  ratio: "The change, of A.",
-  by_calls: "What other numbers of calls make of the change, each as long as in A.",
-  by_speed: "What longer or shorter calls, or larger and smaller ones, make of it. Both sum to it.",
-  adjusted: "The change without what the clocks of the device alone explain.",
-  device: "Change of the device time that it launched itself.",
-  base_kernel: "The kernel of A that takes most of it.",
-  other_kernel: "The kernel of B that takes most of it.",
-  p: "Probability of such a change by noise alone (Welch, over the steps).",
-  verdict:
-    "Faster, slower, more, less: significant at q = 0.05, more than 1 % of the step, or of all bytes. Numbers of calls that repeat in every step are compared exactly.",
-};
-
-const toPlain = plainTable<DiffRow>([
-  "name",
-  "other_name",
-  "relation",
-  "detail",
-  "base_calls",
-  "other_calls",
-  "base_ns",
-  "other_ns",
-  "change_ns",
-  "ratio",
-  "by_calls_ns",
-  "by_speed_ns",
-  "adjusted_ns",
-  "device_change_ns",
-  "base_kernel",
-  "other_kernel",
-  "status",
-  "p",
-]);
-
 /** A bar from the middle; what would leave the cell ends in a double edge. */
 function ChangeBar({ row, most }: { row: DiffRow; most: number }) {
   const share = most > 0 ? Math.min(1, Math.abs(row.change_ns) / most) : 0;
@@ -103,28 +62,17 @@ function callsWords(value: number): string {
 /** The heaviest kernel of a side; a dash where it has none in this role. */
 const kernelCell = (name: string) => (name === "" ? DASH : <CodeName name={name} />);
 
-function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Column<DiffRow>[] {
-  const metric = query.metric ?? "self_ns";
+/** How the Diff view draws some columns of its rows, in the unit of a metric. */
+export function cellsOf(
+  rows: readonly DiffRow[],
+  metric: string,
+  isByRole = false,
+): Cells<DiffRow> {
   const most = scaleOf(rows);
-  const isByRole = query.group === "kernels" && query.kernels_by === "role";
   const words = amount(metric);
-  const heads = {
-    operators: "Operator",
-    kernels: "Kernel",
-    modules: "Module",
-    memory: "Allocation site",
-  } as const;
-  const plain = (
-    key: string,
-    head: string,
-    cell: Column<DiffRow>["cell"],
-    more: Partial<Column<DiffRow>> = {},
-  ): Column<DiffRow> => ({ key, head, cell, isNumeric: true, width: 72, ...more });
-  return [
-    {
-      key: "name",
-      head: heads[query.group ?? "operators"],
-      sort: true,
+  const figure = (cell: Column<DiffRow>["cell"], width: number) => ({ cell, width });
+  return {
+    name: {
       width: isByRole ? 300 : 180,
       grow: 4,
       cell: (row) => (
@@ -140,78 +88,42 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
         </span>
       ),
     },
-    plain("base_calls", "Calls A", (row) => callsWords(row.base_calls)),
-    plain("other_calls", "Calls B", (row) => callsWords(row.other_calls)),
-    numberColumn("base", "A", (row) => words(row.base_ns), { width: 80 }),
-    numberColumn("other", "B", (row) => words(row.other_ns), { width: 80 }),
-    plain("bar", "Bar", (row) => <ChangeBar row={row} most={most} />, {
-      width: 90,
+    base_calls: figure((row) => callsWords(row.base_calls), 72),
+    other_calls: figure((row) => callsWords(row.other_calls), 72),
+    base_ns: figure((row) => words(row.base_ns), 80),
+    other_ns: figure((row) => words(row.other_ns), 80),
+    change_ns: {
+      width: 200,
       grow: 1.5,
-      isNumeric: false,
-      isCentered: true,
       isMain: true,
-    }),
-    numberColumn("change", "Change", (row) => <ChangeCell row={row} metric={metric} />, {
-      width: 104,
-      isMain: true,
-    }),
-    numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), {
-      width: 64,
-      isMain: true,
-    }),
-    // What is held is no sum over calls, which another number of them or their size could explain.
-    ...(metric === "peak_bytes"
-      ? []
-      : [
-          plain("by_calls", "By calls", (row) => changed(row.by_calls_ns, metric), { width: 96 }),
-          plain(
-            "by_speed",
-            isBytes(metric) ? "By size" : "By speed",
-            (row) => changed(row.by_speed_ns, metric),
-            { width: 96 },
-          ),
-        ]),
-    ...(rows.some((row) => row.adjusted_ns !== null)
-      ? [
-          plain("adjusted", "Without clocks", (row) =>
-            row.adjusted_ns === null ? DASH : change(row.adjusted_ns),
-          ),
-        ]
-      : []),
-    ...(query.group === "operators" && rows.some((row) => row.device_change_ns)
-      ? [
-          plain("device", "Device", (row) =>
-            row.device_change_ns === null ? DASH : change(row.device_change_ns),
-          ),
-        ]
-      : []),
-    ...(rows.some((row) => row.base_kernel !== "" || row.other_kernel !== "")
-      ? [
-          plain("base_kernel", "Kernel A", (row) => kernelCell(row.base_kernel), {
-            isNumeric: false,
-            width: 150,
-            grow: 2,
-          }),
-          plain("other_kernel", "Kernel B", (row) => kernelCell(row.other_kernel), {
-            isNumeric: false,
-            width: 150,
-            grow: 2,
-          }),
-        ]
-      : []),
-    plain("p", "p", (row) => (row.p === null ? DASH : row.p < 0.001 ? "< 0.001" : fixed(row.p, 3))),
-    plain(
-      "verdict",
-      "Verdict",
-      (row) => (
+      cell: (row) => (
+        <span className="diff-change">
+          <ChangeBar row={row} most={most} />
+          <ChangeCell row={row} metric={metric} />
+        </span>
+      ),
+    },
+    ratio: { ...figure((row) => percent(row.base_ns, row.other_ns), 64), isMain: true },
+    by_calls_ns: figure((row) => changed(row.by_calls_ns, metric), 96),
+    by_speed_ns: figure((row) => changed(row.by_speed_ns, metric), 96),
+    adjusted_ns: figure((row) => (row.adjusted_ns === null ? DASH : change(row.adjusted_ns)), 72),
+    device_change_ns: figure(
+      (row) => (row.device_change_ns === null ? DASH : change(row.device_change_ns)),
+      72,
+    ),
+    base_kernel: { width: 150, grow: 2, cell: (row) => kernelCell(row.base_kernel) },
+    other_kernel: { width: 150, grow: 2, cell: (row) => kernelCell(row.other_kernel) },
+    p: figure(({ p }) => (p === null ? DASH : p < 0.001 ? "< 0.001" : fixed(p, 3)), 72),
+    status: {
+      width: 120,
+      cell: (row) => (
         <span className={CLAIMED.has(row.status) ? "" : "dim"}>
           {row.relation === "" ? null : <span className="chip">{row.relation}</span>}{" "}
           {STATUS[row.status]}
         </span>
       ),
-      { isNumeric: false, width: 120 },
-    ),
-  ];
+    },
+  };
 }
 
 const METRICS: Readonly<Record<DiffGroup, readonly DiffMetric[]>> = {
@@ -259,11 +171,8 @@ export function Changes({ query, group, usualKey, hasDevice, modes }: ChangesPro
       stem="diff"
       query={asked}
       keyOf={(row) => `${row.name} ${row.detail}`}
-      usualSorting={{ key: "change", isDown: true }}
-      columns={(rows) => columnsOf(rows, asked)}
-      definitions={DEFINITIONS}
-      usuallyHidden="p"
-      toPlain={toPlain}
+      usualSorting={{ key: "change_ns", isDown: true }}
+      cells={(rows) => cellsOf(rows, metric, group === "kernels" && kernelsBy === "role")}
       filters={
         <>
           {modes}
