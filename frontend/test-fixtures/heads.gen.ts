@@ -38,6 +38,10 @@ export const HEADS = {
     {"key":"before_lifetime_ns","label":"Lifetime before","help":"Median lifetime of its blocks with both ends in the history.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns"},
     {"key":"after_lifetime_ns","label":"Lifetime","help":"How long its blocks lived before, and now: median of those with both ends in the history.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns"},
   ],
+  Configuration: [
+    {"key":"label","label":"What","help":"","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"value","label":"Value","help":"","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+  ],
   CopyRow: [
     {"key":"direction","label":"Copies and sets","help":"From where to where memory is copied, or set.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
     {"key":"calls","label":"Calls","help":"How often, in the chosen steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":""},
@@ -196,6 +200,23 @@ export const HEADS = {
     {"key":"replay_ns","label":"Replays in all","help":"Sum of its replays, each from the start of its first work to the end of its last.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns"},
     {"key":"inside_idle_ns","label":"Idle inside","help":"Time within its replays in which none of their work ran.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns"},
   ],
+  IdleFigure: [
+    {"key":"label","label":"What","help":"What is counted or measured.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"value","label":"Value","help":"Its figure, with the unit.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"help","label":"Meaning","help":"What it means.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+  ],
+  IdleGap: [
+    {"key":"step","label":"Step","help":"The number of the step in which it lies.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"dur_ns","label":"Length","help":"How long the device ran nothing.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
+    {"key":"cause","label":"Cause","help":"What is most of the gap; the rest has causes of its own.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"cause_ns","label":"Of it","help":"The part of the gap that has this cause.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
+    {"key":"held","label":"Held by","help":"The event that held the device longest in the gap.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"held_ns","label":"For","help":"How long it was the innermost event open, in the gap.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
+    {"key":"op","label":"In op","help":"The op around that event.","kind":"name","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"frame","label":"At","help":"The innermost line of your code around it, else of any code; needs recorded stacks.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"following","label":"Then","help":"The work that ended the gap.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"ts","label":"Begins (ns)","help":"From the start of the trace.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":""},
+  ],
   InsideWait: [
     {"key":"kind","label":"Waited for","help":"The idle time inside replays by the dependency that the next node waited for: the one that ended last. Up to its end a call of the host holds the device; after it is the launch inside the graph.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
     {"key":"name","label":"Node","help":"The node that was waited for.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
@@ -338,6 +359,15 @@ export const HEADS = {
     {"key":"tensor_core_eligible","label":"Tensor cores: eligible","help":"Whether an op of this name may run on tensor cores.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
     {"key":"tensor_core_self_ratio","label":"Tensor cores","help":"Share of the device self time in kernels that use tensor cores, by their names.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ratio"},
     {"key":"tensor_core_total_ratio","label":"Tensor cores, total","help":"Share of the device total time in kernels that use tensor cores, by their names.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":false,"is_optional":true,"unit":"ratio"},
+  ],
+  PathRow: [
+    {"key":"label","label":"Kind","help":"What the part of the path is: ops, kernels, launches, waiting.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"name","label":"Name","help":"The event of which it is a part.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"ns","label":"On the path","help":"Its parts of the longest chain, added up. All rows sum to the steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
+    {"key":"ratio","label":"Share","help":"Of the length of the chosen steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio"},
+    {"key":"count","label":"Parts","help":"How many pieces of the chain it is.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":""},
+    {"key":"slack_ns","label":"Slack","help":"How much shorter a part of it can get at most, until another chain is the longer one.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns"},
+    {"key":"longest_ns","label":"Longest","help":"The longest of these pieces; leads to it in Trace.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns"},
   ],
   Piece: [
     {"key":"path","label":"Path","help":"Its place, and that of the pieces around it.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},

@@ -14,6 +14,7 @@ import {
   type TraceInfo,
   VERSION,
 } from "../src/api/types.gen";
+import { HEADS } from "./heads.gen";
 
 /** step, length, compute, copy, memset, idle: loader, host, launch API, unattributed */
 const PARTITION = [
@@ -308,6 +309,7 @@ export const OVERVIEW: Overview = {
           ]
         : [],
   })),
+  gaps_columns: HEADS.IdleGap,
   gaps: [],
   measured: null,
   figures: [],

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "907a2e4f";
+export const CONTRACT = "52718832";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -484,6 +484,7 @@ export interface CriticalPathAnswer {
   /** the chosen steps: the parts sum to it */
   readonly total_ns: number;
   readonly shares: readonly PathShare[];
+  readonly columns: readonly Column[];
   readonly rows: readonly PathRow[];
   /** rows beyond those */
   readonly more: number;
@@ -1378,31 +1379,38 @@ export interface HolderOfMemory {
 
 /** A figure about the chosen device and its launches, with its meaning. */
 export interface IdleFigure {
+  /** What is counted or measured. */
   readonly label: string;
+  /** Its figure, with the unit. */
   readonly value: string;
+  /** What it means. */
   readonly help: string;
 }
 
 /** One of the longest stretches in which the chosen device was idle. */
 export interface IdleGap {
-  /** the number of its step */
+  /** The number of the step in which it lies. */
   readonly step: string;
-  readonly ts: number;
+  /** How long the device ran nothing. */
   readonly dur_ns: number;
-  /** "Python code": what is most of it */
+  /** What is most of the gap; the rest has causes of its own. */
   readonly cause: string;
+  /** The part of the gap that has this cause. */
+  readonly cause_ns: number;
+  /** The event that held the device longest in the gap. */
+  readonly held: string;
+  /** How long it was the innermost event open, in the gap. */
+  readonly held_ns: number;
+  /** The op around that event. */
+  readonly op: string;
+  /** The innermost line of your code around it, else of any code; needs recorded stacks. */
+  readonly frame: string;
+  /** The work that ended the gap. */
+  readonly following: string;
+  /** From the start of the trace. */
+  readonly ts: number;
   /** colour of that cause */
   readonly category: string;
-  readonly cause_ns: number;
-  /** name of the event that held the device longest in it; "" unknown */
-  readonly held: string;
-  readonly held_ns: number;
-  /** around that event; "" none */
-  readonly op: string;
-  /** innermost line of the user's code around it, else of any; "" none */
-  readonly frame: string;
-  /** the work that ended it; "" where none follows */
-  readonly following: string;
   /** into the Trace view */
   readonly link: Reference;
 }
@@ -2462,6 +2470,7 @@ export interface Overview {
   readonly step_source: string;
   readonly summary: readonly SummaryRow[];
   readonly devices: readonly DeviceCard[];
+  readonly gaps_columns: readonly Column[];
   /** the longest idle stretches of the chosen device, longest first */
   readonly gaps: readonly IdleGap[];
   /** of its launches, copies and collectives */
@@ -2566,14 +2575,20 @@ export interface PathQuery {
 /** All parts of one kind and name. */
 export interface PathRow {
   readonly kind: string;
+  /** What the part of the path is: ops, kernels, launches, waiting. */
   readonly label: string;
+  /** The event of which it is a part. */
   readonly name: string;
+  /** Its parts of the longest chain, added up. All rows sum to the steps. */
   readonly ns: number;
+  /** Of the length of the chosen steps. */
   readonly ratio: number;
+  /** How many pieces of the chain it is. */
   readonly count: number;
-  readonly longest_ns: number;
-  /** the most of its parts: shortening one by more gains nothing */
+  /** How much shorter a part of it can get at most, until another chain is the longer one. */
   readonly slack_ns: number | null;
+  /** The longest of these pieces; leads to it in Trace. */
+  readonly longest_ns: number;
   readonly link: Reference;
 }
 

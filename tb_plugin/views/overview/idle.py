@@ -17,35 +17,72 @@ from ...base.group_sums import group_sums
 from ...base.units import duration, plural, share
 from ..legend import PARTITION, path_kind
 from ..shared import Flame, flame_of
-from ..table import Column, Table, table_from
+from ..table import Column, column, heads
 from ..view import Part, Subject
 
 _CATEGORY = {part.key: part.category for part in PARTITION}
 
 
+def _has_steps(noun: str) -> bool:
+    return noun == "step"
+
+
 class IdleGap(Struct, frozen=True):
     """One of the longest stretches in which the chosen device was idle."""
 
-    step: str  # the number of its step
-    ts: int
-    dur_ns: int
-    cause: str  # "Python code": what is most of it
+    step: Annotated[
+        str,
+        column(
+            "Step", "The number of the step in which it lies.", is_sortable=True, when=_has_steps
+        ),
+    ]
+    dur_ns: Annotated[int, column("Length", "How long the device ran nothing.")]
+    cause: Annotated[  # "Python code"
+        str,
+        column(
+            "Cause",
+            "What is most of the gap; the rest has causes of its own.",
+            kind="words",
+            is_sortable=True,
+        ),
+    ]
+    cause_ns: Annotated[int, column("Of it", "The part of the gap that has this cause.")]
+    held: Annotated[  # "" unknown
+        str,
+        column(
+            "Held by",
+            "The event that held the device longest in the gap.",
+            kind="name",
+            is_sortable=True,
+        ),
+    ]
+    held_ns: Annotated[int, column("For", "How long it was the innermost event open, in the gap.")]
+    op: Annotated[  # "" none
+        str, column("In op", "The op around that event.", kind="name", is_minor=True)
+    ]
+    frame: Annotated[  # "" none
+        str,
+        column(
+            "At",
+            "The innermost line of your code around it, else of any code; needs recorded stacks.",
+            kind="name",
+            is_sortable=True,
+        ),
+    ]
+    following: Annotated[  # "" where none follows
+        str, column("Then", "The work that ended the gap.", kind="name", is_sortable=True)
+    ]
+    ts: Annotated[int, column("Begins (ns)", "From the start of the trace.", is_minor=True)]
     category: str  # colour of that cause
-    cause_ns: int
-    held: str  # name of the event that held the device longest in it; "" unknown
-    held_ns: int
-    op: str  # around that event; "" none
-    frame: str  # innermost line of the user's code around it, else of any; "" none
-    following: str  # the work that ended it; "" where none follows
     link: Reference  # into the Trace view
 
 
 class IdleFigure(Struct, frozen=True):
     """A figure about the chosen device and its launches, with its meaning."""
 
-    label: str
-    value: str
-    help: str
+    label: Annotated[str, column("What", "What is counted or measured.")]
+    value: Annotated[str, column("Value", "Its figure, with the unit.", kind="words")]
+    help: Annotated[str, column("Meaning", "What it means.", kind="text")]
 
 
 class IdleQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,13 +117,36 @@ class PathRow(Struct, frozen=True):
     """All parts of one kind and name."""
 
     kind: str
-    label: str
-    name: str
-    ns: int
-    ratio: float
-    count: int
-    longest_ns: int
-    slack_ns: int | None  # the most of its parts: shortening one by more gains nothing
+    label: Annotated[
+        str,
+        column(
+            "Kind",
+            "What the part of the path is: ops, kernels, launches, waiting.",
+            is_sortable=True,
+        ),
+    ]
+    name: Annotated[
+        str, column("Name", "The event of which it is a part.", kind="name", is_sortable=True)
+    ]
+    ns: Annotated[
+        int,
+        column(
+            "On the path",
+            "Its parts of the longest chain, added up. All rows sum to the steps.",
+        ),
+    ]
+    ratio: Annotated[float, column("Share", "Of the length of the chosen steps.")]
+    count: Annotated[int, column("Parts", "How many pieces of the chain it is.")]
+    slack_ns: Annotated[  # the most of its parts
+        int | None,
+        column(
+            "Slack",
+            "How much shorter a part of it can get at most, until another chain is the longer one.",
+        ),
+    ]
+    longest_ns: Annotated[
+        int, column("Longest", "The longest of these pieces; leads to it in Trace.")
+    ]
     link: Reference
 
 
@@ -95,6 +155,7 @@ class CriticalPathAnswer(Struct, frozen=True):
 
     total_ns: int  # the chosen steps: the parts sum to it
     shares: tuple[PathShare, ...]
+    columns: tuple[Column, ...]
     rows: tuple[PathRow, ...]
     more: int  # rows beyond those
     inferred: int  # dependencies that are inferred
@@ -260,6 +321,7 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
     return CriticalPathAnswer(
         total_ns=total,
         shares=listed,
+        columns=heads(PathRow),
         rows=tuple(rows[:_MOST_ROWS]),
         more=max(0, len(rows) - _MOST_ROWS),
         inferred=columns.inferred_count,
@@ -334,40 +396,11 @@ def _by_name(
     return found
 
 
-GAP_COLUMNS = (
-    Column("step", "Step"),
-    Column("dur_ns", "Length (ns)"),
-    Column("cause", "Cause", "What is most of the stretch.", kind="words"),
-    Column("held", "Held by", "The event that held the device longest in it.", kind="name"),
-    Column("held_ns", "For (ns)"),
-    Column("op", "In op", kind="name", is_minor=True),
-    Column("frame", "At", kind="name"),
-    Column("following", "Then", "The work that ended it.", kind="name"),
-    Column("ts", "Begins (ns)", is_minor=True),
-)
-
-
 def _on_the_path(ts: int, dur_ns: int, number: int) -> Reference:
     """A link to a part in the Trace view, with the path shown and its slice selected."""
     link = at_time("The longest of it in the trace", ts, dur_ns)
     select = {"select": str(number)} if number >= 0 else {}
     return Reference(link.text, link.view, {**link.params, **select, "path": "1"})
-
-
-def gaps_table(gaps: tuple[IdleGap, ...], noun: str) -> Table:
-    """The longest gaps in a terminal; of a recording without steps they lie in none."""
-    columns = [one for one in GAP_COLUMNS if noun == "step" or one.key != "step"]
-    return table_from("Longest idle stretches", tuple(columns), gaps)
-
-
-def figures_table(figures: tuple[IdleFigure, ...]) -> Table:
-    """Launches, copies and collectives in a terminal."""
-    columns = (
-        Column("label", "What"),
-        Column("value", "Value", kind="words"),
-        Column("help", "Meaning", kind="text"),
-    )
-    return table_from("Launches, copies, collectives", columns, figures)
 
 
 PARTS = (

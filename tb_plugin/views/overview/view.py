@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
@@ -35,9 +36,9 @@ from ..legend import (
     gauge_help,
 )
 from ..shared import as_structs
-from ..table import Column, Table, table_from
+from ..table import Column, Table, column, heads, table_from
 from ..view import View
-from .idle import PARTS, IdleFigure, IdleGap, figures_of, figures_table, gaps_of, gaps_table
+from .idle import PARTS, IdleFigure, IdleGap, figures_of, gaps_of
 from .measured import Measured, measured_of, measured_tables
 from .parts import (
     ToldParts,
@@ -144,8 +145,8 @@ class SummaryRow(Struct, frozen=True):
 class Configuration(Struct, frozen=True):
     """The setup of the recording: label → value, in order."""
 
-    label: str
-    value: str
+    label: Annotated[str, column("What")]
+    value: Annotated[str, column("Value", kind="words")]
 
 
 class Overview(Struct, frozen=True):
@@ -162,6 +163,7 @@ class Overview(Struct, frozen=True):
         SummaryRow, ...
     ]  # step-time breakdown of the mean step; the first row is the step
     devices: tuple[DeviceCard, ...]
+    gaps_columns: tuple[Column, ...]
     gaps: tuple[IdleGap, ...]  # the longest idle stretches of the chosen device, longest first
     figures: tuple[IdleFigure, ...]  # of its launches, copies and collectives
     measured: Measured | None  # by counters of the chosen device; None: see ``missing``
@@ -194,6 +196,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         step_source=_step_source(facts),
         summary=_summary(selection, classic),
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
+        gaps_columns=heads(IdleGap, step_noun(facts)),
         gaps=gaps_of(selection),
         figures=figures_of(selection),
         measured=measured_of(selection),
@@ -368,8 +371,7 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         _findings_table(answer),
         _ruler_table(answer),
         _breakdown_table(answer),
-        *((gaps_table(answer.gaps, answer.noun),) if answer.gaps else ()),
-        *((figures_table(answer.figures),) if answer.figures else ()),
+        *_idle_tables(answer),
         _devices_table(answer),
         *(measured_tables(answer.measured) if answer.measured else ()),
         _steps_table(answer),
@@ -380,6 +382,13 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         why = (Column("text", "Why no finding says what to do", kind="text"),)
         found = (*found, Table("Without a finding", why, ((answer.unanswered.text,),)))
     return (*found, _unchecked_table(answer)) if answer.unchecked else found
+
+
+def _idle_tables(answer: Overview) -> Iterator[Table]:
+    if answer.gaps:
+        yield table_from("Longest idle stretches", answer.gaps_columns, answer.gaps)
+    if answer.figures:
+        yield table_from("Launches, copies, collectives", heads(IdleFigure), answer.figures)
 
 
 def _part_of_page(key: str, noun: str) -> str:
@@ -493,16 +502,10 @@ def _part(row: StepRow, key: str) -> int | None:
 
 
 def _configuration_table(answer: Overview) -> Table:
-    columns = (Column("label", "What"), Column("value", "Value", kind="words"))
-    return table_from("Configuration", columns, answer.configuration)
+    return table_from("Configuration", heads(Configuration), answer.configuration)
 
 
 def _unchecked_table(answer: Overview) -> Table:
-    columns = (
-        Column("needs", "Needs", kind="words"),
-        Column("ids", "For rules", kind="words"),
-        Column("titles", "Which look for", kind="words", is_minor=True),
-    )
     rows = [
         _Needed(
             one.needs,
@@ -511,15 +514,15 @@ def _unchecked_table(answer: Overview) -> Table:
         )
         for one in answer.unchecked
     ]
-    return table_from("Not checked", columns, rows)
+    return table_from("Not checked", heads(_Needed), rows)
 
 
-class _Needed(NamedTuple):
+class _Needed(Struct, frozen=True):
     """One row of that table."""
 
-    needs: str
-    ids: str
-    titles: str
+    needs: Annotated[str, column("Needs", kind="words")]
+    ids: Annotated[str, column("For rules", kind="words")]
+    titles: Annotated[str, column("Which look for", kind="words", is_minor=True)]
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable

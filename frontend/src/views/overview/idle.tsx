@@ -1,5 +1,6 @@
 /** What the device waited for: its longest gaps, who kept it waiting, the critical path, launches. */
 import type {
+  Column,
   CriticalPathAnswer,
   IdleFigure,
   IdleGap,
@@ -7,14 +8,14 @@ import type {
   Overview,
   PathRow,
 } from "../../api/types.gen";
-import { plainTable } from "../../base/text/delimited";
-import { count, share, time } from "../../base/text/format";
+import { share, time } from "../../base/text/format";
 import { Swatch } from "../../components/charts/category";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink, viewPatch } from "../../components/controls/view_link";
+import { type Cells, declaredColumns, declaredToPlain } from "../../components/data_table/declared";
 import { useSorted } from "../../components/data_table/rows";
-import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { DataTable } from "../../components/data_table/table";
 import { FlameGraph } from "../../components/flame_graph/flame_graph";
 import { Panel } from "../../components/states/panel";
 import { ProblemNote } from "../../components/states/problem_note";
@@ -68,7 +69,10 @@ export function Idle({ overview, query, isOld }: IdleProps) {
       controls={
         <>
           {shown === "gaps" ? (
-            <CopyTable label="the longest gaps" table={() => gapsTable(overview.gaps)} />
+            <CopyTable
+              label="the longest gaps"
+              table={() => declaredToPlain(overview.gaps_columns)(overview.gaps)}
+            />
           ) : null}
           {tabs.length < 2 ? null : (
             <Segmented
@@ -86,7 +90,14 @@ export function Idle({ overview, query, isOld }: IdleProps) {
         </>
       }
     >
-      {shown === "gaps" ? <Gaps gaps={overview.gaps} hasSteps={hasSteps} isOld={isOld} /> : null}
+      {shown === "gaps" ? (
+        <Gaps
+          heads={overview.gaps_columns}
+          gaps={overview.gaps}
+          hasSteps={hasSteps}
+          isOld={isOld}
+        />
+      ) : null}
       {shown === "flame" ? <IdleFlame query={query} /> : null}
       {shown === "path" ? <CriticalPath steps={query.steps ?? ""} /> : null}
       {shown === "figures" ? <Figures figures={overview.figures} /> : null}
@@ -106,18 +117,19 @@ function Held({ gap }: { gap: IdleGap }) {
   );
 }
 
-const gapColumns: readonly Column<IdleGap>[] = [
-  numberColumn("dur_ns", "Length", (gap) => time(gap.dur_ns), {
-    help: "How long the device ran nothing.",
-    sort: (gap) => gap.dur_ns,
+const GAP_CELLS: Cells<IdleGap> = {
+  step: {
+    sort: (gap) => gap.ts,
     grow: 0,
-    width: 76,
-  }),
-  {
-    key: "cause",
-    head: "Cause",
-    help: "What is most of the gap; the rest has causes of its own.",
-    sort: (gap) => gap.cause,
+    width: 54,
+    cell: (gap) => (
+      <ViewLink stem={gap.link.view} params={gap.link.params} title={gap.link.text}>
+        {gap.step}
+      </ViewLink>
+    ),
+  },
+  dur_ns: { grow: 0, width: 76 },
+  cause: {
     width: 180,
     cell: (gap) => (
       <span className="row" title={gap.cause}>
@@ -126,32 +138,19 @@ const gapColumns: readonly Column<IdleGap>[] = [
       </span>
     ),
   },
-  numberColumn("cause_ns", "Of it", (gap) => share(gap.cause_ns / gap.dur_ns), {
-    help: "The part of the gap that has this cause.",
+  cause_ns: {
     sort: (gap) => gap.cause_ns / gap.dur_ns,
     grow: 0,
     width: 60,
-  }),
-  {
-    key: "held",
-    head: "Held by",
-    help: "The event that held the device longest in the gap.",
-    sort: (gap) => gap.held,
-    grow: 3,
-    width: 160,
-    cell: (gap) => <Held gap={gap} />,
+    cell: (gap) => share(gap.cause_ns / gap.dur_ns),
   },
-  numberColumn("held_ns", "For", (gap) => (gap.held === "" ? "" : time(gap.held_ns)), {
-    help: "How long it was the innermost event open, in the gap.",
-    sort: (gap) => gap.held_ns,
+  held: { grow: 3, width: 160, cell: (gap) => <Held gap={gap} /> },
+  held_ns: {
     grow: 0,
     width: 76,
-  }),
-  {
-    key: "frame",
-    head: "At",
-    help: "The innermost line of your code around it, else of any code; needs recorded stacks.",
-    sort: (gap) => gap.frame,
+    cell: (gap) => (gap.held === "" ? "" : time(gap.held_ns)),
+  },
+  frame: {
     grow: 3,
     width: 140,
     cell: (gap) =>
@@ -161,11 +160,7 @@ const gapColumns: readonly Column<IdleGap>[] = [
         <CodeName name={gap.frame || gap.op} />
       ),
   },
-  {
-    key: "following",
-    head: "Then",
-    help: "The work that ended the gap.",
-    sort: (gap) => gap.following,
+  following: {
     grow: 2,
     width: 120,
     cell: (gap) =>
@@ -175,44 +170,19 @@ const gapColumns: readonly Column<IdleGap>[] = [
         <CodeName name={gap.following} />
       ),
   },
-  {
-    key: "step",
-    head: "Step",
-    help: "The step in which it lies; leads to it in Trace.",
-    sort: (gap) => gap.ts,
-    grow: 0,
-    width: 54,
-    isNumeric: true,
-    cell: (gap) => (
-      <ViewLink stem={gap.link.view} params={gap.link.params} title={gap.link.text}>
-        {gap.step}
-      </ViewLink>
-    ),
-  },
-];
-
-const gapsTable = plainTable<IdleGap>([
-  "step",
-  "ts",
-  "dur_ns",
-  "cause",
-  "cause_ns",
-  "held",
-  "held_ns",
-  "op",
-  "frame",
-  "following",
-]);
+};
 
 interface GapsProps {
+  readonly heads: readonly Column[];
   readonly gaps: readonly IdleGap[];
   readonly hasSteps: boolean;
   readonly isOld: boolean;
 }
 
-function Gaps({ gaps, hasSteps, isOld }: GapsProps) {
+function Gaps({ heads, gaps, hasSteps, isOld }: GapsProps) {
   const address = useAddress();
-  const columns = hasSteps ? gapColumns : gapColumns.filter(({ key }) => key !== "step");
+  const shown = heads.filter(({ is_minor }) => !is_minor);
+  const columns = declaredColumns(shown, gaps, GAP_CELLS);
   const sorted = useSorted(gaps, columns, { key: "dur_ns", isDown: true });
   return (
     <DataTable
@@ -220,7 +190,7 @@ function Gaps({ gaps, hasSteps, isOld }: GapsProps) {
       columns={columns}
       {...sorted}
       keyOf={(gap) => gap.ts}
-      toPlain={gapsTable}
+      toPlain={declaredToPlain(heads)}
       isOld={isOld}
       empty={`The device was never idle in ${hasSteps ? "these steps" : "the recording"}.`}
       onChoose={(gap) => address.navigate(viewPatch(gap.link.view, gap.link.params))}
@@ -261,72 +231,20 @@ function IdleFlame({ query }: { query: IdleQuery }) {
   );
 }
 
-const pathColumns: readonly Column<PathRow>[] = [
-  {
-    key: "label",
-    head: "Kind",
-    help: "What the part of the path is: ops, kernels, launches, waiting.",
-    sort: (row) => row.label,
-    width: 150,
-    cell: (row) => <span title={row.label}>{row.label}</span>,
-  },
-  {
-    key: "name",
-    head: "Name",
-    help: "The event of which it is a part.",
-    sort: (row) => row.name,
-    grow: 4,
-    width: 200,
-    cell: (row) => <CodeName name={row.name} />,
-  },
-  numberColumn("ns", "On the path", (row) => time(row.ns), {
-    sort: (row) => row.ns,
-    width: 90,
-    help: "Its parts of the longest chain, added up. All rows sum to the steps.",
-  }),
-  numberColumn("ratio", "Share", (row) => share(row.ratio), {
-    sort: (row) => row.ratio,
-    help: "Of the length of the chosen steps.",
-  }),
-  numberColumn("count", "Parts", (row) => count(row.count), {
-    sort: (row) => row.count,
-    help: "How many pieces of the chain it is.",
-  }),
-  numberColumn(
-    "slack_ns",
-    "Slack",
-    (row) => (row.slack_ns === null ? <span className="dim">–</span> : time(row.slack_ns)),
-    {
-      help: "How much shorter a part of it can get at most, until another chain is the longer one.",
-      sort: (row) => row.slack_ns,
-      width: 90,
-    },
-  ),
-  numberColumn(
-    "longest_ns",
-    "Longest",
-    (row) => (
+const PATH_CELLS: Cells<PathRow> = {
+  label: { width: 164, cell: (row) => <span title={row.label}>{row.label}</span> },
+  name: { grow: 4, width: 200 },
+  ns: { width: 90 },
+  slack_ns: { width: 90 },
+  longest_ns: {
+    width: 80,
+    cell: (row) => (
       <ViewLink stem={row.link.view} params={row.link.params} title={row.link.text}>
         {time(row.longest_ns)}
       </ViewLink>
     ),
-    {
-      sort: (row) => row.longest_ns,
-      width: 80,
-      help: "The longest of these pieces; leads to it in Trace.",
-    },
-  ),
-];
-
-const pathTable = plainTable<PathRow>([
-  "kind",
-  "name",
-  "ns",
-  "ratio",
-  "count",
-  "slack_ns",
-  "longest_ns",
-]);
+  },
+};
 
 function CriticalPath({ steps }: { steps: string }) {
   const { data, isLoading, isOld, problem, again } = usePart(
@@ -345,7 +263,8 @@ function CriticalPath({ steps }: { steps: string }) {
 }
 
 function PathTables({ path, isOld }: { path: CriticalPathAnswer; isOld: boolean }) {
-  const sorted = useSorted(path.rows, pathColumns, { key: "ns", isDown: true });
+  const columns = declaredColumns(path.columns, path.rows, PATH_CELLS);
+  const sorted = useSorted(path.rows, columns, { key: "ns", isDown: true });
   return (
     <>
       <ul className="path-shares" aria-label={`Critical path of ${time(path.total_ns)}, by kind`}>
@@ -363,10 +282,10 @@ function PathTables({ path, isOld }: { path: CriticalPathAnswer; isOld: boolean 
       )}
       <DataTable
         label="Critical path by name"
-        columns={pathColumns}
+        columns={columns}
         {...sorted}
         keyOf={(row) => `${row.kind} ${row.name}`}
-        toPlain={pathTable}
+        toPlain={declaredToPlain(path.columns)}
         isOld={isOld}
         empty="The chosen steps take no time."
       />

@@ -1,6 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 import { catalogOf, runOf } from "../../../test-fixtures/catalog";
+import { HEADS } from "../../../test-fixtures/heads.gen";
 import { openPage } from "../../../test-fixtures/page";
 import { findingOf, gaugeOf, OVERVIEW } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
@@ -221,6 +222,7 @@ it("speaks of the recording where no step is marked", async () => {
   const event = { event: 1, slice: 1, name: "x", ts: 0, dur_ns: 5, step: "whole trace", link };
   await open({
     noun: "recording",
+    gaps_columns: HEADS.IdleGap.filter(({ key }) => key !== "step"),
     findings: findings.map((one) => ({ ...one, events: [event] })),
   });
   const idle = panel("What the device waited for");
