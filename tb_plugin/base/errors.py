@@ -10,6 +10,8 @@ KinetoscopeError            has kind, message, hint; the web answers its status,
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 class KinetoscopeError(Exception):
     """A condition with a name, a sentence for the user and a remedy."""
@@ -22,6 +24,18 @@ class KinetoscopeError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def text(self) -> str:
+        """What is wrong, without the remedy."""
+        return self.message
+
+    def __str__(self) -> str:
+        """What is wrong, and the remedy: all that a traceback shows."""
+        if not self.hint:
+            return self.text
+        is_sentence = self.text.endswith((".", "!", "?"))
+        return f"{self.text} {self.hint}" if is_sentence else f"{self.text} ({self.hint})"
 
 
 class TraceFormatError(KinetoscopeError):
@@ -39,7 +53,8 @@ class TraceFormatError(KinetoscopeError):
         self.kind = kind
         self.file = file
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         return f"{self.file}: {self.message}" if self.file else self.message
 
     def of_file(self, file: str) -> TraceFormatError:
@@ -128,3 +143,16 @@ def told(error: BaseException) -> str:
 def short(text: str, length: int = 80) -> str:
     """A text from outside, shortened for a message."""
     return text if len(text) <= length else text[:length] + "…"
+
+
+def nearest(word: str, known: Collection[str], otherwise: str = "one of: ") -> str:
+    """The hint for a wrong word: the known one that is near it, else all of them.
+
+    >>> nearest("operatros", ["overview", "operators"]), nearest("x", ["json", "csv"])
+    ('did you mean operators?', 'one of: json, csv')
+    """
+    from difflib import get_close_matches  # takes longer to import than a command to start
+
+    begun = [one for one in known if word and one.startswith(word)]
+    near = get_close_matches(word[:80].lower(), known, 1) or begun[: len(begun) == 1]
+    return f"did you mean {near[0]}?" if near else f"{otherwise}{', '.join(known)}"

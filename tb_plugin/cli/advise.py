@@ -28,10 +28,9 @@ from ..session.session import Session, Wanted, choose
 from ..trace.model import Trace
 from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
-from .entry import START_HELP, as_json, printable, say, write
-from .render import progress_bar, width_of, wrapped
-
-FORMATS = ("table", "markdown", "json")
+from ..views.table import Column, Table
+from .entry import FORMAT, PATH, START_HELP, as_json, printable, say, write
+from .render import progress_bar, width_of, wrapped, write_csv
 
 
 class _Choice(Struct, frozen=True):
@@ -47,18 +46,12 @@ class _Choice(Struct, frozen=True):
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", type=PATH)
 @click.option("--run", help="Run: the folder of the trace, below PATH.  [default: the newest]")
 @click.option("--start", type=int, help=START_HELP)
 @click.option("--worker", help="Worker of the start.  [default: the first]")
 @click.option("--span", help="Span of the worker: 1, 2, … in time order.  [default: the last]")
-@click.option(
-    "--format",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="For people, for tickets, for programs.",
-)
+@click.option("--format", **FORMAT)
 @click.option(
     "--steps",
     default="",
@@ -109,6 +102,8 @@ def advise(
         write(as_json(small, indent=-1))
     elif asked.format == "markdown":
         write(printable_lines(as_markdown(document)))
+    elif asked.format == "csv":
+        write_csv([_table(document)], sys.stdout)
     else:
         _print(document, asked.width or width_of(sys.stdout))
 
@@ -140,6 +135,18 @@ def slice_event(session: Session, number: int) -> Mapping[str, Any]:
 def printable_lines(text: str) -> str:
     """The text with control characters of each line written out."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def _table(document: AdviceDocument) -> Table:
+    keys = ("id", "title", "severity", "scope", "text", "action", "gain_ns", "gain_ratio")
+    rows = [
+        (
+            *(one.id, one.title, one.severity, one.scope, one.text, one.action.text),
+            *((one.gain.ns_per_step, one.gain.ratio) if one.gain else (None, None)),
+        )
+        for one in document.findings
+    ]
+    return Table("Findings", tuple(Column(key, key) for key in keys), tuple(rows))
 
 
 def _print(document: AdviceDocument, width: int | None) -> None:

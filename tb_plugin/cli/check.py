@@ -20,7 +20,6 @@ import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +38,14 @@ from ..analysis.diff.budget import (
 )
 from ..analysis.diff.changes import changes
 from ..analysis.diff.sides import kernel_items, operator_items
-from ..base.errors import NotFoundError, QueryError, short
+from ..base.errors import NotFoundError, QueryError, nearest, short
 from ..base.units import NBSP, plural
 from ..session.session import choose
 from ..views.diff.rows import Pair
-from .diff import comparable, escaped, opened_pair
-from .entry import as_json, printable, say, write
-from .render import width_of, wrapped
+from ..views.table import Column, Table
+from .diff import comparable, opened_pair
+from .entry import FORMAT, PATH, as_json, printable, say, write
+from .render import escaped, width_of, wrapped, write_csv
 
 WORSE, CANNOT_TELL = 7, 8
 CODES: dict[CaseOutcome, int] = {"ok": 0, "worse": WORSE, "cannot tell": CANNOT_TELL}
@@ -62,8 +62,8 @@ class CheckReport(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.argument("base", metavar="BASE")
-@click.argument("other", metavar="OTHER")
+@click.argument("base", metavar="BASE", type=PATH)
+@click.argument("other", metavar="OTHER", type=PATH)
 @click.option(
     "--budget",
     type=click.Path(path_type=Path),
@@ -82,14 +82,7 @@ class CheckReport(msgspec.Struct, frozen=True):
     help=f"Adds OTHER to the baseline BASE unless it is worse; the last {KEPT} stay. Several tell"
     " how far recordings of the same code differ.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("text", "markdown", "json")),
-    default="text",
-    show_default=True,
-    help="For a log, for a pull request, for programs.",
-)
+@click.option("--format", "form", **FORMAT)
 @click.option("--junit", type=click.Path(path_type=Path), help="Writes a JUnit report, too.")
 @click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
 @click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
@@ -124,10 +117,10 @@ def check(  # noqa: PLR0913  # the options of the command
             write(f"There is no baseline {base} yet: {other} is kept as its first recording.")
             return 0
         if not folder.exists():
-            known = ", ".join(sorted(one.name for one in baselines.glob("*"))) or "none"
+            known = sorted(one.name for one in baselines.glob("*") if one.is_dir())
+            said = nearest(base, known or ["none"], f"baselines in {baselines}: ")
             raise NotFoundError(
-                f"there is no recording and no baseline {base}",
-                hint=f"baselines in {baselines}: {known}; --keep makes one",
+                f"there is no recording and no baseline {base}", hint=f"{said}; --keep makes one"
             )
     pair = opened_pair(
         str(folder),
@@ -142,6 +135,8 @@ def check(  # noqa: PLR0913  # the options of the command
     if form == "json":
         report = CheckReport(outcome, pair.comparison.headline, cases)
         write(as_json(report))
+    elif form == "csv":
+        write_csv([_table(cases)], sys.stdout)
     else:
         width = width_of(sys.stdout)
         write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases, width))
@@ -216,9 +211,7 @@ def _faults(document: object) -> Iterator[tuple[tuple[str, ...], str, str]]:
         return
     for field, value in document.items():
         if field not in fields:
-            near = get_close_matches(field, fields, 1)
-            hint = f"did you mean {near[0]}?" if near else f"keys are {', '.join(fields)}"
-            yield (field,), "there is no such key", hint
+            yield (field,), "there is no such key", nearest(field, fields, "keys are ")
         elif field in ("step", "peak_memory"):
             if not _is_growth(value) and (value is not None or field == "step"):
                 yield (field,), _NO_GROWTH, _AS_SHARE
@@ -315,6 +308,12 @@ def markdown(outcome: CaseOutcome, cases: Sequence[BudgetCase]) -> str:
         lines.append(f"- {_SIGNS[case.outcome]} **{escaped(case.name)}**: {escaped(case.text)}")
         lines += [f"  - {escaped(line)}" for line in case.evidence]
     return "\n".join(lines).replace(NBSP, " ")
+
+
+def _table(cases: Sequence[BudgetCase]) -> Table:
+    columns = [Column(key, key.capitalize()) for key in ("name", "outcome", "text", "evidence")]
+    rows = [(one.name, one.outcome, one.text, "; ".join(one.evidence)) for one in cases]
+    return Table("Cases", tuple(columns), tuple(rows))
 
 
 def junit_xml(cases: Sequence[BudgetCase]) -> str:

@@ -11,7 +11,6 @@ import click
 import msgspec
 
 from ..base.errors import UnavailableError
-from ..base.regex import regex
 from ..base.units import NBSP, count, duration, flops, size
 from ..session.session import ChosenTrace, FileSession, Wanted, choose
 from ..views.diff.contract import (
@@ -26,8 +25,17 @@ from ..views.diff.contract import (
 from ..views.diff.rows import Pair, Recorded
 from ..views.table import Table, table_from
 from ..views.view import TracePlace
-from .entry import as_json, printable, say, write
-from .render import TableLayout, print_tables, progress_bar, width_of, wrapped
+from .entry import FORMAT, PATH, as_json, printable, say, write
+from .render import (
+    TableLayout,
+    escaped,
+    markdown_table,
+    print_tables,
+    progress_bar,
+    width_of,
+    wrapped,
+    write_csv,
+)
 
 ROWS = 15
 _GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules", "memory")
@@ -47,16 +55,9 @@ class DiffReport(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.argument("base", metavar="BASE")
-@click.argument("other", metavar="OTHER")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json", "markdown")),
-    default="table",
-    show_default=True,
-    help="For people, for programs, for a pull request.",
-)
+@click.argument("base", metavar="BASE", type=PATH)
+@click.argument("other", metavar="OTHER", type=PATH)
+@click.option("--format", "form", **FORMAT)
 @click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
 @click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
 @click.option(
@@ -109,6 +110,8 @@ def diff(  # the options of the command
         write(as_json(report))
     elif form == "markdown":
         write(markdown(answer, tables))
+    elif form == "csv":
+        write_csv(shown_tables(answer, tables), sys.stdout)
     else:
         _print(answer, tables)
 
@@ -190,9 +193,14 @@ def _print(answer: Diff, tables: Sequence[DiffTable]) -> None:
     for line in wrapped(printable(f"A: {answer.base.label}. B: {answer.other.label}."), width):
         write(line)
     write("")
+    layout = TableLayout(width, None, "--format csv has them")
+    print_tables(shown_tables(answer, tables), sys.stdout, layout)
+
+
+def shown_tables(answer: Diff, tables: Sequence[DiffTable]) -> list[Table]:
+    """The bridge, what is counted and what changed, where there is any."""
     shown = [bridge_table(answer), counts_table(answer), *map(changes_table, tables)]
-    layout = TableLayout(width, None, "--format json has them")
-    print_tables([table for table in shown if table.rows], sys.stdout, layout)
+    return [table for table in shown if table.rows]
 
 
 def bridge_table(answer: Diff) -> Table:
@@ -277,7 +285,7 @@ def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
         *map(duration, (answer.base_ns, answer.other_ns)),
         signed(answer.change_ns),
     )
-    lines += _markdown_table(("Part", "Base", "Other", "Change"), [*parts, whole])
+    lines += markdown_table(("Part", "Base", "Other", "Change"), [*parts, whole])
     for table in tables:
         changed = [one for one in table.rows if one.change_ns]
         if not changed:
@@ -297,32 +305,10 @@ def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
         title = _TITLES[table.group]
         heads = (title[:-1], "Calls", "Base", "Other", "Change", "Verdict")
         lines += ["", f"{title}, {_words(table.metric)} per step", ""]
-        lines += _markdown_table(heads, rows)
+        lines += markdown_table(heads, rows)
     return "\n".join(lines).replace(NBSP, " ")
 
 
 def signed(ns: float) -> str:
     """A change of time: ``+1.20 ms``, ``−36.5 ms``, ``0 ns``."""
     return duration(0) if not ns else ("−" if ns < 0 else "+") + duration(abs(ns))
-
-
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    ruler = ["---", *["---:"] * (len(heads) - 1)]
-    return [
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-        for row in (heads, ruler, *map(_printable_cells, rows))
-    ]
-
-
-def _printable_cells(row: Sequence[str]) -> list[str]:
-    return [printable(cell) for cell in row]
-
-
-def escaped(text: str) -> str:
-    """The text in Markdown, as it stands: no markup, link or mention that a name may hold."""
-    marked = _MARKUP.sub(r"\\\g<0>", printable(text).replace("&", "&amp;").replace("<", "&lt;"))
-    return marked.replace("@", "&#64;")
-
-
-# Of an address, the sign by which it would be known as one and turned into a link.
-_MARKUP = regex(r"[\\`*_\[\]|~]|:(?=//)|(?<=[wW]{3})\.")

@@ -50,8 +50,15 @@ from ..views import all_views
 from ..views.table import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.tab import OLD_DISTRIBUTION, plugin_name
-from .entry import FAILED, as_json, write
-from .render import TableLayout, print_tables, progress_bar, width_of
+from .entry import FAILED, FORMAT, PATH, as_json, write
+from .render import (
+    TableLayout,
+    print_tables,
+    progress_bar,
+    tables_markdown,
+    width_of,
+    write_csv,
+)
 
 PACKAGES = (
     *("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "werkzeug", "torch"),
@@ -385,15 +392,8 @@ class Report(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.argument("path")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json")),
-    default="table",
-    show_default=True,
-    help="For people, for programs.",
-)
+@click.argument("path", type=PATH)
+@click.option("--format", "form", **FORMAT)
 @click.option(
     "--remove-abandoned",
     is_flag=True,
@@ -411,6 +411,10 @@ def doctor(path: str, form: str, remove_abandoned: bool) -> int:
     report = examine(path, clear=remove_abandoned)
     if form == "json":
         write(as_json(report))
+    elif form == "markdown":
+        write(tables_markdown(_tables(report)))
+    elif form == "csv":
+        write_csv(_tables(report), sys.stdout)
     else:
         print_tables(_tables(report), sys.stdout, TableLayout(width_of(sys.stdout)))
     if report.failures:

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 import click
 
 from .. import __version__
-from ..base.errors import KinetoscopeError, not_installed
+from ..base.errors import KinetoscopeError, nearest, not_installed
 from ..base.regex import regex
 from ..base.units import NBSP
 
@@ -113,7 +113,71 @@ MANY_OBJECTS = 100_000
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
-class Cli(click.Group):
+FORMATS = ("text", "markdown", "json", "csv")
+
+
+class UnknownWordError(click.UsageError):
+    """A word that is not known here, and the one that may be meant."""
+
+    def __init__(self, message: str, hint: str, ctx: click.Context | None) -> None:
+        super().__init__(message, ctx)
+        self.hint = hint
+
+
+class Words(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no arguments of types here
+    """One of some words. Words of earlier versions are taken, too, and shown nowhere."""
+
+    def __init__(self, words: Sequence[str], earlier: Mapping[str, str]) -> None:
+        super().__init__(words)
+        self._earlier = earlier
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,  # noqa: ANN401  # theirs
+    ) -> str:
+        word = self._earlier.get(value, value)
+        if word not in self.choices:
+            place = f"{param.opts[0]}: " if param else ""
+            hint = nearest(str(value), self.choices)
+            raise UnknownWordError(f"{place}there is no {value!r}", hint, ctx)
+        return str(word)
+
+
+FORMAT: Mapping[str, Any] = MappingProxyType(
+    {
+        "type": Words(FORMATS, {"table": "text"}),
+        "default": "text",
+        "show_default": True,
+        "help": "For people, for pull requests, for programs, for spreadsheets.",
+    }
+)
+"""What every command takes as ``--format``."""
+PATH = click.Path(readable=False)
+"""A path or address, whose names a shell completes; whether it can be read is told later."""
+
+
+class Group(click.Group):
+    """Commands; without one the help is printed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = ctx.resilient_parsing or args[0].startswith("-")
+        if not known and self.get_command(ctx, args[0]) is None:
+            hint = nearest(args[0], self.list_commands(ctx))
+            raise UnknownWordError(f"there is no command {args[0]!r}", hint, ctx)
+        return super().resolve_command(ctx, args)
+
+
+class Cli(Group):
     """The commands, imported when they are needed: ``--help`` must not wait for pandas."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs
@@ -159,7 +223,7 @@ class Cli(click.Group):
             status = _misused(error)
         except KinetoscopeError as error:
             status = error.exit_code
-            say(str(error), hint=error.hint)
+            say(error.text, hint=error.hint)
         except (OSError, MemoryError) as error:
             status = _failed(error)
         code = status if isinstance(status, int) else 0
@@ -190,7 +254,10 @@ def _end_at_once(code: int) -> None:
 def _misused(error: BaseException) -> int:
     if not isinstance(error, click.ClickException):
         return INTERRUPTED
-    say(error.format_message(), hint=_choices(error) or _usage(error))
+    if isinstance(error, click.NoSuchOption):
+        say(f"there is no option {error.option_name}", hint=_option_meant(error))
+    else:
+        say(error.format_message(), hint=getattr(error, "hint", "") or _usage(error))
     return MISUSED if isinstance(error, click.UsageError) else FAILED
 
 
@@ -237,14 +304,17 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _choices(error: click.ClickException) -> str:
-    """The commands, or the views, as a hint for a wrong one."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    if context is None or not isinstance(context.command, click.Group):
-        return ""
-    if "No such command" not in error.format_message():
-        return ""
-    return f"one of: {', '.join(context.command.list_commands(context))}"
+def _option_meant(error: click.NoSuchOption) -> str:
+    """The option that is near, else where all of them are."""
+    known = [name for one in _options(error.ctx) for name in one if name.startswith("--")]
+    hint = nearest(error.option_name, known)
+    return hint if hint.startswith("did") else _usage(error)
+
+
+def _options(context: click.Context | None) -> list[list[str]]:
+    if context is None:
+        return []
+    return [[*one.opts, *one.secondary_opts] for one in context.command.get_params(context)]
 
 
 def _usage(error: click.ClickException) -> str:

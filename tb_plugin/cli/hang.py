@@ -13,8 +13,16 @@ from ..analysis.distributed.hang import PROBLEMS, HangReport, explain_hang, said
 from ..base.errors import NotFoundError, TraceFormatError
 from ..trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..views.table import Column, Table
-from .entry import as_json, printable, say, write
-from .render import TableLayout, print_tables, width_of, wrapped, write_csv
+from .entry import FORMAT, as_json, printable, say, write
+from .render import (
+    TableLayout,
+    escaped,
+    print_tables,
+    tables_markdown,
+    width_of,
+    wrapped,
+    write_csv,
+)
 
 HANGS = 7
 """Exit code: a collective did not end."""
@@ -24,14 +32,7 @@ HANGS = 7
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json", "csv")),
-    default="table",
-    show_default=True,
-    help="For people, for programs, for spreadsheets.",
-)
+@click.option("--format", "form", **FORMAT)
 @click.option(
     "--exit-code/--no-exit-code",
     "tells",
@@ -51,6 +52,9 @@ def hang(paths: tuple[Path, ...], form: str, tells: bool) -> int:
         write(as_json(_plain(report)))
     elif form == "csv":
         write_csv(found, sys.stdout)
+    elif form == "markdown":
+        said = (report.sentence, report.detail, *report.notes)
+        write("\n\n".join([*map(escaped, filter(None, said)), tables_markdown(found)]))
     else:
         width = width_of(sys.stdout)
         for text in (report.sentence, report.detail, *report.notes):

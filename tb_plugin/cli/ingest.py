@@ -35,13 +35,15 @@ from ..store.filesystems.listing import RemoteObject
 from ..store.ingest import resources
 from ..store.ingest.worker import NICENESS
 from ..views import all_views
-from .entry import FAILED, as_json, end_gently, printable, say, write
+from ..views.table import Column, Table, table_from
+from .entry import FAILED, FORMAT, PATH, as_json, end_gently, printable, say, write
+from .render import tables_markdown, write_csv
 
 BESIDE = "beside"
 
 
 @click.command()
-@click.argument("logdir", type=click.Path())
+@click.argument("logdir", type=PATH)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -60,14 +62,7 @@ BESIDE = "beside"
     "  [default: your cache]",
 )
 @click.option("--columns", is_flag=True, help="Store the tables of each trace, too.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json")),
-    default="table",
-    show_default=True,
-    help="For people, for programs.",
-)
+@click.option("--format", "form", **FORMAT)
 def ingest(  # its options
     logdir: str,
     workers: int | None,
@@ -270,10 +265,19 @@ _STATES: Mapping[IngestState, str] = {
 }
 
 
+def _table(outcomes: Sequence[IngestOutcome]) -> Table:
+    keys = ("path", "state", "seconds", "message", "hint")
+    columns = tuple(Column(key, key.capitalize()) for key in keys)
+    return table_from("Traces", columns, outcomes)
+
+
 def _report(found: Sequence[IngestOutcome], root: Path, form: str) -> None:
     outcomes = sorted(found, key=lambda one: one.path)
     if form == "json":
         write(as_json(outcomes))
+        return
+    if form == "csv":
+        write_csv([_table(outcomes)], sys.stdout)
         return
     counts = Counter(one.state for one in outcomes)
     words: dict[IngestState, str] = {
@@ -286,4 +290,6 @@ def _report(found: Sequence[IngestOutcome], root: Path, form: str) -> None:
     took = sum(one.seconds for one in outcomes)
     write(printable(f"{plural(len(outcomes), 'trace')}: {listing(parts)}."))
     write(printable(f"Reading took {duration(took * 1e9)} of all processes together, into {root}."))
+    if form == "markdown":
+        write(f"\n{tables_markdown([_table(outcomes)])}")
     sys.stdout.flush()

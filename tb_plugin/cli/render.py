@@ -191,10 +191,8 @@ def print_tables(tables: Sequence[Table], out: TextIO, layout: TableLayout) -> N
 def write_csv(tables: Sequence[Table], out: TextIO) -> None:
     """The tables in base units and full precision.
 
-    Several are told apart by a line ``# title`` before each and a blank line between them. A
-    terminal gets control characters written out, everything else the texts as they are.
+    Several are told apart by a line ``# title`` before each and a blank line between them.
     """
-    told = printable if out.isatty() else _plain_space
     writer = csv.writer(out, lineterminator="\n")
     for index, table in enumerate(tables):
         if index:
@@ -203,12 +201,58 @@ def write_csv(tables: Sequence[Table], out: TextIO) -> None:
             out.write(f"# {printable(table.title)}\n")
         writer.writerow([column.key for column in table.columns])
         writer.writerows(
-            [told(cell) if isinstance(cell, str) else cell for cell in row] for row in table.rows
+            [harmless(cell) if isinstance(cell, str) else cell for cell in row]
+            for row in table.rows
         )
 
 
-def _plain_space(text: str) -> str:
-    return text.replace(NBSP, " ")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def harmless(text: str) -> str:
+    """A text for a spreadsheet: control characters are written out, and it is no formula.
+
+    >>> harmless("=1+1"), harmless("aten::mm")
+    ("'=1+1", 'aten::mm')
+    """
+    return ("'" if text.startswith(_FORMULA) else "") + printable(text)
+
+
+def tables_markdown(tables: Sequence[Table]) -> str:
+    """The tables for a pull request: figures as on a terminal, nothing shortened."""
+    parts = []
+    for table in tables:
+        columns = written(table)
+        heads = [escaped(one.heading) for one in columns]
+        cells = zip(*(map(escaped, one.cells) for one in columns), strict=True)
+        lines = markdown_table(heads, [*cells]) if table.rows else ["(none)"]
+        parts += [f"**{escaped(table.title)}**", "\n".join(lines)]
+        parts += [escaped(text) for text in (how_many(table), table.note) if text]
+    return "\n\n".join(parts).replace(NBSP, " ")
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown; the cells are Markdown already."""
+    ruler = ["---", *["---:"] * (len(heads) - 1)]
+    return [f"| {' | '.join(map(_cell, row))} |" for row in (heads, ruler, *rows)]
+
+
+def _cell(text: str) -> str:
+    """A cell whose bars do not end it; those that ``escaped`` marked are marked already."""
+    return _BAR.sub(r"\|", printable(text))
+
+
+_BAR = regex(r"(?<!\\)\|")
+
+
+def escaped(text: str) -> str:
+    """The text in Markdown, as it stands: no markup, link or mention that a name may hold."""
+    marked = _MARKUP.sub(r"\\\g<0>", printable(text).replace("&", "&amp;").replace("<", "&lt;"))
+    return marked.replace("@", "&#64;")
+
+
+# Of an address, the sign by which it would be known as one and turned into a link.
+_MARKUP = regex(r"[\\`*_\[\]|~]|:(?=//)|(?<=[wW]{3})\.")
 
 
 def how_many(table: Table) -> str:

@@ -18,11 +18,11 @@ from ..store.discovery.walk import is_far, resolve
 from ..views import all_views
 from ..web.app import create_app
 from ..web.serve import LOOPBACK, Address, listen, url
-from .entry import end_gently, say
+from .entry import PATH, end_gently, say
 
 
 @click.command()
-@click.argument("logdirs", nargs=-1, required=True, metavar="LOGDIR...")
+@click.argument("logdirs", nargs=-1, required=True, metavar="LOGDIR...", type=PATH)
 @click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

@@ -1,4 +1,4 @@
-"""``kinetoscope show VIEW PATH``: a view of a trace as a table, JSON or CSV.
+"""``kinetoscope show VIEW PATH``: a view of a trace as tables or JSON.
 
 Each view is a command of its own, made from the registry. The fields of its query are its options:
 ``steps: str = ""`` is ``--steps TEXT``. The comment beside a field, or above it, is the help of its
@@ -22,16 +22,18 @@ from ..analysis.overview.findings import Sentence
 from ..base.errors import NotFoundError, QueryError
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
-from ..views.shared import EVERY_ROW, LIMIT, parse, with_limit
+from ..views.shared import EVERY_ROW, LIMIT, choices, parse, with_limit
 from ..views.table import Table
 from ..views.view import View
-from .entry import START_HELP, as_json, printable, say, write
+from .entry import FORMAT, PATH, START_HELP, Group, as_json, printable, say, write
 from .render import (
     ALL_COLUMNS,
     TableLayout,
+    escaped,
     how_many,
     print_tables,
     progress_bar,
+    tables_markdown,
     width_of,
     wrapped,
     write_csv,
@@ -118,13 +120,20 @@ def _option(field: msgspec.inspect.Field, comments: Callable[[], dict[str, str]]
     if field.name == LIMIT:
         text = f"{_LIMIT_HELP}  [default: {field.default} in a table; all in JSON and CSV]"
         return click.Option(names, metavar="NUMBER", type=click.IntRange(min=1), help=text)
+    words = choices(field.type)
 
     def told() -> str:
         return _help(field, comments().get(field.name, ""))
 
     if isinstance(field.type, msgspec.inspect.BoolType) and field.default is False:
         return _QueryOption(names, told, is_flag=True, flag_value="true", default=None)
-    return _QueryOption(names, told, metavar=_metavar(field.type), required=field.required)
+    return _QueryOption(
+        names,
+        told,
+        metavar=_metavar(field.type),
+        required=field.required,
+        shell_complete=lambda *said: [word for word in words if word.startswith(said[-1])],
+    )
 
 
 def chosen(query: type[S], values: Mapping[str, Any], *, whole: bool = False) -> S:
@@ -175,12 +184,11 @@ def _metavar(node: msgspec.inspect.Type) -> str:
     return "TEXT"
 
 
-FORMATS = ("table", "json", "csv")
 COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width")
 """Parameters of every view; no field of a query may be called so."""
 
 
-class _ByStemOrTitle(click.Group):
+class _ByStemOrTitle(Group):
     """A command for each view, by its stem or title: ``show trace`` is ``show timeline``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs
@@ -207,7 +215,7 @@ def show() -> None:
 def show_view(view: View, values: dict[str, Any]) -> None:
     """Reads the trace and writes the answer to standard output."""
     form = values["format"]
-    query = chosen(view.query, values, whole=form != "table")
+    query = chosen(view.query, values, whole=form in ("json", "csv"))
     trace = choose(
         values["path"], Wanted(values["run"], values["worker"], values["span"], values["start"])
     )
@@ -216,16 +224,21 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     with progress_bar(trace.shown) as on_progress:
         answer = view.build(trace.session(on_progress).asked(view), query)
     tables = view.tables(answer)
-    if form == "table":
+    if form == "text":
         _print(answer, tables, values)
         return
     for table in tables:
-        if how_many(table):
+        if how_many(table) and form != "markdown":
             say(f"{table.title}: {how_many(table)}", hint="without --limit all are written")
     if form == "json":
         write(as_json(answer))
+        return
+    tables = _with_columns(_selected(tables, values["table"]), values["columns"])
+    if form == "csv":
+        write_csv(tables, sys.stdout)
     else:
-        write_csv(_with_columns(_selected(tables, values["table"]), values["columns"]), sys.stdout)
+        said = _sentence_of(answer) if values["table"] is None else ()
+        write("\n\n".join([*map(escaped, said), tables_markdown(tables)]))
 
 
 def _print(answer: Struct, tables: tuple[Table, ...], values: dict[str, Any]) -> None:
@@ -281,17 +294,23 @@ def _selected(tables: tuple[Table, ...], number: int | None) -> tuple[Table, ...
 
 def _print_sentence(answer: Struct, width: int | None) -> None:
     """Print the answer in words, if the view has one."""
+    said = _sentence_of(answer)
+    for text in said:
+        for line in wrapped(printable(text), width):
+            write(line)
+    if said:
+        write("")
+
+
+def _sentence_of(answer: Struct) -> tuple[str, ...]:
+    """The answer in words, and what there is to add; () if the view has none."""
     sentence = getattr(answer, "sentence", None)
     if isinstance(sentence, Sentence):
         headline = sentence.headline
         said = " · ".join(text for text in (sentence.detail, sentence.agreement) if text)
     else:
         headline, said = getattr(answer, "headline", ""), getattr(answer, "detail", "")
-    if headline:
-        for text in (headline, said):
-            for line in wrapped(printable(text), width):
-                write(line)
-        write("")
+    return (headline, said) if headline else ()
 
 
 def _command(view: View) -> click.Command:
@@ -299,7 +318,7 @@ def _command(view: View) -> click.Command:
         show_view(view, values)
 
     params: list[click.Parameter] = [
-        click.Argument(["path"]),
+        click.Argument(["path"], type=PATH),
         click.Option(
             ["--run"], help="Run: the folder of the trace, below PATH.  [default: the newest]"
         ),
@@ -308,13 +327,7 @@ def _command(view: View) -> click.Command:
         click.Option(
             ["--span"], help="Span of the worker: 1, 2, … in time order.  [default: the last]"
         ),
-        click.Option(
-            ["--format"],
-            type=click.Choice(FORMATS),
-            default="table",
-            show_default=True,
-            help="For people, for programs, for spreadsheets.",
-        ),
+        click.Option(["--format"], **FORMAT),
         click.Option(
             ["--table"],
             type=int,

@@ -22,8 +22,17 @@ from ..base.units import listing, parse_size, plural, size
 from ..trace.memory_model import HOST, Snapshot
 from ..trace.pickles.snapshot import read_snapshot
 from ..views.table import Column, Table
-from .entry import printable, write
-from .render import TableLayout, print_tables, progress_bar, width_of, wrapped, write_csv
+from .entry import FORMAT, as_json, printable, write
+from .render import (
+    TableLayout,
+    escaped,
+    print_tables,
+    progress_bar,
+    tables_markdown,
+    width_of,
+    wrapped,
+    write_csv,
+)
 
 ROWS = 20
 NO_STACK = "without a stack"
@@ -44,14 +53,7 @@ _SITE = Column("site", "Site", "innermost frames of your own code", "name")
     help="Memory of the device, as 80GiB: tells whether others hold some of it.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help=f"Rows of a table.  [default: {ROWS}]")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv")),
-    default="table",
-    show_default=True,
-    help="For people, for spreadsheets.",
-)
+@click.option("--format", "form", **FORMAT)
 def snapshot(
     file: Path,
     other: Path | None,
@@ -67,7 +69,7 @@ def snapshot(
     """
     before = _read(file)
     device = _device(before, device)
-    site = _frames if form == "csv" else _short_frames
+    site = _short_frames if form == "text" else _frames
     tables: list[Table] = [_memory(before)]
     text = _story(before, device, capacity)
     if other is not None:
@@ -76,8 +78,8 @@ def snapshot(
         tables = [_changes(before, after, device, site)]
     else:
         tables.append(_sites(before, device, site))
-    if form == "csv":
-        write_csv(tables, sys.stdout)
+    if form != "text":
+        _write(form, text, tables)
         return
     width = width_of(sys.stdout)
     for line in wrapped(printable(text), width):
@@ -85,6 +87,26 @@ def snapshot(
     write("")
     shown = [_first(table, limit or ROWS) for table in tables]
     print_tables(shown, sys.stdout, TableLayout(width, None, "--format csv has them"))
+
+
+def _write(form: str, text: str, tables: list[Table]) -> None:
+    """All rows with whole paths."""
+    if form == "csv":
+        write_csv(tables, sys.stdout)
+    elif form == "markdown":
+        write(f"{escaped(text)}\n\n{tables_markdown(tables)}")
+    else:
+        found = [
+            {
+                "title": table.title,
+                "rows": [
+                    dict(zip((column.key for column in table.columns), row, strict=True))
+                    for row in table.rows
+                ],
+            }
+            for table in tables
+        ]
+        write(as_json({"text": text, "tables": found}))
 
 
 def _capacity(text: str | None) -> int | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
 from ..analysis.facts import Facts
 from ..analysis.steps import parse_steps
-from ..base.errors import QueryError, short
+from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
 
 if TYPE_CHECKING:
@@ -103,10 +103,9 @@ def column_named(
     """
     column = others.get(text, text)
     if column not in columns:
-        also = f"; also {', '.join(others)}" if others else ""
         raise QueryError(
             f"sort_by: there is no column {text[:40]!r}",
-            hint=f"Columns: {', '.join(columns)}{also}.",
+            hint=f"{nearest(text, [*columns, *others], 'columns: ')}",
         )
     return column
 
@@ -167,11 +166,11 @@ def misfit(
     at = _FIELD.search(str(error))
     field = next((f for f in _fields(query) if at and f.name == at[1]), None)
     if field is None:
-        return QueryError(short(str(error), 300), hint=_known(query))
+        return QueryError(short(str(error), 300), hint=_known(query, values))
     given = short(str(values.get(field.name, "")), 60)
-    choices = _choices(field.type)
-    if choices:
-        return QueryError(f"{field.name}: there is no {given!r}", hint=f"one of: {choices}")
+    words = choices(field.type)
+    if words:
+        return QueryError(f"{field.name}: there is no {given!r}", hint=nearest(given, words))
     return QueryError(f"{field.name}: {given!r} is not {_wanted(field.type)}")
 
 
@@ -201,10 +200,10 @@ def _members(node: msgspec.inspect.Type) -> Iterable[msgspec.inspect.Type]:
     return node.types if isinstance(node, msgspec.inspect.UnionType) else (node,)
 
 
-def _choices(node: msgspec.inspect.Type) -> str:
-    """The values of a literal type; "" of any other."""
+def choices(node: msgspec.inspect.Type) -> tuple[str, ...]:
+    """The values of a literal type; none of any other."""
     literals = [m for m in _members(node) if isinstance(m, msgspec.inspect.LiteralType)]
-    return ", ".join(str(value) for one in literals for value in one.values)
+    return tuple(str(value) for one in literals for value in one.values)
 
 
 def _wanted(node: msgspec.inspect.Type) -> str:
@@ -223,9 +222,10 @@ def _wanted(node: msgspec.inspect.Type) -> str:
     return "what fits here"
 
 
-def _known(query: type[Struct]) -> str:
-    names = ", ".join(query.__struct_fields__)
-    return f"known parameters: {names}" if names else "there are no parameters here"
+def _known(query: type[Struct], values: Mapping[str, object]) -> str:
+    names = query.__struct_fields__
+    wrong = next((name for name in values if name not in names), "")
+    return nearest(wrong, names, "known parameters: ") if names else "there are no parameters here"
 
 
 LIMIT = "limit"

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from ...base.arrays import I64
-from ...base.errors import QueryError
+from ...base.errors import QueryError, nearest
 from ...base.units import duration, share, size
 from ...trace.recipes import ALLOCATIONS, with_option
 from ..idle.places import is_own_frame
@@ -100,8 +100,7 @@ def check_budget(found: Checked, budget: Budget) -> tuple[BudgetCase, ...]:
 
 def hint_for(field: str, key: str) -> str:
     """Which keys there are, the nearest alone where one is near."""
-    near = get_close_matches(key, known_keys(field), 1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known_keys(field))}"
+    return nearest(key, known_keys(field), "there are ")
 
 
 def worst(cases: Sequence[BudgetCase]) -> CaseOutcome:
