@@ -22,27 +22,33 @@ export const plainTable =
     ),
   });
 
-function csvCell(cell: Cell): string {
+const CONTROL = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu;
+
+/**
+ * A cell for a spreadsheet, as the command line writes it: a text is no formula, since names in
+ * traces are not to be trusted with that, and its control characters are written out.
+ */
+function harmless(cell: Cell): string {
   if (typeof cell !== "string") {
     return cell === null ? "" : String(cell);
   }
-  // A leading = + - @ would be run as a formula; names in traces are not to be trusted with that.
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = cell.replaceAll(CONTROL, (sign) => {
+    const code = sign.charCodeAt(0);
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, "0")}`
+      : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+  return /^[=+\-@\t\r]/.test(cell) ? `'${text}` : text;
 }
 
-function tsvCell(cell: Cell): string {
-  if (typeof cell !== "string") {
-    return cell === null ? "" : String(cell);
-  }
-  const text = cell.replaceAll(/[\t\n\r]+/g, " ");
-  return /^[=+\-@]/.test(text) ? `'${text}` : text;
+function quoted(text: string): string {
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 export function toCsv(table: PlainTable): string {
-  return [table.header, ...table.rows].map((row) => row.map(csvCell).join(",")).join("\n");
+  return [table.header, ...table.rows].map((row) => row.map((cell) => quoted(harmless(cell))).join(",")).join("\n");
 }
 
 export function toTsv(table: PlainTable): string {
-  return [table.header, ...table.rows].map((row) => row.map(tsvCell).join("\t")).join("\n");
+  return [table.header, ...table.rows].map((row) => row.map(harmless).join("\t")).join("\n");
 }
