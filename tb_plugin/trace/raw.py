@@ -29,9 +29,11 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ..base.arrays import ColumnTable, Sparse, seen
+from ..base.arrays import ColumnTable, Sparse, seen, take
+from ..base.regex import regex
 
 MISSING = np.iinfo(np.int64).min  # a ts that the event does not have
 NO_DUR = -1  # a dur that the event does not have; a dur of −1 ns in the file is −2, others stay
@@ -336,6 +338,33 @@ def shorten(text: str | bytes) -> str:
 
 
 # --- strings --------------------------------------------------------------------------------------
+
+
+_ADDRESS = regex(r" at 0x[0-9a-fA-F]+(?=>)")
+
+
+def without_addresses(raw: RawTrace) -> RawTrace:
+    """The trace with names that are the same in each run: ``<function f>`` has no address.
+
+    What names it is decided here for every reader; arguments and the file's own text keep it.
+    """
+    plain = {
+        code: _ADDRESS.sub("", text)
+        for code, text in enumerate(raw.strings)
+        if " at 0x" in text and _ADDRESS.search(text)
+    }
+    if not plain:
+        return raw
+    strings = list(raw.strings)
+    wanted = set(plain.values())
+    codes = {text: code for code, text in enumerate(strings) if text in wanted}
+    # Codes that are beyond the type of the column are no names.
+    renamed = np.arange(len(strings)).astype(raw.events.name.dtype)
+    for code, text in plain.items():
+        renamed[code] = codes.setdefault(text, code)
+        strings[codes[text]] = text
+    events = replace(raw.events, name=take(renamed, raw.events.name))
+    return replace(raw, events=events, strings=tuple(strings))
 
 
 class Texts:

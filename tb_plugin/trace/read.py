@@ -75,7 +75,7 @@ from .model import (
     Trace,
 )
 from .pickles import PICKLE
-from .raw import OnProgress, Progress, RawTrace, Texts
+from .raw import OnProgress, Progress, RawTrace, Texts, without_addresses
 from .scan.scanner import scan
 
 _OWNERS = ("phase", "pid", "tid")
@@ -85,6 +85,7 @@ _NAMES = ("category", "name")
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     """The trace of a file. Any result of a scanner is accepted; oddities become notes."""
+    raw = without_addresses(raw)
     texts, events = Texts(raw.strings), len(raw.events)
     census, identity = side_by_side(
         partial(take_census, raw.events, texts), partial(identify, raw, texts)

@@ -351,3 +351,17 @@ def check_tables(trace: Trace, ranges: list[bool]) -> None:
     assert (np.diff(device.stream) >= 0).all()
     for column in (*host.args.values(), *device.args.values()):
         assert (np.diff(column.row) > 0).all()
+
+
+def test_addresses_of_objects_leave_names() -> None:
+    """Two objects of one kind are one name, in every run; C++ that looks alike stays."""
+    append = "<built-in method append of list object at 0x{}>"
+    plain = "<built-in method append of list object>"
+    names = [append.format("7fa0"), append.format("7FB0"), "<function f>", "<function f at 0x1>"]
+    trace = drawn(
+        x("aten::mm", 900, 200),
+        [python(name, 1000 + 10 * at, 5) for at, name in enumerate([*names, "f() at 0x12"])],
+    )
+    found = [trace.text(code) for code in trace.host.name.tolist()]
+    assert found[1:] == [plain, plain, "<function f>", "<function f>", "f() at 0x12"]
+    assert len({*trace.host.name.tolist()}) == 4
