@@ -40,10 +40,10 @@ from ..analysis.diff.changes import changes
 from ..analysis.diff.sides import kernel_items, operator_items
 from ..base.errors import NotFoundError, QueryError, nearest, short
 from ..base.units import NBSP, plural
-from ..session.session import choose
+from ..session.session import Wanted, choose
 from ..views.diff.rows import Pair
 from ..views.table import Column, Table
-from .diff import comparable, opened_pair
+from .diff import choosing, comparable, opened_pair
 from .entry import FORMAT, PATH, as_json, printable, say, write
 from .render import escaped, width_of, wrapped, write_csv
 
@@ -84,14 +84,13 @@ class CheckReport(msgspec.Struct, frozen=True):
 )
 @click.option("--format", "form", **FORMAT)
 @click.option("--junit", type=click.Path(path_type=Path), help="Writes a JUnit report, too.")
-@click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
-@click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
+@choosing
 @click.option(
     "--equal-clocks",
     is_flag=True,
     help="Judges OTHER as if it had run at the clock of BASE, where their clocks differ.",
 )
-def check(  # noqa: PLR0913  # the options of the command
+def check(  # the options of the command
     base: str,
     other: str,
     budget: Path | None,
@@ -100,20 +99,20 @@ def check(  # noqa: PLR0913  # the options of the command
     keep: bool,
     form: str,
     junit: Path | None,
-    steps: str,
-    base_steps: str,
     equal_clocks: bool,
+    **names: str | None,
 ) -> int:
     """Checks OTHER against BASE and a budget: ok, worse, or cannot tell.
 
     Exit code 0: ok. 7: worse. 8: cannot tell, and what would settle it.
     """
     allowed = read_budget(budget) if budget else Budget()
+    kept = Wanted(names["run"], names["worker"], names["span"])
     folder = Path(base)
     if not folder.exists():
         folder = _named(baselines, base)
         if keep and not folder.exists():
-            _keep(folder, other)
+            _keep(folder, other, kept)
             write(f"There is no baseline {base} yet: {other} is kept as its first recording.")
             return 0
         if not folder.exists():
@@ -125,10 +124,9 @@ def check(  # noqa: PLR0913  # the options of the command
     pair = opened_pair(
         str(folder),
         other,
-        base_steps=base_steps,
-        steps=steps,
         budget=allowed.step,
         equal_clocks=equal_clocks,
+        **names,
     )
     cases = check_budget(_checked(pair), allowed)
     outcome = worst(cases)
@@ -144,7 +142,7 @@ def check(  # noqa: PLR0913  # the options of the command
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(junit_xml(cases), encoding="utf-8")
     if keep and outcome != "worse":
-        _keep(folder, other)
+        _keep(folder, other, kept)
         say(f"{other} is kept in the baseline {folder}")
     return CODES[outcome]
 
@@ -252,7 +250,7 @@ def _named(baselines: Path, name: str) -> Path:
     return baselines / name
 
 
-def _keep(folder: Path, other: str) -> None:
+def _keep(folder: Path, other: str, wanted: Wanted) -> None:
     """Copy a recording into the folder of a baseline, and let the oldest go.
 
     Raises:
@@ -261,7 +259,7 @@ def _keep(folder: Path, other: str) -> None:
     """
     if folder.is_file():
         raise QueryError(f"{folder} is one file", hint="--keep needs a baseline that is a folder")
-    source = Path(comparable(choose(other)).path)
+    source = Path(comparable(choose(other, wanted)).path)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".pt.trace.json.gz" if source.name.endswith(".gz") else ".pt.trace.json"
     target = folder / f"baseline.{time.time_ns()}{suffix}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from ..base.errors import UnavailableError
+from ..base.regex import regex
 from ..base.units import NBSP, count, duration, flops, size
 from ..session.session import ChosenTrace, FileSession, Wanted, choose
 from ..views.diff.contract import (
@@ -37,6 +39,7 @@ from .render import (
     write_csv,
 )
 
+F = TypeVar("F", bound=Callable[..., Any])
 ROWS = 15
 _GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules", "memory")
 _TITLES = {
@@ -44,6 +47,28 @@ _TITLES = {
     "kernels": "Kernels",
     "modules": "Modules",
     "memory": "Allocation sites",
+}
+
+
+_NAMES = ("run", "worker", "span")
+
+
+def choosing(command: F) -> F:
+    """Gives a command what chooses a trace, and steps of it, of OTHER and of BASE."""
+    for prefix, of in (("base-", "BASE"), ("", "OTHER")):
+        for name, said in (
+            ("steps", f"Steps of {of} by their numbers.  [default: all usual]"),
+            ("span", f"Span of {of}: 1, 2, … in time order.  [default: the last]"),
+            ("worker", f"Worker of {of}.  [default: {_DEFAULT_WORKER[of]}]"),
+            ("run", f"Run of {of}: the folder of the trace, below it.  [default: the newest]"),
+        ):
+            command = click.option(f"--{prefix}{name}", help=said)(command)
+    return command
+
+
+_DEFAULT_WORKER = {
+    "BASE": "that of the same name, else of the same rank",
+    "OTHER": "the first by name",
 }
 
 
@@ -58,8 +83,7 @@ class DiffReport(msgspec.Struct, frozen=True):
 @click.argument("base", metavar="BASE", type=PATH)
 @click.argument("other", metavar="OTHER", type=PATH)
 @click.option("--format", "form", **FORMAT)
-@click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
-@click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
+@choosing
 @click.option(
     "--limit", type=click.IntRange(min=1), default=ROWS, show_default=True, help="Rows of a table."
 )
@@ -79,26 +103,19 @@ def diff(  # the options of the command
     base: str,
     other: str,
     form: str,
-    steps: str,
-    base_steps: str,
     limit: int,
     budget: float,
     *,
     equal_clocks: bool,
+    **names: str | None,
 ) -> None:
     """Explains what changed from BASE to OTHER, and whether it is more than noise.
 
     Both are trace files, runs or logdirs. Below a folder the newest run is taken, its first worker
-    and that worker's last span; the other spans of that worker count as repeats.
+    and that worker's last span; the other spans of that worker count as repeats. Of BASE, the
+    worker of the same name is taken, else that of the same rank.
     """
-    pair = opened_pair(
-        base,
-        other,
-        base_steps=base_steps,
-        steps=steps,
-        budget=budget,
-        equal_clocks=equal_clocks,
-    )
+    pair = opened_pair(base, other, budget=budget, equal_clocks=equal_clocks, **names)
     answer = pair.answer(DiffQuery(budget=budget, equal_clocks=equal_clocks))
     tables = tuple(
         pair.table(DiffTableQuery(group=group, metric=_metric(pair, group), limit=limit))
@@ -128,26 +145,64 @@ def opened_pair(  # the two, and how they are compared
     base: str,
     other: str,
     *,
-    base_steps: str = "",
-    steps: str = "",
     budget: float = 0.02,
     equal_clocks: bool = False,
+    **names: str | None,
 ) -> Pair:
     """Both recordings, read where they are not in the cache.
 
     Raises:
         KinetoscopeError: there is no such path, or it is no trace.
     """
-    return Pair(opened(base, base_steps), opened(other, steps), budget, equal_clocks)
+    of_other = choose(other, Wanted(*(names.get(key) for key in _NAMES)))
+    wanted = Wanted(*(names.get(f"base_{key}") for key in _NAMES))
+    of_base = choose(base, wanted)
+    if wanted.worker is None and of_base.place and of_other.place:
+        worker, how = counterpart(of_base, of_other.place.worker)
+        if worker != of_base.place.worker:
+            of_base = choose(base, Wanted(of_base.place.run, worker, wanted.span))
+        if how:
+            say(f"worker {worker} is the base of {of_other.place.worker}: {how}")
+    base_steps, steps = names.get("base_steps") or "", names.get("steps") or ""
+    return Pair(opened(of_base, base_steps), opened(of_other, steps), budget, equal_clocks)
 
 
-def opened(path: str, steps: str = "") -> Recorded:
-    """The recording of a path, with the other spans of its worker as repeats.
+def counterpart(base: ChosenTrace, worker: str) -> tuple[str, str]:
+    """The worker of the chosen run that a worker is compared with, and how it was found.
+
+    Nothing is to be said where there is one worker alone, or where the names are the same.
+    """
+    if base.place is None or base.folder is None:
+        return "", ""
+    workers = sorted({one.worker for one in base.folder.files if one.run == base.place.run})
+    if worker in workers:
+        return worker, "they have the same name" if len(workers) > 1 else ""
+    rank = _rank(worker)
+    same = [one for one in workers if rank is not None and _rank(one) == rank]
+    if same:
+        # Of several starts, the one that is shown by default.
+        found = base.place.worker if base.place.worker in same else same[-1]
+        return found, f"both are rank {rank}"
+    if len(workers) == 1:
+        return workers[0], ""
+    return base.place.worker, "none has the same name or rank; --base-worker chooses"
+
+
+def _rank(worker: str) -> int | None:
+    """The rank that the name of a worker tells."""
+    found = _RANK.search(worker)
+    return int(found[1]) if found else None
+
+
+_RANK = regex(r"(?:rank|worker)[-_]?(\d{1,9})(?!\d)", re.IGNORECASE)
+
+
+def opened(chosen: ChosenTrace, steps: str = "") -> Recorded:
+    """The recording, with the other spans of its worker as repeats.
 
     Raises:
-        KinetoscopeError: there is no such path, it is no trace, or it holds memory alone.
+        KinetoscopeError: it is no trace, or it holds memory alone.
     """
-    chosen = choose(path, Wanted())
     if chosen.notice():
         say(chosen.notice())
     session = comparable(chosen)

@@ -133,9 +133,9 @@ class Words(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no argumen
 
     def convert(
         self,
-        value: Any,
+        value: Any,  # noqa: ANN401  # theirs
         param: click.Parameter | None,
-        ctx: click.Context | None,  # noqa: ANN401  # theirs
+        ctx: click.Context | None,
     ) -> str:
         word = self._earlier.get(value, value)
         if word not in self.choices:

@@ -28,7 +28,9 @@ from ..views.view import View
 from .entry import FORMAT, PATH, START_HELP, Group, as_json, printable, say, write
 from .render import (
     ALL_COLUMNS,
+    FEW_ROWS,
     TableLayout,
+    drawn,
     escaped,
     how_many,
     print_tables,
@@ -184,7 +186,7 @@ def _metavar(node: msgspec.inspect.Type) -> str:
     return "TEXT"
 
 
-COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width")
+COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width", "all")
 """Parameters of every view; no field of a query may be called so."""
 
 
@@ -215,7 +217,7 @@ def show() -> None:
 def show_view(view: View, values: dict[str, Any]) -> None:
     """Reads the trace and writes the answer to standard output."""
     form = values["format"]
-    query = chosen(view.query, values, whole=form in ("json", "csv"))
+    query = chosen(view.query, values, whole=form in ("json", "csv") or values["all"])
     trace = choose(
         values["path"], Wanted(values["run"], values["worker"], values["span"], values["start"])
     )
@@ -225,7 +227,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
         answer = view.build(trace.session(on_progress).asked(view), query)
     tables = view.tables(answer)
     if form == "text":
-        _print(answer, tables, values)
+        _print(view, answer, tables, values)
         return
     for table in tables:
         if how_many(table) and form != "markdown":
@@ -241,13 +243,54 @@ def show_view(view: View, values: dict[str, Any]) -> None:
         write("\n\n".join([*map(escaped, said), tables_markdown(tables)]))
 
 
-def _print(answer: Struct, tables: tuple[Table, ...], values: dict[str, Any]) -> None:
+def _print(view: View, answer: Struct, tables: tuple[Table, ...], values: dict[str, Any]) -> None:
     width = values["width"] or width_of(sys.stdout)
     tables = _selected(tables, values["table"])
     if values["table"] is None:
         _print_sentence(answer, width)
     keys = _keys(tables, values["columns"])
-    print_tables(tables, sys.stdout, TableLayout(width, keys, "--columns all shows them"))
+    layout = TableLayout(width, keys, "--columns all shows them")
+    left: list[str] = []
+    is_whole = LIMIT not in view.query.__struct_fields__
+    if is_whole and values["table"] is None and not values["all"]:
+        tables, left = _on_a_screen(tables, layout, values[LIMIT])
+    print_tables(tables, sys.stdout, layout)
+    if left:
+        said = f"Not shown: {', '.join(left)}; --all shows everything, --limit rows of each table."
+        write("")
+        for line in wrapped(printable(said), width):
+            write(line)
+
+
+SCREEN = 50
+"""Lines of an answer whose tables are longer, unless more is asked for."""
+
+
+def _on_a_screen(
+    tables: tuple[Table, ...], layout: TableLayout, limit: int | None
+) -> tuple[tuple[Table, ...], list[str]]:
+    """The tables with the first rows of each; or what fits a screen, and the names of the rest."""
+    if limit is not None:
+        return tuple(_cut(table, limit) for table in tables), []
+    if max((len(table.rows) for table in tables), default=0) <= SCREEN:
+        return tables, []
+    first = _cut(tables[0], FEW_ROWS)
+    shown, left = [first], []
+    room = SCREEN - 6 - len([*drawn(first, layout)])  # of sentences above, and of what is left
+    for number, table in enumerate(tables[1:], start=2):
+        lines = len(table.rows) if len(table.rows) > room else len([*drawn(table, layout)]) + 1
+        if lines <= room:
+            shown.append(table)
+            room -= lines
+        else:
+            left.append(f"{table.title} ({len(table.rows):,} rows, --table {number})")
+    return tuple(shown), left
+
+
+def _cut(table: Table, most: int) -> Table:
+    if len(table.rows) <= most:
+        return table
+    return Table(table.title, table.columns, table.rows[:most], len(table.rows), table.note)
 
 
 def _keys(tables: tuple[Table, ...], text: str | None) -> tuple[str, ...] | None:
@@ -345,6 +388,10 @@ def _command(view: View) -> click.Command:
             help="Characters of a line of a table.  [default: COLUMNS, else the terminal's; in a"
             " pipe lines are as long as they need]",
         ),
+        click.Option(["--all"], is_flag=True, help="Every row of every table.  [default: off]"),
         *options(view.query),
     ]
+    if LIMIT not in view.query.__struct_fields__:
+        text = "Rows of each table.  [default: all, of very long ones what fits a screen]"
+        params.append(click.Option(["--limit"], type=click.IntRange(min=1), help=text))
     return click.Command(view.stem, params=params, callback=run, help=view.question)

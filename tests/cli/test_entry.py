@@ -109,7 +109,59 @@ def test_help_does_not_wait_for_heavy_libraries() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("arguments", "code"), [((), 2), (("nothing",), 2), (("--nothing",), 2)])
+@pytest.mark.parametrize("arguments", [(), ("show",)])
+def test_without_a_command_the_help_is_printed(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == run(*arguments, "--help").stdout
+
+
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"serve", "demo"}))
+def test_every_command_has_one_vocabulary_of_formats(command: str) -> None:
+    """The word of earlier versions is taken, and not shown."""
+    arguments = (command, "overview") if command == "show" else (command,)
+    shown = run(*arguments, "--help").stdout
+    assert "[text|markdown|json|csv]" in shown
+    assert "there is no 'table'" not in run(*arguments, "--format", "table").stderr
+    assert "there is no 'xml'" in run(*arguments, "--format", "xml").stderr
+
+
+def completed(words: str, last: str) -> list[str]:
+    """What a shell is offered for the last word of a command line."""
+    told = {
+        "_KINETOSCOPE_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"kinetoscope {words}",
+        "COMP_CWORD": str(len(words.split()) + 1 - bool(last)),
+    }
+    command = [
+        sys.executable,
+        "-c",
+        "from kinetoscope.cli import main; main(prog_name='kinetoscope')",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **told}, check=False
+    )
+    return [line.split(",")[1] for line in done.stdout.splitlines()]
+
+
+def test_a_shell_completes_commands_options_and_values() -> None:
+    assert completed("s", "s") == ["show", "snapshot", "serve"]
+    assert completed("show o", "o") == ["overview", "operators"]
+    assert "--base-worker" in completed("diff --b", "--b")
+    assert completed("hang --format m", "m") == ["markdown"]
+    assert completed("show operators --group-by s", "s") == ["shape", "stack"]
+
+
+def test_an_error_of_the_library_carries_its_remedy() -> None:
+    assert str(errors.QueryError("no such step", hint="take 1")) == "no such step (take 1)"
+    assert str(errors.QueryError("There is none.", hint="Take 1.")) == "There is none. Take 1."
+    assert str(errors.TraceFormatError("x", "empty", hint="copy", file="f")) == "f: empty (copy)"
+    assert str(errors.NotFoundError("there is none")) == "there is none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(("nothing",), 2), (("--nothing",), 2), (("diff",), 2)]
+)
 def test_misuse_is_one_line_on_standard_error(arguments: tuple[str, ...], code: int) -> None:
     result = run(*arguments)
     assert result.exit_code == code

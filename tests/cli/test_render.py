@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from kinetoscope.cli.render import progress_bar, write_csv
+from kinetoscope.cli.render import progress_bar, tables_markdown, write_csv
 from kinetoscope.trace.raw import Progress
 from kinetoscope.views.table import Column, Table
 
@@ -37,7 +37,38 @@ def test_the_bar_names_the_file_as_it_is(name: str, monkeypatch: pytest.MonkeyPa
     assert "\x1b]0;" not in terminal.getvalue()
 
 
-@pytest.mark.parametrize(("out", "told"), [(Terminal(), "a\\x1b[2Jb"), (StringIO(), "a\x1b[2Jb")])
-def test_csv_moves_no_cursor_and_changes_nothing_in_a_file(out: StringIO, told: str) -> None:
-    write_csv([Table("t", (Column("name", "Name", "text"),), (("a\x1b[2Jb",),))], out)
+@pytest.mark.parametrize("out", [Terminal(), StringIO()])
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\\x09=1"),
+        ("\r=1", "'\\x0d=1"),
+        ("a=1", "a=1"),
+        (-1, "-1"),
+        (-0.5, "-0.5"),
+    ],
+)
+def test_csv_runs_no_formula_and_moves_no_cursor(
+    out: StringIO, cell: str | float, told: str
+) -> None:
+    out.truncate(0)
+    out.seek(0)
+    write_csv([Table("t", (Column("name", "Name", "text"),), ((cell,),))], out)
     assert out.getvalue() == f"name\n{told}\n"
+
+
+def test_a_table_in_markdown_is_marked_once() -> None:
+    """A bar in a name ends no cell; what is marked is not marked again."""
+    table = Table("a_b", (Column("name", "Name"), Column("dur_ns", "T")), (("x|y_<b>", 1500),))
+    assert tables_markdown([table]).splitlines() == [
+        "**a\\_b**",
+        "",
+        "| Name | T (µs) |",
+        "| --- | ---: |",
+        "| x\\|y\\_&lt;b> | 1.500 |",
+    ]

@@ -263,14 +263,18 @@ def test_help_names_the_default_of_every_option(view: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
     [
-        (("show", "operators", "--group-by", "nmae"), "name, shape, stack"),
+        (("show", "operators", "--group-by", "nmae"), "did you mean name"),
         (("show", "timeline", "--layout", "flat"), "merged, split"),
         (("show", "kernels", "--sort-by", "x"), "total_ns"),
         (("show", "operators", "--kinds", "x"), "annotation"),
-        (("show", "operators", "--format", "xml"), "'table', 'json', 'csv'"),
+        (("show", "operators", "--format", "xml"), "text, markdown, json, csv"),
         (("show", "operators", "--stack-depth", "99"), "a whole number from 1 to 64"),
-        (("show", "operatros"), "operators, kernels"),
-        (("shwo",), "show, doctor"),
+        (("show", "operators", "--format", "jsn"), "did you mean json"),
+        (("show", "operators", "--grp-by", "name"), "did you mean group by"),
+        (("show", "operatros"), "did you mean operators"),
+        (("show", "zzz"), "operators, kernels"),
+        (("shwo",), "did you mean show"),
+        (("zzz",), "show, doctor"),
     ],
 )
 def test_a_wrong_choice_is_told_the_allowed_ones(

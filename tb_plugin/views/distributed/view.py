@@ -270,8 +270,10 @@ def _reasons(of: Comparison, facts: Facts) -> dict[str, str]:
 
 def tables(answer: answers.Distributed) -> tuple[Table, ...]:
     """Ranks, the old overviews, collectives, groups, bandwidth, notes."""
+    ranks = sorted(answer.ranks, key=lambda one: -(one.cost_ns or 0))
+    order = "the one that costs the others most first"
     found = [
-        table_from("Ranks", answer.ranks_columns, answer.ranks),
+        table_from("Ranks", answer.ranks_columns, ranks, note=order),
         _step_table(answer),
     ]
     if answer.nodes:
