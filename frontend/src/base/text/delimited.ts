@@ -46,7 +46,9 @@ function quoted(text: string): string {
 }
 
 export function toCsv(table: PlainTable): string {
-  return [table.header, ...table.rows].map((row) => row.map((cell) => quoted(harmless(cell))).join(",")).join("\n");
+  return [table.header, ...table.rows]
+    .map((row) => row.map((cell) => quoted(harmless(cell))).join(","))
+    .join("\n");
 }
 
 export function toTsv(table: PlainTable): string {
