@@ -43,7 +43,7 @@ from ..base.units import NBSP, plural
 from ..session.session import Wanted, choose
 from ..views.diff.rows import Pair
 from ..views.table import Column, Table
-from .diff import choosing, comparable, opened_pair
+from .diff import choosing, comparable, opened_pair, wanted_of
 from .entry import FORMAT, PATH, as_json, printable, say, write
 from .render import escaped, width_of, wrapped, write_csv
 
@@ -100,14 +100,14 @@ def check(  # the options of the command
     form: str,
     junit: Path | None,
     equal_clocks: bool,
-    **names: str | None,
+    **names: str | int | None,
 ) -> int:
     """Checks OTHER against BASE and a budget: ok, worse, or cannot tell.
 
     Exit code 0: ok. 7: worse. 8: cannot tell, and what would settle it.
     """
     allowed = read_budget(budget) if budget else Budget()
-    kept = Wanted(names["run"], names["worker"], names["span"])
+    kept = wanted_of(names)
     folder = Path(base)
     if not folder.exists():
         folder = _named(baselines, base)

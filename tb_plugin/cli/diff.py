@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ import msgspec
 from ..base.errors import UnavailableError
 from ..base.regex import regex
 from ..base.units import NBSP, count, duration, flops, size
+from ..session.recordings import start_of
 from ..session.session import ChosenTrace, FileSession, Wanted, choose
 from ..views.diff.contract import (
     Diff,
@@ -27,7 +28,7 @@ from ..views.diff.contract import (
 from ..views.diff.rows import Pair, Recorded
 from ..views.table import Table, table_from
 from ..views.view import TracePlace
-from .entry import FORMAT, PATH, as_json, printable, say, write
+from .entry import FORMAT, PATH, START_HELP, as_json, printable, say, write
 from .render import (
     TableLayout,
     escaped,
@@ -50,9 +51,6 @@ _TITLES = {
 }
 
 
-_NAMES = ("run", "worker", "span")
-
-
 def choosing(command: F) -> F:
     """Gives a command what chooses a trace, and steps of it, of OTHER and of BASE."""
     for prefix, of in (("base-", "BASE"), ("", "OTHER")):
@@ -60,15 +58,17 @@ def choosing(command: F) -> F:
             ("steps", f"Steps of {of} by their numbers.  [default: all usual]"),
             ("span", f"Span of {of}: 1, 2, … in time order.  [default: the last]"),
             ("worker", f"Worker of {of}.  [default: {_DEFAULT_WORKER[of]}]"),
+            ("start", START_HELP.replace("of the run", f"of the run of {of}")),
             ("run", f"Run of {of}: the folder of the trace, below it.  [default: the newest]"),
         ):
-            command = click.option(f"--{prefix}{name}", help=said)(command)
+            kind = int if name == "start" else str
+            command = click.option(f"--{prefix}{name}", type=kind, help=said)(command)
     return command
 
 
 _DEFAULT_WORKER = {
     "BASE": "that of the same name, else of the same rank",
-    "OTHER": "the first by name",
+    "OTHER": "the first",
 }
 
 
@@ -107,7 +107,7 @@ def diff(  # the options of the command
     budget: float,
     *,
     equal_clocks: bool,
-    **names: str | None,
+    **names: str | int | None,
 ) -> None:
     """Explains what changed from BASE to OTHER, and whether it is more than noise.
 
@@ -147,45 +147,50 @@ def opened_pair(  # the two, and how they are compared
     *,
     budget: float = 0.02,
     equal_clocks: bool = False,
-    **names: str | None,
+    **names: str | int | None,
 ) -> Pair:
     """Both recordings, read where they are not in the cache.
 
     Raises:
         KinetoscopeError: there is no such path, or it is no trace.
     """
-    of_other = choose(other, Wanted(*(names.get(key) for key in _NAMES)))
-    wanted = Wanted(*(names.get(f"base_{key}") for key in _NAMES))
+    of_other, wanted = choose(other, wanted_of(names)), wanted_of(names, "base_")
     of_base = choose(base, wanted)
     if wanted.worker is None and of_base.place and of_other.place:
-        worker, how = counterpart(of_base, of_other.place.worker)
+        worker, start, how = counterpart(of_base, of_other.place.worker)
         if worker != of_base.place.worker:
-            of_base = choose(base, Wanted(of_base.place.run, worker, wanted.span))
+            of_base = choose(base, Wanted(of_base.place.run, worker, wanted.span, start))
         if how:
             say(f"worker {worker} is the base of {of_other.place.worker}: {how}")
-    base_steps, steps = names.get("base_steps") or "", names.get("steps") or ""
+    base_steps, steps = str(names.get("base_steps") or ""), str(names.get("steps") or "")
     return Pair(opened(of_base, base_steps), opened(of_other, steps), budget, equal_clocks)
 
 
-def counterpart(base: ChosenTrace, worker: str) -> tuple[str, str]:
-    """The worker of the chosen run that a worker is compared with, and how it was found.
+def wanted_of(names: Mapping[str, Any], prefix: str = "") -> Wanted:
+    """What the options choose of OTHER, or with the prefix of BASE."""
+    return Wanted(*(names.get(f"{prefix}{key}") for key in ("run", "worker", "span", "start")))
+
+
+def counterpart(base: ChosenTrace, worker: str) -> tuple[str, int | None, str]:
+    """The worker of the chosen start that a worker is compared with, the start, and why this one.
 
     Nothing is to be said where there is one worker alone, or where the names are the same.
     """
     if base.place is None or base.folder is None:
-        return "", ""
-    workers = sorted({one.worker for one in base.folder.files if one.run == base.place.run})
+        return "", None, ""
+    run = next(one for one in base.folder.catalog.runs if one.name == base.place.run)
+    start = start_of(run, base.place)
+    spans = ((one.name, span.start) for one in run.workers for span in one.spans)
+    workers = sorted({name for name, of in spans if of == start})
     if worker in workers:
-        return worker, "they have the same name" if len(workers) > 1 else ""
+        return worker, start, "they have the same name" if len(workers) > 1 else ""
     rank = _rank(worker)
     same = [one for one in workers if rank is not None and _rank(one) == rank]
     if same:
-        # Of several starts, the one that is shown by default.
-        found = base.place.worker if base.place.worker in same else same[-1]
-        return found, f"both are rank {rank}"
+        return same[0], start, f"both are rank {rank}"
     if len(workers) == 1:
-        return workers[0], ""
-    return base.place.worker, "none has the same name or rank; --base-worker chooses"
+        return workers[0], start, ""
+    return base.place.worker, start, "none has the same name or rank; --base-worker chooses"
 
 
 def _rank(worker: str) -> int | None:

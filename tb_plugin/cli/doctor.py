@@ -444,6 +444,8 @@ def examine(path: str, *, clear: bool = False) -> Report:
     if is_folder:
         files, problems = examine_folder(path)
         files += removed
+        if not files and not problems:
+            problems = (f"No file below {path} has the name of a recording, as x.pt.trace.json.",)
     else:
         files, problems = (examine_file(path),), ()
     failures = failed_views()
