@@ -315,10 +315,12 @@ def test_only_a_folder_of_this_machine_is_tidied(tmp_path: Path) -> None:
 
 def test_a_folder_without_files_says_why(tmp_path: Path) -> None:
     """Commands that find no trace send their user here."""
-    result = run("doctor", tmp_path)
+    folder = tmp_path / "log"  # apart from the cache
+    folder.mkdir()
+    result = run("doctor", folder)
     assert result.exit_code == 3
     assert "No file below" in result.stdout
-    (tmp_path / "notes.txt").write_text("none")  # is listed with a reason of its own
-    result = run("doctor", tmp_path)
+    (folder / "notes.txt").write_text("none")  # is listed with a reason of its own
+    result = run("doctor", folder)
     assert "No file below" not in result.stdout
     assert "notes.txt" in result.stdout
