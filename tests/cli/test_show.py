@@ -219,7 +219,7 @@ def test_a_view_that_the_trace_cannot_fill(trace: Path, monkeypatch: pytest.Monk
     assert "not available" in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("overview",), ("nothing", "x"), ("overview", "a", "b")])
+@pytest.mark.parametrize("arguments", [("overview",), ("nothing", "x"), ("overview", "a", "b")])
 def test_misuse(arguments: tuple[str, ...]) -> None:
     result = run("show", *arguments)
     assert result.exit_code == 2
