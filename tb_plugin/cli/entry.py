@@ -124,7 +124,7 @@ class UnknownWordError(click.UsageError):
         self.hint = hint
 
 
-class Words(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no arguments of types here
+class WordChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no arguments of types here
     """One of some words. Words of earlier versions are taken, too, and shown nowhere."""
 
     def __init__(self, words: Sequence[str], earlier: Mapping[str, str]) -> None:
@@ -147,7 +147,7 @@ class Words(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no argumen
 
 FORMAT: Mapping[str, Any] = MappingProxyType(
     {
-        "type": Words(FORMATS, {"table": "text"}),
+        "type": WordChoice(FORMATS, {"table": "text"}),
         "default": "text",
         "show_default": True,
         "help": "For people, for pull requests, for programs, for spreadsheets.",
@@ -158,7 +158,7 @@ PATH = click.Path(readable=False)
 """A path or address, whose names a shell completes; whether it can be read is told later."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Commands; without one the help is printed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -177,7 +177,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class Cli(Group):
+class Cli(CommandGroup):
     """The commands, imported when they are needed: ``--help`` must not wait for pandas."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs

@@ -25,7 +25,7 @@ from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, choices, parse, with_limit
 from ..views.table import Table
 from ..views.view import View
-from .entry import FORMAT, PATH, START_HELP, Group, as_json, printable, say, write
+from .entry import FORMAT, PATH, START_HELP, CommandGroup, as_json, printable, say, write
 from .render import (
     ALL_COLUMNS,
     FEW_ROWS,
@@ -190,7 +190,7 @@ COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width"
 """Parameters of every view; no field of a query may be called so."""
 
 
-class _ByStemOrTitle(Group):
+class _ByStemOrTitle(CommandGroup):
     """A command for each view, by its stem or title: ``show trace`` is ``show timeline``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs
