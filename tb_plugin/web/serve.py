@@ -1,21 +1,31 @@
-"""The standalone server: the application of TensorBoard's tab, on an address of its own."""
+"""The standalone server: the application of TensorBoard's tab, on an address of its own.
+
+Clients that send half a request, or read no answer, take neither all threads nor memory: a request
+has ``REQUEST_SECONDS`` and ``REQUEST_BYTES`` to arrive in, each piece of the answer
+``SEND_SECONDS``. Of more than ``MOST_CONNECTIONS`` the one that has been silent longest is closed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import logging
 import os
 import socket
+import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
 from ..base.errors import KinetoscopeError
 from .middleware import is_loopback, mounted, only_known_hosts
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
     from _typeshed.wsgi import WSGIApplication
 
 log = logging.getLogger(__name__)
@@ -24,6 +34,12 @@ LOOPBACK = "127.0.0.1"
 FIRST_PORT = 6007
 """Beside TensorBoard's 6006."""
 PORTS_TRIED = 20
+
+REQUEST_SECONDS = 10.0
+REQUEST_BYTES = 1 << 20
+SEND_SECONDS = 60.0
+MOST_CONNECTIONS = 64
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 2\r\n\r\n"
 
 
 class AddressError(KinetoscopeError):
@@ -46,14 +62,108 @@ class Address(Struct, frozen=True):
         return not is_loopback(self.host)
 
 
-class QuietHandler(WSGIRequestHandler):
-    """Logs requests only at the debug level."""
+class _Arriving(io.RawIOBase):
+    """The bytes of one request, as long as its time and size last."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._end = time.monotonic() + REQUEST_SECONDS
+        self._rest = REQUEST_BYTES
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read what has come; 0 at the end of the request or of its size.
+
+        Raises:
+            TimeoutError: the request took too long.
+        """
+        rest = self._end - time.monotonic()
+        if rest <= 0:
+            raise TimeoutError
+        self._connection.settimeout(rest)
+        try:
+            with memoryview(buffer) as view:
+                count = self._connection.recv_into(view[: self._rest]) if self._rest else 0
+        finally:
+            self._connection.settimeout(SEND_SECONDS)
+        self._rest -= count
+        return count
+
+
+class Handler(WSGIRequestHandler):
+    """Reads a request within its limits; logs requests only at the debug level."""
+
+    timeout = SEND_SECONDS
+
+    def setup(self) -> None:
+        """Read through the limits."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Arriving(self.connection))
+
+    def run_wsgi(self) -> None:
+        """Answer a request that has arrived."""
+        if isinstance(self.server, _Server):
+            self.server.has_arrived(self.connection)
+        super().run_wsgi()
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         log.debug("%s %s %s", self.requestline, code, size)
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002, ARG002  # theirs
         log.debug(message, *args)
+
+
+class _Server(ThreadedWSGIServer):
+    """A thread for each connection, for so many at most."""
+
+    def __init__(self, host: str, port: int, app: WSGIApplication, fd: int) -> None:
+        super().__init__(host, port, app, Handler, fd=fd)
+        self._changing = threading.Lock()
+        self._silent: dict[socket.socket, None] = {}  # whose request has not arrived, oldest first
+        self._answered: set[socket.socket] = set()
+
+    def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]  # theirs has no types
+        """Begin a thread; where there are too many, in the place of the oldest silent one."""
+        with self._changing:
+            if len(self._silent) + len(self._answered) >= MOST_CONNECTIONS:
+                oldest = next(iter(self._silent), None)
+                if oldest is None:
+                    self._refuse(request)
+                    return
+                del self._silent[oldest]
+                _end(oldest)
+            self._silent[request] = None
+        super().process_request(request, client_address)  # type: ignore[arg-type]
+
+    def has_arrived(self, request: socket.socket) -> None:
+        """Note that the request of a connection is whole."""
+        with self._changing:
+            if request in self._silent:
+                del self._silent[request]
+                self._answered.add(request)
+
+    def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
+        """Close a connection."""
+        with self._changing:
+            self._silent.pop(request, None)
+            self._answered.discard(request)
+        super().shutdown_request(request)
+
+    def _refuse(self, request: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            request.settimeout(0)
+            request.send(_BUSY)
+        super().shutdown_request(request)
+
+
+def _end(connection: socket.socket) -> None:
+    """End what its thread waits for; the thread closes it."""
+    with contextlib.suppress(OSError):  # it has gone
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def listen(app: WSGIApplication, address: Address) -> BaseWSGIServer:
@@ -67,15 +177,8 @@ def listen(app: WSGIApplication, address: Address) -> BaseWSGIServer:
     if not address.is_public:
         served = only_known_hosts(served, address.allowed_hosts)
     ports = [address.port] if address.port is not None else _usual_ports(FIRST_PORT)
-    with _bind(address, ports) as bound:  # make_server listens on a duplicate of the descriptor
-        return make_server(
-            address.host,
-            bound.getsockname()[1],
-            served,
-            threaded=True,
-            request_handler=QuietHandler,
-            fd=bound.fileno(),
-        )
+    with _bind(address, ports) as bound:  # the server listens on a duplicate of the descriptor
+        return _Server(address.host, bound.getsockname()[1], served, bound.fileno())
 
 
 def url(server: BaseWSGIServer, address: Address) -> str:

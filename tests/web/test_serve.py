@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from werkzeug.serving import BaseWSGIServer
 
+from kinetoscope.web import serve
 from kinetoscope.web.app import create_app
-from kinetoscope.web.serve import PORTS_TRIED, Address, AddressError, free_port, listen, url
+from kinetoscope.web.serve import (
+    MOST_CONNECTIONS,
+    PORTS_TRIED,
+    Address,
+    AddressError,
+    free_port,
+    listen,
+    url,
+)
+from tests.waiting import wait_for
 from tests.web.drawn import DrawnCatalog
 
 
@@ -93,3 +106,77 @@ def test_a_host_that_is_not_here_is_an_error(host: str) -> None:
 )
 def test_only_loopback_is_private(host: str, public: bool) -> None:
     assert Address(host=host).is_public is public
+
+
+# --- clients that send half a request -------------------------------------------------------------
+
+
+def half_sent(server: BaseWSGIServer, sent: bytes = b"GET / HTTP/1.1\r\n") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    connection.sendall(sent)
+    return connection
+
+
+def threads_of(server: BaseWSGIServer) -> int:
+    return sum(one.name.endswith("(process_request_thread)") for one in threading.enumerate())
+
+
+def test_half_sent_requests_hold_no_others_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "REQUEST_SECONDS", 1000.0)
+    with running(Address(port=0)) as server:
+        held = [half_sent(server) for _ in range(MOST_CONNECTIONS + 100)]
+        try:
+            assert get(server, "/api/info")[0] == 200
+            assert threads_of(server) <= MOST_CONNECTIONS
+            assert held[0].recv(100) == b"", "the oldest was closed"
+        finally:
+            for one in held:
+                one.close()
+
+
+def test_a_request_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the time of the whole, however often a byte comes."""
+    monkeypatch.setattr(serve, "REQUEST_SECONDS", 0.5)
+    with running(Address(port=0)) as server, half_sent(server) as connection:
+        with pytest.raises(ConnectionError):  # noqa: PT012  # which of them fails is open
+            for _ in range(2000):
+                connection.sendall(b"x")
+                time.sleep(0.01)
+        wait_for(lambda: threads_of(server) == 0)
+        assert get(server, "/api/info")[0] == 200
+
+
+def test_a_body_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "REQUEST_BYTES", 1000)
+    head = b"POST /api/info HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n"
+    with running(Address(port=0)) as server, half_sent(server, head) as connection:
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(bytes(1 << 20))
+        wait_for(lambda: threads_of(server) == 0)
+
+
+def test_where_all_are_busy_a_further_one_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 1)
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(environ: object, start_response: Any) -> list[bytes]:
+        began.set()
+        go_on.wait(30)
+        start_response("200 OK", [("Content-Length", "0")])
+        return [b""]
+
+    server = listen(slow, Address(port=0))
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        with half_sent(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") as first:
+            assert began.wait(30)
+            assert get(server, "/")[0] == 503
+            go_on.set()
+            assert first.recv(100).startswith(b"HTTP/1.1 200")
+        wait_for(lambda: threads_of(server) == 0)
+        assert get(server, "/")[0] == 200
+    finally:
+        go_on.set()
+        server.shutdown()
+        thread.join()
