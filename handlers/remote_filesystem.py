@@ -1,6 +1,8 @@
 """Calls to folders on other machines: fsspec's filesystems, tried again, and errors in plain words.
 
-fsspec does the transport; it is imported when the first call is made.
+fsspec does the transport; it is imported when the first call is made. Not every library gives up on
+a server that has stopped to answer. So each call is made in a thread of its own, and left behind
+when its time is over: ``CALL_S``, and ``MIB_S`` for each MiB that it carries.
 """
 
 from __future__ import annotations
@@ -8,8 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from .remote_address import Reason, RemoteAddress, RemoteError, redacted
@@ -20,6 +24,10 @@ PAUSES_S = (0.5, 1.0, 2.0)
 """Before the second, third and fourth attempt; the libraries try again on their own, too."""
 LONGEST_S = 60.0
 """No further attempt when a call has taken so long."""
+
+CALL_S = 120.0
+"""A listing of 50,000 names, page by page, takes less."""
+MIB_S = 1.0
 
 ATOMIC = frozenset({"s3", "gs", "abfs"})
 """A file put there appears whole or not at all, and folders need not be made."""
@@ -34,6 +42,45 @@ _HINTS: Mapping[str, str] = {
     "hdfs": "It needs a Java runtime and libhdfs: JAVA_HOME, HADOOP_HOME and CLASSPATH say where. "
     "webhdfs:// needs neither.",
 }
+
+
+_PLACES: Mapping[str, str] = {
+    "s3": "AWS_ENDPOINT_URL or S3_ENDPOINT say where the server is, if it is not Amazon's.",
+    "hdfs": _HINTS["hdfs"],
+}
+_AGAIN = "Try again. If it stays so, look at the server, and at a proxy on the way."
+
+
+class _TooLongError(Exception):
+    """The time of a call is over."""
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """What some work returns or raises, if it ends in time; else it goes on in its thread.
+
+    Raises:
+        _TooLongError: it did not end in time.
+    """
+    ends: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            ends.put((True, work()))
+        except BaseException as error:  # noqa: BLE001  # raised by who waits
+            ends.put((False, error))
+
+    try:
+        threading.Thread(target=run, name="kinetoscope-remote", daemon=True).start()
+    except RuntimeError:  # the system gives no more threads, or the program ends
+        return work()
+    try:
+        is_done, result = ends.get(timeout=seconds)
+    except Empty:
+        raise _TooLongError from None
+    if not is_done:
+        raise result
+    found: T = result
+    return found
 
 
 class RemoteFilesystem:
@@ -61,21 +108,24 @@ class RemoteFilesystem:
         text = str(kind._strip_protocol(self.address.url))
         return text.rstrip("/") or text
 
-    def call(self, action: Callable[[Any], T], *, once: bool = False) -> T:
+    def call(self, action: Callable[[Any], T], *, once: bool = False, carries: int = 0) -> T:
         """What an action does with the filesystem; tried again after a while when it failed.
+
+        ``carries`` are the bytes that it transfers. An action that takes too long is not tried
+        again: it still runs, in a thread for which nobody waits.
 
         Raises:
             RemoteError: it failed for good.
             OSError: this machine's disk is the cause.
         """
         if self._chosen is not None:
-            return self._repeated(action, self._chosen, once=once)
+            return self._repeated(action, self._chosen, once=once, carries=carries)
         errors: list[RemoteError] = []
         for number, options in enumerate(self.address.options):
             # A private container of Azure does not exist for who has no name.
             passes = {"denied", "missing"} if options.get("anon") else {"denied"}
             try:
-                done = self._repeated(action, number, once=once)
+                done = self._repeated(action, number, once=once, carries=carries)
             except RemoteError as error:
                 if error.reason not in passes:
                     raise
@@ -86,11 +136,18 @@ class RemoteFilesystem:
         # Of the attempts with and without a name the one with a name has the last word.
         raise errors[-1 if self.address.options[0].get("anon") else 0]
 
-    def _repeated(self, action: Callable[[Any], T], number: int, *, once: bool) -> T:
+    def _repeated(self, action: Callable[[Any], T], number: int, *, once: bool, carries: int) -> T:
+        limit_s = CALL_S + MIB_S * carries / (1 << 20)
         began = time.monotonic()
         for pause in (*(() if once else self._pauses_s), None):
             try:
-                return action(self._filesystem(number))
+                return within(limit_s, lambda: action(self._filesystem(number)))
+            except _TooLongError:
+                raise RemoteError(
+                    f"{self.address.shown}: no answer within {limit_s:.0f} s",
+                    "unreachable",
+                    _PLACES.get(self.address.protocol, _AGAIN),
+                ) from None
             except Exception as error:  # noqa: BLE001  the border to the libraries
                 failure = self._failure(error)
                 if (
@@ -130,7 +187,13 @@ class RemoteFilesystem:
             return error
         reason = _reason(error)
         text = redacted(str(error)).strip().partition("\n")[0][:300] or type(error).__name__
-        shown, hint = self.address.shown, _HINTS.get(self.address.protocol, "")
+        shown = self.address.shown
+        if _is_damaged(error):
+            return RemoteError(
+                f"{shown}: the answer is cut off or damaged: {text}", "unreachable", _AGAIN
+            )
+        hints = _PLACES if reason == "unreachable" else _HINTS
+        hint = hints.get(self.address.protocol, "")
         said = {
             "missing": "there is no such folder or file",
             "exists": "it exists already",
@@ -184,6 +247,24 @@ def _reason(error: Exception) -> Reason:
         return _BY_STATUS.get(status, "unreachable")
     kinds = (NotImplementedError, ValueError, TypeError, ImportError, AttributeError, LookupError)
     return "refused" if isinstance(error, kinds) else "unreachable"
+
+
+_DAMAGED = frozenset(
+    (
+        *("ResponseParserError", "IncompleteReadError", "IncompleteRead", "ParseError"),
+        *("ClientPayloadError", "ContentTypeError", "ChunkedEncodingError", "JSONDecodeError"),
+    )
+)
+
+
+def _is_damaged(error: Exception) -> bool:
+    """True if a server answered, and the answer was not whole: nobody was refused."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & _DAMAGED) or isinstance(error, CutOffError)
+
+
+class CutOffError(ConnectionError):
+    """Fewer bytes came than were announced."""
 
 
 def _status(error: Exception) -> int | None:

@@ -214,13 +214,13 @@ class RemoteWriter:
 
         try:
             try:
-                self._remote.call(attempt, once=self._failed)
+                self._remote.call(attempt, once=self._failed, carries=size)
             except RemoteError as error:
                 if error.reason != "refused" or put is not _put_new:
                     raise
                 # A server that knows no conditions: two that choose one name at once could meet.
                 put, tries = _put_unless_there, 0
-                self._remote.call(attempt, once=self._failed)
+                self._remote.call(attempt, once=self._failed, carries=size)
         except RemoteError as error:
             if error.reason != "exists":
                 raise

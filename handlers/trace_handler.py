@@ -52,6 +52,7 @@ class ExportError(RuntimeError):
     """There is nothing to export; or torch exported without an error, and the file is not whole."""
 
 
+_SAY_ALL = (OSError, MemoryError, ExportError, OutputError)
 _Result = TypeVar("_Result")
 OnError = Literal["log", "raise"]
 
@@ -305,6 +306,7 @@ class TraceHandler:
             modules=None if self.module_ranges is None else self.module_ranges.names,
             user=options.metadata,
         )
+        text = to_json(metadata)
         staged = writer.stage(name)
         try:
             _export(prof, staged, use_python_export=options.use_python_export)
@@ -314,7 +316,7 @@ class TraceHandler:
         except BaseException:  # Ctrl-C too: leave nothing behind
             writer.discard(staged)
             raise
-        return Publication(exported, name, to_json(metadata), options.compresslevel)
+        return Publication(exported, name, text, options.compresslevel)
 
     def _publish(self, writer: Writer, publication: Publication, rank: int) -> Path | None:
         options, memory = self._options, self._remembered()
@@ -383,8 +385,8 @@ class TraceHandler:
             "Raised, as asked for."
             if self._options.raises
             else "The training goes on; further failures of this kind are logged at level INFO.",
-            # These two say all in one line. For anything else, show where it came from.
-            exc_info=None if isinstance(error, (OSError, ExportError, OutputError)) else error,
+            # These say all in one line. For anything else, show where it came from.
+            exc_info=None if isinstance(error, _SAY_ALL) else error,
         )
 
 

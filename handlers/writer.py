@@ -124,7 +124,8 @@ class LocalWriter:
         self._tidy(directory)
         self._check_room(directory)
         path = directory / name.hidden_name(process_mark())
-        path.open("xb").close()
+        # Not `open`: where there is no memory for its buffer, the file would stay.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         return path
 
     def _check_room(self, directory: Path) -> None:
@@ -179,15 +180,17 @@ class LocalWriter:
     def publish(self, publication: Publication) -> Path:
         """Pack into a second hidden file, then rename it."""
         directory = publication.staged.parent
-        packed = directory / publication.name.hidden_name(process_mark())
+        unfinished = [publication.staged]
         try:
+            packed = directory / publication.name.hidden_name(process_mark())
+            unfinished.append(packed)
             self._export_bytes = publication.staged.stat().st_size
             _pack(publication, packed)
             return directory / take_free_name(
                 publication.name.file_name, lambda name: _rename_to_new(packed, directory / name)
             )
         finally:
-            for path in (packed, publication.staged):
+            for path in unfinished:
                 with contextlib.suppress(OSError):  # a vanished directory took them along
                     path.unlink()
 

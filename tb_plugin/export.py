@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import secrets
+import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .base.errors import KinetoscopeError
+from .base.errors import KinetoscopeError, naming
+from .handlers.naming import hidden_name
 from .handlers.outputs import appearing
+from .handlers.process import process_mark
 from .session.session import Session, choose
 from .views.operators.contract import FoldedQuery
 from .views.operators.view import VIEW as OPERATORS
@@ -61,10 +66,13 @@ def scalars(session: Session) -> dict[str, float]:
 def write_scalars(
     values: Mapping[str, float], directory: Path, step: int, hparams: Mapping[str, object]
 ) -> None:
-    """Write an event file: the values at a step, hyperparameters, and a mark that shows our tab."""
+    """Write an event file: the values at a step, hyperparameters, and a mark that shows our tab.
+
+    It appears whole, or not at all.
+    """
     from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_pb2
     from tensorboard.plugins.hparams import summary_v2
-    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    from tensorboard.summary.writer.record_writer import RecordWriter
 
     from .web.tab import plugin_name
 
@@ -74,15 +82,24 @@ def write_scalars(
     mark = summary.value.add(tag="profile")
     mark.metadata.plugin_data.plugin_name = plugin_name()
     mark.tensor.CopyFrom(tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=[b"trace"]))
-    writer = EventFileWriter(str(directory), filename_suffix=f".{secrets.token_hex(4)}")
+    now = time.time()
+    events = [event_pb2.Event(wall_time=now, file_version="brain.Event:2")]
+    told = {key: value for key, value in hparams.items() if isinstance(value, _OF_HPARAMS)}
+    if told:
+        events.append(event_pb2.Event(wall_time=now, summary=summary_v2.hparams_pb(told)))
+    events.append(event_pb2.Event(wall_time=now, step=step, summary=summary))
+    packed = io.BytesIO()
+    for event in events:
+        RecordWriter(packed).write(event.SerializeToString())
+    directory.mkdir(parents=True, exist_ok=True)
+    where = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    # Under no name that TensorBoard reads: its own writer shows half a file, and prints what fails.
+    hidden = directory / hidden_name("scalars", process_mark())
     try:
-        told = {key: value for key, value in hparams.items() if isinstance(value, _OF_HPARAMS)}
-        if told:
-            content = summary_v2.hparams_pb(told)
-            writer.add_event(event_pb2.Event(summary=content))
-        writer.add_event(event_pb2.Event(step=step, summary=summary))
+        hidden.write_bytes(packed.getvalue())
+        hidden.replace(directory / f"events.out.tfevents.{int(now):010d}.{where}")
     finally:
-        writer.close()
+        hidden.unlink(missing_ok=True)
 
 
 _OF_HPARAMS = (bool, int, float, str)
@@ -112,11 +129,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             step = options.step
             if step is None:
                 step = max((one.number or 0 for one in session.facts().steps), default=0)
-            write_scalars(scalars(session), options.scalars, step, options.hparams)
+            with naming(str(options.scalars)):
+                write_scalars(scalars(session), options.scalars, step, options.hparams)
         if options.stacks is not None:
-            write_stacks(session, options.stacks)
-    except (KinetoscopeError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
+            with naming(str(options.stacks)):
+                write_stacks(session, options.stacks)
+    except (KinetoscopeError, OSError, MemoryError) as error:
+        sys.stderr.write(f"{str(error) or 'there is not enough memory'}\n")
         return 1
     return 0
 

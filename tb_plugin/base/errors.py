@@ -10,7 +10,8 @@ KinetoscopeError            has kind, message, hint; the web answers its status,
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 
 class KinetoscopeError(Exception):
@@ -156,3 +157,14 @@ def nearest(word: str, known: Collection[str], otherwise: str = "one of: ") -> s
     begun = [one for one in known if word and one.startswith(word)]
     near = get_close_matches(word[:80].lower(), known, 1) or begun[: len(begun) == 1]
     return f"did you mean {near[0]}?" if near else f"{otherwise}{', '.join(known)}"
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file in errors of the system that name none: those of reading and writing."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = file
+        raise

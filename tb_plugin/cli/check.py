@@ -40,6 +40,7 @@ from ..analysis.diff.changes import changes
 from ..analysis.diff.sides import kernel_items, operator_items
 from ..base.errors import NotFoundError, QueryError, nearest, short
 from ..base.units import NBSP, plural
+from ..handlers.outputs import appearing
 from ..session.session import Wanted, choose
 from ..views.diff.rows import Pair
 from ..views.table import Column, Table
@@ -140,7 +141,8 @@ def check(  # the options of the command
         write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases, width))
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(junit_xml(cases), encoding="utf-8")
+        with appearing(junit) as hidden:
+            hidden.write_text(junit_xml(cases), encoding="utf-8")
     if keep and outcome != "worse":
         _keep(folder, other, kept)
         say(f"{other} is kept in the baseline {folder}")

@@ -265,10 +265,21 @@ def _failed(error: OSError | MemoryError) -> int:
     if isinstance(error, MemoryError):
         say("there is not enough memory", hint="record fewer steps, or free memory")
         return FAILED
-    if not error.filename:
+    place = error.filename or "a file that cannot be named"
+    if not error.filename and not _takes_output():
+        place = "writing the result"
         _write_no_more()
-    say(f"{error.filename or 'writing the result'}: {error.strerror or error}")
+    say(f"{place}: {error.strerror or error}")
     return FAILED
+
+
+def _takes_output() -> bool:
+    """False where what was to be written still waits, and cannot be written now either."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _write_no_more() -> None:

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec, load_callable
-from ..base.errors import KinetoscopeError, TraceFormatError, told
+from ..base.errors import KinetoscopeError, TraceFormatError, naming, told
 from ..store.cache import artifacts, content_key, disk
 from ..store.cache.artifacts import Making, Target, make_missing
 from ..store.cache.beside import open_to_readers
@@ -92,7 +92,8 @@ def ingest_file(task: IngestTask) -> IngestOutcome:
     """Store what is missing of one file. Runs in another process, perhaps on another machine."""
     began = time.monotonic()
     try:
-        size, events, was_read = _stored(task)
+        with naming(task.path):
+            size, events, was_read = _stored(task)
     except TraceFormatError as error:
         return IngestOutcome(task.path, "refused", error.message, error.hint)
     except OSError as error:  # of the file or of the cache, as its text says

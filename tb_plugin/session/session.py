@@ -30,6 +30,7 @@ from ..base.errors import (
     QueryError,
     TraceFormatError,
     UnavailableError,
+    naming,
 )
 from ..base.units import plural
 from ..handlers.remote_address import without_file_scheme
@@ -410,7 +411,8 @@ class FileSession(Session):
         self._cache = open_user_cache()
         notes = next(iter(self._cache.roots), None)
         code = content_key.code_version(READER, SUMMARIZE, root=notes)
-        self._digest = content_key.digest(path, self._version, code, notes)
+        with naming(self.shown):
+            self._digest = content_key.digest(path, self._version, code, notes)
         self._is_as_opened = True  # what was read of it is what the content key stands for
         self._known_facts: Facts | None = None
         self._known_trace: Trace | None = None
@@ -470,7 +472,8 @@ class FileSession(Session):
         from ..trace.read import read
 
         try:
-            trace = self._known_trace = read(self.path, self._on_progress)
+            with naming(self.shown):
+                trace = self._known_trace = read(self.path, self._on_progress)
         except TraceFormatError as error:
             raise error.of_file(self.shown) from error
         self._is_as_opened = self._has_version()

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 
 from ...base.units import size as size_text
 from ...handlers.remote_address import RemoteError
+from ...handlers.remote_filesystem import CutOffError
 from ...trace.io.folded import FOLDED
 from ..cache.disk import Cache
 from .listing import RemoteObject
@@ -156,10 +157,10 @@ class Copies:
                 raise ChangedMeanwhileError(f"{found.shown}: it changed meanwhile", "refused")
             # Bytes that were sent compressed may have become more, but never fewer.
             if os.path.getsize(part) < found.bytes:
-                raise ConnectionError(f"{os.path.getsize(part)} of {found.bytes} bytes came")
+                raise CutOffError(f"{os.path.getsize(part)} of {found.bytes} bytes came")
 
         try:
-            found.filesystem.call(fetch)
+            found.filesystem.call(fetch, carries=found.bytes)
             part.chmod(0o600)
             part.replace(place)
         finally:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import functools
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.errors import KinetoscopeError, NotFoundError, UnavailableError
 from ...handlers.remote_address import RemoteError
-from ...handlers.remote_filesystem import RemoteFilesystem
+from ...handlers.remote_filesystem import CALL_S, RemoteFilesystem
 from ..contract import ErrorInfo
 
 
@@ -59,6 +60,7 @@ def list_files(filesystem: RemoteFilesystem) -> Iterator[RemoteObject]:
     if not listed:
         raise RemoteError(f"{filesystem.address.shown}: there is no such folder", "missing")
     prefix = root.strip("/") + "/"
+    end = time.monotonic() + CALL_S
     for path, info in listed.items():
         plain = path.lstrip("/")  # some tell absolute paths, others do not
         below = plain[len(prefix) :] if plain.startswith(prefix) else ""
@@ -67,6 +69,12 @@ def list_files(filesystem: RemoteFilesystem) -> Iterator[RemoteObject]:
         if any(part.startswith(".") for part in below.split("/")[:-1]):
             continue
         if info.get("size") is None:  # a web server's index: each file is asked for
+            if time.monotonic() > end:
+                raise RemoteError(
+                    f"{filesystem.address.shown}: no list of files within {CALL_S:.0f} s",
+                    "unreachable",
+                    "Name a folder with fewer files.",
+                )
             info = filesystem.call(functools.partial(_info, path=path))  # noqa: PLW2901
         yield _object(filesystem, path, below, info)
 

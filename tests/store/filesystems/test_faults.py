@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,10 +13,10 @@ from typing import Any, ClassVar
 import pytest
 
 from kinetoscope.base.errors import KinetoscopeError
-from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers import remote_filesystem, tensorboard_trace_handler
 from kinetoscope.handlers.outputs import Output
 from kinetoscope.handlers.remote_address import RemoteError, is_remote, parse, redacted
-from kinetoscope.handlers.remote_filesystem import RemoteFilesystem
+from kinetoscope.handlers.remote_filesystem import CutOffError, RemoteFilesystem
 from kinetoscope.handlers.remote_writer import RemoteWriter
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.session import choose
@@ -140,6 +141,54 @@ def test_nothing_is_written_where_others_have_put_a_folder(
     assert "TMPDIR chooses another place" in caplog.text
     assert list(place.iterdir()) == list(theirs.iterdir()) == []
     assert flaky.store == {}
+
+
+class IncompleteReadError(Exception):
+    """As the libraries of stores call it."""
+
+
+def test_a_server_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_filesystem, "CALL_S", 0.1)
+    remote, go_on, calls = RemoteFilesystem(parse("flaky://logs")), threading.Event(), []
+
+    def hang(_: object) -> None:
+        calls.append(1)
+        go_on.wait(30)
+
+    with pytest.raises(RemoteError, match="flaky://logs: no answer within 0 s") as caught:
+        remote.call(hang)
+    assert (caught.value.reason, len(calls)) == ("unreachable", 1)
+    # So much longer for what it carries: 0.1 s are not enough for this, 8 s and more are.
+    assert remote.call(lambda _: go_on.wait(0.3), carries=8 << 20) is False
+    go_on.set()
+
+
+@pytest.mark.parametrize("kind", [IncompleteReadError, CutOffError])
+def test_a_truncated_answer_is_not_blamed_on_credentials(kind: type[Exception]) -> None:
+    def truncated(_: object) -> None:
+        raise kind("5 of 9 bytes")
+
+    address = parse("flaky://logs")._replace(protocol="s3")
+    remote = RemoteFilesystem(address, pauses_s=())
+    remote._filesystem = lambda _: None  # type: ignore[method-assign]
+    with pytest.raises(RemoteError, match="cut off or damaged: 5 of 9 bytes") as caught:
+        remote.call(truncated)
+    assert (caught.value.reason, "AWS_" in caught.value.hint) == ("unreachable", False)
+
+
+def test_only_who_is_refused_is_asked_for_a_name() -> None:
+    remote = RemoteFilesystem(parse("flaky://logs")._replace(protocol="s3"), pauses_s=())
+    remote._filesystem = lambda _: None  # type: ignore[method-assign]
+    hints = {}
+    for error in (PermissionError("no"), ConnectionResetError("reset")):
+
+        def failing(_: object, error: OSError = error) -> None:
+            raise error
+
+        with pytest.raises(RemoteError) as caught:
+            remote.call(failing)
+        hints[type(error)] = "AWS_ACCESS_KEY_ID" in caught.value.hint
+    assert hints == {PermissionError: True, ConnectionResetError: False}
 
 
 class WithTable(StandIn):
