@@ -137,7 +137,7 @@ class _Server(ThreadedWSGIServer):
                 del self._silent[oldest]
                 _end(oldest)
             self._silent[request] = None
-        super().process_request(request, client_address)  # type: ignore[arg-type]
+        super().process_request(request, client_address)
 
     def has_arrived(self, request: socket.socket) -> None:
         """Note that the request of a connection is whole."""

@@ -215,7 +215,8 @@ def _exported(work: Path) -> Iterator[str]:
 
 def _events(file: Path) -> list[object]:
     """The events of a file that is whole; an assertion fails for another one."""
-    data, found = file.read_bytes(), []
+    data = file.read_bytes()
+    found: list[object] = []
     while data:
         (size,) = struct.unpack("<Q", data[:8])
         assert len(data) >= size + 16

@@ -80,14 +80,15 @@ def _spare_msgspec(library: ctypes.CDLL) -> None:
         finally:
             library.faults_pause(0)
 
-    msgspec.json.encode = encode_with_memory  # type: ignore[assignment]
+    msgspec.json.encode = encode_with_memory
 
 
 def run(library: ctypes.CDLL, area: Area, place: Path, kinds: int, error: int, most: int) -> Report:
     """Try the places of one mode."""
     places = attempt(library, area, place, 0, kinds, error)[1]
     step = max(1, -(-places // most)) if most else 1
-    number, tried, problems = 1, 0, []
+    number, tried = 1, 0
+    problems: list[str] = []
     while True:
         said, _ = attempt(library, area, place, number, kinds, error)
         if not library.faults_fired():

@@ -101,7 +101,8 @@ def _prepare(root: Path) -> str:
         if os.name == "posix" and status.st_mode & stat.S_IWOTH:
             return f"The cache folder {root} can be written by everybody."
         probe = root / TMP / f"probe-{os.urandom(8).hex()}"
-        probe.write_bytes(b"")
+        # Without a buffer: where there is no memory for one, the file would stay.
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         probe.unlink()
         tag = root / "CACHEDIR.TAG"
         if not tag.exists():

@@ -170,7 +170,7 @@ def test_a_truncated_answer_is_not_blamed_on_credentials(kind: type[Exception]) 
 
     address = parse("flaky://logs")._replace(protocol="s3")
     remote = RemoteFilesystem(address, pauses_s=())
-    remote._filesystem = lambda _: None  # type: ignore[method-assign]
+    remote._filesystem = lambda number: None  # type: ignore[method-assign]
     with pytest.raises(RemoteError, match="cut off or damaged: 5 of 9 bytes") as caught:
         remote.call(truncated)
     assert (caught.value.reason, "AWS_" in caught.value.hint) == ("unreachable", False)
@@ -178,7 +178,7 @@ def test_a_truncated_answer_is_not_blamed_on_credentials(kind: type[Exception]) 
 
 def test_only_who_is_refused_is_asked_for_a_name() -> None:
     remote = RemoteFilesystem(parse("flaky://logs")._replace(protocol="s3"), pauses_s=())
-    remote._filesystem = lambda _: None  # type: ignore[method-assign]
+    remote._filesystem = lambda number: None  # type: ignore[method-assign]
     hints = {}
     for error in (PermissionError("no"), ConnectionResetError("reset")):
 
