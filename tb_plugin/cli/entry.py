@@ -274,8 +274,9 @@ def _failed(error: OSError | MemoryError) -> int:
 
 
 def _takes_output() -> bool:
-    """False where what was to be written still waits, and cannot be written now either."""
+    """False if a line more cannot be written; a failed write leaves nothing to flush again."""
     try:
+        sys.stdout.write("\n")
         sys.stdout.flush()
     except (OSError, ValueError):
         return False

@@ -343,13 +343,22 @@ def shorten(text: str | bytes) -> str:
 _ADDRESS = regex(r" at 0x[0-9a-fA-F]+(?=>)")
 
 
+def without_address(name: str) -> str:
+    """A name as it is the same in each run.
+
+    >>> without_address("<function f at 0x7f01>")
+    '<function f>'
+    """
+    return _ADDRESS.sub("", name)
+
+
 def without_addresses(raw: RawTrace) -> RawTrace:
     """The trace with names that are the same in each run: ``<function f>`` has no address.
 
     What names it is decided here for every reader; arguments and the file's own text keep it.
     """
     plain = {
-        code: _ADDRESS.sub("", text)
+        code: without_address(text)
         for code, text in enumerate(raw.strings)
         if " at 0x" in text and _ADDRESS.search(text)
     }

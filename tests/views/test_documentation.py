@@ -133,7 +133,7 @@ def test_options_common_to_all_views_are_documented() -> None:
 
 
 def test_every_environment_variable_is_documented_and_read() -> None:
-    pattern = re.compile(r"KINETOSCOPE_[A-Z_]+")
+    pattern = re.compile(r"(?<!_)KINETOSCOPE_[A-Z_]+")  # with _ before it is click's own
     sources = [*(ROOT / "tb_plugin").rglob("*.py"), *(ROOT / "handlers").rglob("*.py")]
     read = {name for path in sources for name in pattern.findall(path.read_text("utf-8"))}
     told = {name for text in PAGES.values() for name in pattern.findall(text)}

@@ -22,6 +22,7 @@ from ...analysis.timeline.timeline import Opened
 from ...base.errors import KinetoscopeError, NotReadyError
 from ...base.units import plural
 from ...trace.model import is_of_other_recorder
+from ...trace.raw import without_address
 from ...trace.recipes import STACKS, with_option
 from ..view import Subject
 from .arrows import links_of
@@ -61,7 +62,7 @@ def told_of(subject: Subject, opened: Opened, one: int) -> Told:
     except (KinetoscopeError, OSError, EOFError, zlib.error) as error:
         reason = error.message if isinstance(error, KinetoscopeError) else str(error)
         return Told({}, (), f"The file cannot be read again: {reason}", ())
-    written = event.get("name", "")
+    written = without_address(str(event.get("name", "")))
     # A copy named "Memcpy" alone got the rest of its name from its arguments.
     if written not in _BARE and written != opened.timeline.names[slices.name[one]]:
         return Told({}, (), "The file has changed since it was read.", ())

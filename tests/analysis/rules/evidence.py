@@ -19,6 +19,7 @@ from kinetoscope.analysis.rules.claims import check_all
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
+from kinetoscope.trace.raw import without_address
 
 OF_TOTALS = ("ME1", "ME2", "ME4")
 """Rules on totals of the allocator: where no event of the host is open, its own event is named."""
@@ -71,7 +72,7 @@ def is_there(seen: SeenEvent, raw: Raw) -> bool:
     """Whether the event at that place of the file has the name and the length."""
     event = raw[seen.event]
     long = abs(microseconds(event.get("dur", 0)) * 1000 - seen.dur_ns) < 1001
-    name = str(event.get("name"))
+    name = without_address(str(event.get("name")))
     # The reader completes the name of a copy by its arguments, and joins B with E.
     named = name == seen.name or (name == "Memcpy" and seen.name.startswith(name))
     return named and (long or event.get("ph") in ("B", "b"))
