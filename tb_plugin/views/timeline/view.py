@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
+from msgspec import Struct
 
 from ...analysis.facts import Facts
 from ...analysis.recording import OTHER_RECORDER
@@ -25,7 +27,7 @@ from ...analysis.timeline.timeline import TIMELINE
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
 from ..shared import Flame, as_structs
-from ..table import Column, Table, table_from
+from ..table import Table, column, heads, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, excerpt, search, tiles
 from . import range as in_range
@@ -160,84 +162,92 @@ def missing(facts: Facts) -> dict[str, str]:
     return found
 
 
+class TrackRow(Struct, frozen=True):
+    """A track in the table of tracks."""
+
+    group: Annotated[str, column("Group", "The process or device.", kind="words")]
+    label: Annotated[str, column("Track", "The thread or stream.", kind="words")]
+    detail: Annotated[str, column("Detail", "More of its name.", kind="words", is_minor=True)]
+    slices: Annotated[int, column("Slices", "Number of its slices.")]
+    busy_ns: Annotated[int, column("Busy", "Union of its slices.")]
+    busy_ratio: Annotated[float | None, column("Share", "Busy time as a share of the whole trace.")]
+    lanes: Annotated[int, column("Lanes", "How deep its slices are nested.")]
+    overlaps: Annotated[
+        int, column("Overlaps", "Slices that overlap in a way nesting does not explain.")
+    ]
+
+
+class CounterRow(Struct, frozen=True):
+    """A series in the table of counters."""
+
+    group: Annotated[str, column("Group", "The process or device.", kind="words")]
+    label: Annotated[str, column("Series", "What is counted.", kind="words")]
+    unit: Annotated[str, column("Unit", "Of its values.")]
+    samples: Annotated[int, column("Samples", "Number of values.")]
+    low: Annotated[float, column("Lowest", "The smallest value.")]
+    high: Annotated[float, column("Highest", "The largest value.")]
+    definition: Annotated[str, column("Definition", "How it is made.", kind="text")]
+
+
+class LimitRow(Struct, frozen=True):
+    """One thing that the picture cannot show."""
+
+    about: Annotated[str, column("About", "The picture, or what was not recorded.")]
+    text: Annotated[str, column("What", "Why it is not there.", kind="text")]
+
+
+class StepExtent(Struct, frozen=True):
+    """A step in the table of steps."""
+
+    name: Annotated[str, column("Step", "Number of the step.")]
+    ts_ns: Annotated[int, column("Start", "From the start of the trace.")]
+    dur_ns: Annotated[
+        int, column("Length on the host", "Without the device work that it launched.")
+    ]
+
+
+class KindRow(Struct, frozen=True):
+    """A kind of slices or arrows."""
+
+    label: Annotated[str, column("Kind", "Kind of slice or arrow.", kind="words")]
+    count: Annotated[int, column("Count", "Number of them.")]
+
+
 def tables(answer: TimelineManifest) -> tuple[Table, ...]:
     """Tracks, series, warnings, steps, and kinds of slices and arrows."""
-    return (
-        _tracks_table(answer),
-        _counters_table(answer),
-        _warnings_table(answer),
-        _steps_table(answer),
-        _kinds_table(answer),
-    )
-
-
-def _tracks_table(answer: TimelineManifest) -> Table:
-    columns = (
-        Column("group", "Group", kind="words"),
-        Column("track", "Track", kind="words"),
-        Column("detail", "Detail", kind="words", is_minor=True),
-        Column("slices", "Slices"),
-        Column("busy_ns", "Busy (ns)", "Union of its slices."),
-        Column("busy_ratio", "Busy", "Of the whole trace."),
-        Column("lanes", "Lanes", "How deep its slices are nested."),
-        Column("overlaps", "Overlaps", "Slices that overlap in a way nesting does not explain."),
-    )
     length = answer.end_ns - answer.start_ns
-    return table_from(
-        "Tracks",
-        columns,
-        answer.tracks,
-        group=lambda track: answer.groups[track.group].label,
-        track=lambda track: track.label,
-        busy_ratio=lambda track: track.busy_ns / length if length else None,
+    limits = (
+        *(LimitRow("picture", text) for text in answer.warnings),
+        *(LimitRow(f"not recorded: {key}", text) for key, text in answer.missing.items()),
     )
-
-
-def _counters_table(answer: TimelineManifest) -> Table:
-    columns = (
-        Column("group", "Group", kind="words"),
-        Column("series", "Series", kind="words"),
-        Column("unit", "Unit"),
-        Column("samples", "Samples"),
-        Column("low", "Lowest"),
-        Column("high", "Highest"),
-        Column("definition", "Definition", kind="text"),
+    kinds = (
+        *(KindRow(kind.label, kind.slices) for kind in answer.kinds),
+        *(KindRow(f"arrows: {kind.label}", kind.arrows) for kind in answer.flow_kinds),
     )
-    return table_from(
-        "Counters",
-        columns,
-        answer.counters,
-        group=lambda one: answer.groups[one.group].label,
-        series=lambda one: one.label,
+    return (
+        table_from(
+            "Tracks",
+            heads(TrackRow),
+            answer.tracks,
+            group=lambda track: answer.groups[track.group].label,
+            busy_ratio=lambda track: track.busy_ns / length if length else None,
+        ),
+        table_from(
+            "Counters",
+            heads(CounterRow),
+            answer.counters,
+            group=lambda one: answer.groups[one.group].label,
+        ),
+        table_from("What the picture cannot show", heads(LimitRow), limits),
+        table_from(
+            "Steps",
+            heads(StepExtent),
+            answer.steps,
+            ts_ns=lambda step: step.ts,
+            dur_ns=lambda step: step.end - step.ts,
+        ),
+        table_from("Slices and arrows", heads(KindRow), kinds),
     )
-
-
-def _warnings_table(answer: TimelineManifest) -> Table:
-    columns = (Column("about", "About"), Column("text", "What", kind="text"))
-    rows = (
-        *(("picture", text) for text in answer.warnings),
-        *((f"not recorded: {key}", text) for key, text in answer.missing.items()),
-    )
-    return Table("What the picture cannot show", columns, rows)
-
-
-def _steps_table(answer: TimelineManifest) -> Table:
-    columns = (
-        Column("step", "Step"),
-        Column("ts_ns", "Start (ns)"),
-        Column("dur_ns", "Length on the host (ns)", "Without the device work that it launched."),
-    )
-    rows = tuple((step.name, step.ts, step.end - step.ts) for step in answer.steps)
-    return Table("Steps", columns, rows)
-
-
-def _kinds_table(answer: TimelineManifest) -> Table:
-    columns = (Column("kind", "Kind", kind="words"), Column("count", "Count"))
-    rows = (
-        *((kind.label, kind.slices) for kind in answer.kinds),
-        *((f"arrows: {kind.label}", kind.arrows) for kind in answer.flow_kinds),
-    )
-    return Table("Slices and arrows", columns, rows)
 
 
 PARTS = (
