@@ -144,7 +144,8 @@ class TestIncompleteTail:
         assert windows.excluded == (None, None, INCOMPLETE)
 
     def test_a_lone_step_is_never_cut_off(self) -> None:
-        assert of("step |11111|\n op |     |").excluded == (None,)
+        assert of("step |11111|\n op | aaa |").excluded == (None,)
+        assert of("step |11111|\n op |     |").excluded == ("incomplete",), "it holds no work"
 
     def test_a_range_that_never_ended(self) -> None:
         trace = draw(

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from kinetoscope.analysis.operators.calls import find_calls
 from kinetoscope.cli.show import show
+from kinetoscope.trace.raw import without_address
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 
@@ -107,10 +108,10 @@ def record(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     profiler.export_chrome_trace(str(path))
     return Recorded(
         path,
-        sums(profiler.key_averages(), lambda one: one.key),
+        sums(profiler.key_averages(), lambda one: without_address(one.key)),
         sums(
             profiler.key_averages(group_by_input_shape=True),
-            lambda one: (one.key, str(one.input_shapes).replace(" ", "")),
+            lambda one: (without_address(one.key), str(one.input_shapes).replace(" ", "")),
         ),
     )
 

@@ -92,7 +92,7 @@ def test_facts_alone_are_enough_for_a_second_look(reads: list[str], path: str) -
 def test_what_the_server_read_is_not_read_again(reads: list[str], path: str) -> None:
     assert run("doctor", Path(path).parent.parent).exit_code == 0  # reads as the server does
     assert [step.dur_ns for step in FileSession(path).facts().steps] == [100_000, 150_000, 100_000]
-    assert reads == []
+    assert path not in reads
 
 
 def test_a_second_show_reads_nothing(reads: list[str], path: str) -> None:
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_trace_says_so(reads: list[str], tmp_path: Path) -> No
     file.write_text("no JSON")
     with pytest.raises(TraceFormatError) as error:
         FileSession(str(file)).facts()
-    assert str(error.value) == f"{file}: {error.value.message}"
+    assert str(error.value) == f"{file}: {error.value.message} {error.value.hint}"
     assert str(copy.copy(error.value)) == str(error.value)  # as when it crosses processes
 
 

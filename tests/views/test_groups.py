@@ -28,10 +28,10 @@ def test_a_column_may_have_further_names() -> None:
     assert column_named("count", ("name", "calls"), others) == "calls"
     with pytest.raises(QueryError) as raised:
         column_named("size", ("name", "calls"), others)
-    assert raised.value.hint == "Columns: name, calls; also count."
+    assert raised.value.hint == "columns: name, calls, count"
     with pytest.raises(QueryError) as raised:
         column_named("count", ("name", "calls"))
-    assert raised.value.hint == "Columns: name, calls."
+    assert raised.value.hint == "columns: name, calls"
 
 
 @pytest.mark.parametrize(
