@@ -15,6 +15,5 @@ def main(*arguments: Any, **options: Any) -> None:  # noqa: ANN401  # click's
     try:
         from .entry import main as command
     except ModuleNotFoundError as error:  # without click there is no command line at all
-        missing = not_installed(error)
-        sys.exit(f"kinetoscope: {missing} ({missing.hint})")
+        sys.exit(f"kinetoscope: {not_installed(error)}")
     command(*arguments, **options)

@@ -28,4 +28,4 @@ def test_a_format_error_survives_the_way_from_the_ingest_process() -> None:
     error = TraceFormatError("lfs_pointer", "This is a Git LFS pointer.", hint="Run git lfs pull.")
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 – our own object
     assert (copy.kind, copy.message, copy.hint) == (error.kind, error.message, error.hint)
-    assert str(copy) == "This is a Git LFS pointer."
+    assert str(copy) == "This is a Git LFS pointer. Run git lfs pull."

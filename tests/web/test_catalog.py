@@ -162,6 +162,7 @@ def test_the_parts_of_the_trace_view_answer(site: Client) -> None:
         f"bundles?{window}",
         f"export?{window}",
     ):
+        wait_for(partial(is_answered, site, f"{view}/{part}"))
         response = site.get(f"{view}/{part}")
         assert response.status_code == 200, f"{part}: {response.text}"
     assert site.get(f"{view}/tiles?level=9&tiles=0&blocks=99.0").status_code == 400

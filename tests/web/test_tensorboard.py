@@ -76,6 +76,7 @@ def test_parts_of_a_view_are_addresses_of_their_own(board: Server) -> None:
     assert (entry["track"], entry["level"]) == (0, 9)
     window = f"start_ns=0&end_ns={manifest['end_ns']}"
     assert get_json(f"{view}/area?{window}")["slices"] == manifest["slices"]
+    wait_for(lambda: urlopen(f"{view}/export?{window}").status == 200)  # noqa: S310  # ours
     with urlopen(f"{view}/export?{window}") as answer:  # noqa: S310  # ours
         assert "attachment" in answer.headers["Content-Disposition"]
         document = json.loads(gzip.decompress(answer.read()))
