@@ -34,7 +34,7 @@ const LONGEST = 4000;
 const valueIn = <R,>(row: R, key: string) => (row as Record<string, Cell | undefined>)[key] ?? null;
 
 /** Energy in the unit that gives three digits. */
-export const joules = (value: number): string =>
+const joules = (value: number): string =>
   value === 0 || value >= 1 ? `${value.toPrecision(3)} J` : `${(value * 1000).toPrecision(3)} mJ`;
 
 /** A figure in the unit of its column. */

@@ -5,7 +5,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Column as Head, PartQueries } from "../../api/types.gen";
-import type { PlainTable } from "../../base/text/delimited";
 import { plural } from "../../base/text/format";
 import { useAddress, useValues } from "../../state/host/environment";
 import { askPart, useAsked } from "../../state/parts";
@@ -14,7 +13,7 @@ import { ColumnsMenu, hiddenIn } from "../overlays/columns_menu";
 import { ProblemNote } from "../states/problem_note";
 import { type Cells, declaredColumns, declaredToPlain, hiddenByDefault } from "./declared";
 import { type RowOf, type Sorting, type TablePart, useWindows } from "./rows";
-import { type Column, DataTable } from "./table";
+import { DataTable } from "./table";
 
 interface PartTableProps<P extends TablePart> {
   readonly part: P;
@@ -30,11 +29,6 @@ interface PartTableProps<P extends TablePart> {
   readonly usualSorting?: Sorting;
   /** How the view draws some of the columns that the answer declares. */
   readonly cells?: (rows: readonly RowOf<P>[]) => Cells<RowOf<P>>;
-  /** Columns of a table whose answer declares none. */
-  readonly columns?: (rows: readonly RowOf<P>[]) => readonly Column<RowOf<P>>[];
-  readonly definitions?: Readonly<Record<string, string>>;
-  readonly usuallyHidden?: string;
-  readonly toPlain?: (rows: readonly RowOf<P>[]) => PlainTable;
   readonly filters: ReactNode;
   readonly modes?: ReactNode;
   readonly detail?: (row: RowOf<P>) => ReactNode;
@@ -58,24 +52,6 @@ function sortingOf<P extends TablePart>(
   return key === "" ? null : { key, isDown: !isUp };
 }
 
-/** The columns that the answer declares, or those of the view. */
-function columnsOf<P extends TablePart>(
-  { columns, cells, definitions = {}, usuallyHidden, toPlain }: PartTableProps<P>,
-  known: unknown,
-  rows: readonly RowOf<P>[],
-) {
-  const heads = (known as { readonly columns?: readonly Head[] } | undefined)?.columns ?? [];
-  const all: readonly Column<RowOf<P>>[] =
-    columns === undefined
-      ? declaredColumns(heads, rows, cells?.(rows) ?? {})
-      : columns(rows).map((column) => ({ help: definitions[column.key] ?? "", ...column }));
-  return {
-    all,
-    toPlain: toPlain ?? declaredToPlain<RowOf<P>>(heads),
-    usuallyHidden: usuallyHidden ?? hiddenByDefault(heads),
-  };
-}
-
 export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
   const { part, label, stem, keyOf, usualSorting, detail, onPoint } = props;
   const address = useAddress();
@@ -94,11 +70,13 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
   };
   const { known, fetched, rows, isOld, problem, again } = useWindows(part, asked, query);
   const here: readonly RowOf<P>[] = fetched.length > 0 ? fetched : (known?.rows ?? []);
-  const { all, toPlain, usuallyHidden } = columnsOf(props, known, here);
+  const heads = (known as { readonly columns?: readonly Head[] } | undefined)?.columns ?? [];
+  const toPlain = declaredToPlain<RowOf<P>>(heads);
+  const all = declaredColumns(heads, here, props.cells?.(here) ?? {});
   // Why there are no rows, where the server knows it.
   const missing = (known as { readonly missing?: unknown } | undefined)?.missing;
   const empty = typeof missing === "string" && missing !== "" ? missing : props.empty;
-  const hidden = hiddenIn(values[`${stem}.hide`], usuallyHidden);
+  const hidden = hiddenIn(values[`${stem}.hide`], hiddenByDefault(heads));
   const opened = values[`${stem}.row`];
   return (
     <section className="panel" aria-label={label}>
