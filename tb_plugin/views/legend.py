@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from ..analysis.facts import DeviceFacts, Facts
 from ..analysis.wording import CAUSE_NAMES, step_noun
 from ..base.regex import regex
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
-from .table import Table
 
 
 class LegendEntry(NamedTuple):
@@ -303,21 +300,6 @@ def core_words(text: str, name: str) -> str:
     if name != MATRIX_CORES:
         return text
     return _CORES.sub(lambda found: f"{'M' if found[1] == 'T' else 'm'}atrix", text)
-
-
-def tables_in_core_words(tables: Iterable[Table], name: str) -> tuple[Table, ...]:
-    """Tables with the word of a vendor in their titles and headings."""
-    return tuple(
-        replace(
-            table,
-            title=core_words(table.title, name),
-            columns=tuple(
-                replace(one, label=core_words(one.label, name), help=core_words(one.help, name))
-                for one in table.columns
-            ),
-        )
-        for table in tables
-    )
 
 
 _ON_A_DEVICE = {
