@@ -14,6 +14,7 @@ import importlib.util
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Npm:
     def run(self, *args: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:
         """Runs npm in the root of the repository; `quiet`, what it says is in `stdout`."""
         path = os.pathsep.join((str(self.bin_dir), os.environ.get("PATH", "")))
-        env = {**os.environ, "PATH": path}
+        env = {**_certificates(), **os.environ, "PATH": path}
         command = [*self.command, *args]
         if not quiet:
             return subprocess.run(command, cwd=ROOT, env=env, text=True, check=False)
@@ -73,6 +74,12 @@ def is_supported(version: str) -> bool:
         return False
     found = (int(match[1]), int(match[2]))
     return (20, 19) <= found < (21, 0) or found >= (22, 12)
+
+
+def _certificates() -> dict[str, str]:
+    """Let npm trust the system's certificates: a proxy of a company has one of its own."""
+    file = ssl.get_default_verify_paths().cafile
+    return {"NODE_EXTRA_CA_CERTS": file} if file else {}
 
 
 def _npm_on_path() -> Npm | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import sys
 from pathlib import Path
 
@@ -61,3 +62,20 @@ def test_without_npm_on_path_the_one_in_the_python_package_is_taken(
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(node, "_npm_in_wheel", lambda: in_wheel)
     assert node.find_npm() is in_wheel
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+@pytest.mark.parametrize(("named", "taken"), [(None, "system.pem"), ("mine.pem", "mine.pem")])
+def test_npm_trusts_the_certificates_of_the_system_unless_others_are_named(
+    named: str | None, taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "npm"
+    script.write_text('#!/bin/sh\necho "$NODE_EXTRA_CA_CERTS"\n')
+    script.chmod(0o755)
+    monkeypatch.delenv("NODE_EXTRA_CA_CERTS", raising=False)
+    if named is not None:
+        monkeypatch.setenv("NODE_EXTRA_CA_CERTS", named)
+    paths = ssl.get_default_verify_paths()._replace(cafile="system.pem")
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
+    said = node.Npm((str(script),), tmp_path).run("ci", quiet=True).stdout
+    assert said.strip() == taken
