@@ -4,7 +4,7 @@
 
 Each recording below the folder (by default the shared ones) is read, and the evidence of its
 findings is looked up in the raw events by loops that share no code with the reader
-(``tests/analysis/rules/evidence``). Printed: recordings, findings, events looked up, and what is
+(``tests/analysis/advice/evidence``). Printed: recordings, findings, events looked up, and what is
 wrong.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.trace.read import read
-from tests.analysis.rules.evidence import (
+from tests.analysis.advice.evidence import (
     findings_of,
     raw_events,
     unmet_remedies,

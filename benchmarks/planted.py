@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview.advice import AdviceDocument, advise
+from kinetoscope.analysis.overview.document import AdviceDocument, advise
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from . import views
 from .analysis.facts import Facts
-from .analysis.overview.advice import AdviceDocument
+from .analysis.overview.document import AdviceDocument
 from .analysis.thresholds import read_thresholds
 from .analysis.thresholds import thresholds as named_thresholds
 from .base import units

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import pytest
 
-from kinetoscope.analysis.overview.headline import headline
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
-from kinetoscope.analysis.rules.rule import unanswered
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice.rule import unanswered
+from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read

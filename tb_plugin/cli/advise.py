@@ -1,6 +1,6 @@
 """``kinetoscope advise PATH``: what holds the steps of a trace, and what to do about it.
 
-The JSON is a document with a stable schema (``analysis/overview/advice``), made for other programs:
+The JSON is a document with a stable schema (``analysis/overview/document``) for other programs:
 every finding names events that ``--slice`` and the page resolve, and what this recording cannot
 answer is listed with what to record.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from ..analysis.overview.advice import (
+from ..analysis.overview.document import (
     MOST_BYTES,
     AdviceDocument,
     as_markdown,

@@ -18,7 +18,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from ..analysis.overview.findings import Sentence
+from ..analysis.findings import Sentence
 from ..base.errors import NotFoundError, QueryError
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named

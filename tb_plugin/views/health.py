@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ..analysis.facts import Facts, UserValue
-from ..analysis.overview.findings import Sentence
+from ..analysis.findings import Sentence
 from ..analysis.recording import (
     OTHER_RECORDER,
     answerable,

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kinetoscope.analysis.overview.advice import AdviceDocument
+from kinetoscope.analysis.overview.document import AdviceDocument
 from kinetoscope.base.errors import UnavailableError
 from kinetoscope.notebook import open_trace
 from tests.cli.runs import run

@@ -15,7 +15,7 @@ from torch.profiler import ProfilerAction, ProfilerActivity, profile, schedule
 
 import kinetoscope
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview.headline import headline
+from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.steps import select
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.handlers import Recorder, tensorboard_trace_handler

@@ -10,7 +10,7 @@ import pytest
 
 from kinetoscope.analysis.accelerator import accelerator
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview.advice import advise
+from kinetoscope.analysis.overview.document import advise
 from kinetoscope.analysis.recording import no_counters, no_device_activity
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize

@@ -7,9 +7,9 @@ import re
 import click
 import pytest
 
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.rule import Rule
 from kinetoscope.analysis.recording import QUESTIONS
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.rule import Rule
 from kinetoscope.cli.entry import main
 from kinetoscope.trace.health.notes import CATALOG
 from kinetoscope.views.legend import BREAKDOWN, GAUGES, HOST, PARTITION, LegendEntry

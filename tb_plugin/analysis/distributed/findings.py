@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...base.units import duration, share, size, times
-from ..overview.findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
+from ..findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
 from ..thresholds import thresholds
 from .bandwidth import IMBALANCED, SLOW_LINK, SMALL_BYTES
 from .comparison import Comparison

@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ...analysis.facts import Facts, Gap
+from ...analysis.findings import Reference, at_time
 from ...analysis.idle.model import IDLE, PATH_KINDS, IdleColumns, PathNames, PathParts
-from ...analysis.overview.findings import Reference, at_time
 from ...analysis.steps import GapSeen, Selection, select
 from ...analysis.wording import CAUSE_NAMES, as_recorded, device_name, short_frame
 from ...base.group_sums import group_sums

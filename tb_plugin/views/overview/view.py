@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from ...analysis.advice import RULES
+from ...analysis.advice.claims import check_all
+from ...analysis.advice.rule import unanswered
 from ...analysis.facts import IDLE_CAUSES, DeviceFacts, Facts, HostPartition, Partition
-from ...analysis.overview.advice import AdviceDocument, advise
-from ...analysis.overview.findings import (
+from ...analysis.findings import (
     Explanation,
     Finding,
     Lacking,
@@ -18,12 +20,10 @@ from ...analysis.overview.findings import (
     at_time,
     by_need,
 )
-from ...analysis.overview.headline import headline
+from ...analysis.headline import headline
+from ...analysis.overview.document import AdviceDocument, advise
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
-from ...analysis.rules import RULES
-from ...analysis.rules.claims import check_all
-from ...analysis.rules.rule import unanswered
 from ...analysis.steps import Selection, outliers, select
 from ...analysis.thresholds import Thresholds, thresholds
 from ...analysis.wording import device_name, step_noun

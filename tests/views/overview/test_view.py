@@ -11,7 +11,7 @@ from msgspec import structs
 
 from kinetoscope.analysis import steps as steps_module
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview.findings import Explanation
+from kinetoscope.analysis.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.analysis.thresholds import DEFAULTS
 from kinetoscope.base.errors import QueryError

@@ -10,7 +10,7 @@ from kinetoscope.analysis.counters.measured import counter_of, measured
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
-from tests.analysis.rules.checks import NCCL, finding, needs, plain
+from tests.analysis.advice.checks import NCCL, finding, needs, plain
 from tests.drawing import LOADER, V100, draw, memory
 from tests.trace.drawn import annotation, drawn, kernel, launch, x
 

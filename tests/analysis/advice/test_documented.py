@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kinetoscope.analysis.rules import RULES
+from kinetoscope.analysis.advice import RULES
 from kinetoscope.analysis.thresholds import DEFAULTS, Thresholds
 from tests.conftest import ROOT
 

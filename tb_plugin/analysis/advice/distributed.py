@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ...base.units import duration, listing, share, size
 from ..facts import RunTraits
-from ..overview.findings import Evidence, Finding, Reference, at_time
+from ..findings import Evidence, Finding, Reference, at_time
 from ..steps import Selection
 from ..wording import device_names, per_step, scope, step_noun
 from .claims import (

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from ...base.regex import regex
 from ...base.units import NBSP, duration, plural, share
-from ..overview.findings import Evidence, Finding, Reference
+from ..findings import Evidence, Finding, Reference
 from ..steps import HeldSum, Selection, step_parameter
 from ..wording import (
     called,

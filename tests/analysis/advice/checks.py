@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.overview.findings import Finding
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ...base.regex import regex
 from ...base.units import duration, plural, share
 from ..facts import IDLE_CAUSES, CopySum, Idle, Partition
-from ..overview.findings import Evidence, Finding, Gain, Reference, SeenEvent, at_time
-from ..overview.headline import is_compute_bound
+from ..findings import Evidence, Finding, Gain, Reference, SeenEvent, at_time
+from ..headline import is_compute_bound
 from ..steps import HeldSum, Selection
 from ..wording import (
     CAUSE_NAMES,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from kinetoscope.analysis import headline as headlines
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice.rule import unanswered
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview import headline as headlines
-from kinetoscope.analysis.overview.findings import Sentence
-from kinetoscope.analysis.overview.headline import headline
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
-from kinetoscope.analysis.rules.rule import unanswered
+from kinetoscope.analysis.findings import Sentence
+from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kinetoscope.analysis.overview.findings import Finding, SeenEvent
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.findings import Finding, SeenEvent
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace

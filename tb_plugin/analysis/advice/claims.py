@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from ...base.units import duration, share
 from ..facts import Spot
-from ..overview.findings import (
+from ..findings import (
     Evidence,
     Finding,
     Gain,

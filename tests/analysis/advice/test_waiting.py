@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
-from tests.analysis.rules.checks import WORKERS, finding, needs, plain
+from tests.analysis.advice.checks import WORKERS, finding, needs, plain
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import LOADER, draw
 

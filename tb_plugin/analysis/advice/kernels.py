@@ -18,7 +18,7 @@ from __future__ import annotations
 from ...base.units import duration, plural, share
 from ..counters.groups import MEMORY_BOUND_PERCENT, SM_ACTIVE_PERCENT
 from ..facts import DeviceFacts, Gauges
-from ..overview.findings import Evidence, Finding, Reference
+from ..findings import Evidence, Finding, Reference
 from ..overview.utilization import DEFAULT_PEAK_RATIO, PEAK_RATIO
 from ..steps import Selection
 from ..wording import device_name, device_noun, per_step, scope

@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Struct, structs
 
 from ...base.units import NBSP, duration, plural, share
-from ..rules import RULES
-from ..rules.claims import check_all, claimed_ns
-from ..rules.rule import unanswered
+from ..advice import RULES
+from ..advice.claims import check_all, claimed_ns
+from ..advice.rule import unanswered
+from ..findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
+from ..headline import headline
 from ..steps import Selection
 from ..wording import device_name
-from .findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
-from .headline import headline
 
 SCHEMA = 2
 MOST_BYTES = 64 << 10

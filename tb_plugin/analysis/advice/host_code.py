@@ -14,7 +14,7 @@ CPU1: do ops use more threads than there are cores?
 from __future__ import annotations
 
 from ...base.units import NBSP, duration, plural
-from ..overview.findings import Evidence, Reference
+from ..findings import Evidence, Reference
 from ..steps import Selection
 from ..wording import per_step, short_frame, step_noun
 from .claims import (

@@ -13,7 +13,7 @@ IN5: are tensors made on the host and then moved?
 from __future__ import annotations
 
 from ...base.units import duration
-from ..overview.findings import Evidence, Reference
+from ..findings import Evidence, Reference
 from ..steps import Selection
 from ..wording import device_noun, per_step
 from .claims import (

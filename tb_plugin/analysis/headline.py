@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.units import duration, plural, share
-from ...trace.model import is_of_other_recorder
-from ..facts import HostPartition, Partition, StepFacts
-from ..steps import Selection
-from ..wording import fraction, held_by, of_step, step_noun, the_device
+from ..base.units import duration, plural, share
+from ..trace.model import is_of_other_recorder
+from .facts import HostPartition, Partition, StepFacts
 from .findings import Finding, Sentence
+from .steps import Selection
+from .wording import fraction, held_by, of_step, step_noun, the_device
 
 COMPUTE_BOUND_RATIO = 0.85  # kernels fill the step
 MOSTLY_RATIO = 0.50  # … or they fill most of it

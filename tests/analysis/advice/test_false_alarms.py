@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from kinetoscope.trace.read import read
-from tests.analysis.rules.evidence import (
+from tests.analysis.advice.evidence import (
     findings_of,
     raw_events,
     unmet_remedies,

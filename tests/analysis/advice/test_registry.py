@@ -9,14 +9,14 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from kinetoscope.analysis.overview.findings import Finding
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
-from kinetoscope.analysis.rules.rule import is_noise
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice.rule import is_noise
+from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
-from tests.analysis.rules.checks import NCCL, finding
-from tests.analysis.rules.drawn import FIRES, host, run
+from tests.analysis.advice.checks import NCCL, finding
+from tests.analysis.advice.drawn import FIRES, host, run
 from tests.drawing import LOADER, V100, Event, draw, memory
 from tests.trace.drawn import drawn_by_others, x
 

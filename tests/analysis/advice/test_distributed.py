@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.trace.model import Trace
-from tests.analysis.rules.checks import NCCL, finding, needs, plain
+from tests.analysis.advice.checks import NCCL, finding, needs, plain
 from tests.drawing import V100, draw
 
 TWO_CARDS = [{**V100, "id": 0}, {**V100, "id": 1}]

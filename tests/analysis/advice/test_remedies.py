@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice.rule import Remedy, applies
 from kinetoscope.analysis.facts import Facts, Held, HeldName, Idle, IdleTables, Place
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
-from kinetoscope.analysis.rules.rule import Remedy, applies
 from kinetoscope.analysis.steps import Selection, select
 from kinetoscope.analysis.summarize import summarize
-from tests.analysis.rules.checks import NCCL
-from tests.analysis.rules.drawn import FIRES
+from tests.analysis.advice.checks import NCCL
+from tests.analysis.advice.drawn import FIRES
 from tests.drawing import LOADER, V100, draw, memory
 
 Holds = Callable[[Facts], bool]

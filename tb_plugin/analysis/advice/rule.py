@@ -18,7 +18,7 @@ from ...trace.recipes import ALLOCATIONS, FRAMES, Option, is_before, with_option
 from ...trace.recipes import SHAPES as INPUT_SHAPES
 from ..accelerator import how_to_record
 from ..facts import DeviceFacts, Facts
-from ..overview.findings import (
+from ..findings import (
     Explanation,
     Finding,
     Gain,
@@ -27,7 +27,7 @@ from ..overview.findings import (
     Severity,
     Unchecked,
 )
-from ..overview.headline import CAPTURE, CUT, NOTHING
+from ..headline import CAPTURE, CUT, NOTHING
 from ..recording import CLOCK_COUNTERS, OTHER_RECORDER
 from ..steps import Selection, sigma_of
 from ..thresholds import DEFAULTS

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kinetoscope.analysis.overview.findings import Finding
-from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
-from tests.analysis.rules.checks import NCCL
-from tests.analysis.rules.drawn import FIRES, many, optimizer, run
+from tests.analysis.advice.checks import NCCL
+from tests.analysis.advice.drawn import FIRES, many, optimizer, run
 from tests.drawing import V100, draw
 from tests.trace.drawn import Event, kernel, launch
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kinetoscope.trace.model import Trace
-from tests.analysis.rules.checks import NCCL
+from tests.analysis.advice.checks import NCCL
 from tests.drawing import PID, V100, Event, draw, memory, trace_of
 
 STEP_US = 1000

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...base.units import plural, share, size
 from ..facts import DeviceFacts
-from ..overview.findings import Evidence, Finding, Reference, SeenEvent
+from ..findings import Evidence, Finding, Reference, SeenEvent
 from ..steps import Selection
 from ..wording import device_name
 from .claims import PatternAdvice, PatternSum, Seen, pattern_rule, seen_event
