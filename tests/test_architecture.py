@@ -69,6 +69,15 @@ def test_page_layers_point_one_way() -> None:
     assert page_faults() - DEBT.keys() == set()
 
 
+def test_no_modules_of_the_page_import_each_other() -> None:
+    assert page_circles() == []
+
+
+def test_a_circle_is_found_through_other_modules() -> None:
+    imports = {"a": ("b",), "b": ("c",), "c": ("b",), "d": ("a", "c"), "e": ()}
+    assert circles(imports) == [["b", "c"]]
+
+
 def test_every_table_of_the_page_has_headings() -> None:
     """A figure means nothing without what stands above it, in a short list as in a long one."""
     without = {
@@ -489,6 +498,44 @@ def wrong_page_imports(
             yield f"{name} → {target}"
         elif layer == "views" == page_layer(target) and is_other_page_view(here, target, stems):
             yield f"{name} → {target} (a view never imports another view)"
+
+
+def page_circles() -> list[list[str]]:
+    """Groups of the page's modules that import each other, directly or through others."""
+    folder = ROOT / "frontend/src"
+    modules = {path.relative_to(folder).with_suffix("").as_posix(): path for path in page_sources()}
+    imports: dict[str, tuple[str, ...]] = {}
+    for name, path in modules.items():
+        found = (
+            next(filter(None, m.groups()), "") for m in IMPORT.finditer(path.read_text("utf-8"))
+        )
+        targets = (resolve(PurePosixPath(name).parent, one) for one in found if one[:1] == ".")
+        wanted = ((str(target), f"{target}/index") for target in targets)
+        imports[name] = tuple(one for pair in wanted for one in pair if one in modules)
+    return circles(imports)
+
+
+def circles(imports: dict[str, tuple[str, ...]]) -> list[list[str]]:
+    """The strongly connected components of more than one node."""
+    below = {name: reachable(name, imports) for name in imports}
+    found = {
+        tuple(sorted(other for other in below[name] if name in below[other]))
+        for name in imports
+        if name in below[name]
+    }
+    return sorted(map(list, found))
+
+
+def reachable(name: str, imports: dict[str, tuple[str, ...]]) -> set[str]:
+    """What a module imports, and what that imports."""
+    seen: set[str] = set()
+    waiting = list(imports[name])
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            waiting += imports[one]
+    return seen
 
 
 def page_layer(path: PurePosixPath) -> str:

@@ -3,7 +3,15 @@ import { useCallback, useMemo, useState } from "react";
 import type { JsonPart } from "../../api/routes";
 import type { PartAnswers, PartQueries } from "../../api/types.gen";
 import { type Asked, useParts } from "../../state/parts";
-import type { Column } from "./table";
+
+/** How rows are sorted by one column. */
+export interface SortKey<R> {
+  readonly key: string;
+  /** At the right, and sorted from the largest first. */
+  readonly isNumeric?: boolean;
+  /** What `useSorted` sorts by; true: the row's own value of `key`, also where the server sorts. */
+  readonly sort?: true | ((row: R) => string | number | null);
+}
 
 /** Rows of which some may be on their way. */
 export interface Rows<R> {
@@ -33,7 +41,7 @@ const ownValue =
 /** Rows by a column; those without a value come last, whatever the order. */
 export function sortedRows<R>(
   rows: readonly R[],
-  columns: readonly Column<R>[],
+  columns: readonly SortKey<R>[],
   sorting: Sorting | null,
 ): readonly R[] {
   const sort = columns.find(({ key }) => key === sorting?.key)?.sort;
@@ -54,7 +62,7 @@ export function sortedRows<R>(
 /** What a `DataTable` needs for a list that is all here. */
 export function useSorted<R>(
   rows: readonly R[],
-  columns: readonly Column<R>[],
+  columns: readonly SortKey<R>[],
   start: Sorting | null,
 ) {
   const [sorting, onSort] = useState(start);

@@ -38,22 +38,17 @@ import { type PlainTable, toTsv } from "../../base/text/delimited";
 import { walked } from "../../base/walk";
 import { useCopy } from "../controls/copy_button";
 import { Heading } from "./heading";
-import type { Rows, Sorting } from "./rows";
+import type { Rows, Sorting, SortKey } from "./rows";
 import tableCss from "./table.css?inline";
 
 adoptStyles(tableCss);
 
-export interface Column<R> {
-  readonly key: string;
+export interface Column<R> extends SortKey<R> {
   readonly head: string;
   /** The unit of all its figures, beside the head. */
   readonly unit?: string;
   /** What the figures mean, on hover and focus of the head. */
   readonly help?: string;
-  /** At the right, and sorted from the largest first. */
-  readonly isNumeric?: boolean;
-  /** What `useSorted` sorts by; true: the row's own value of `key`, also where the server sorts. */
-  readonly sort?: true | ((row: R) => string | number | null);
   /** The least width in px. The words of the head need more, or not. */
   readonly width?: number;
   /** Its share of the width that is left, 1 unless given. */

@@ -4,10 +4,9 @@ import { SEARCH_MAX, searched } from "../../../components/controls/search_field"
 import { askPart } from "../../../state/parts";
 import type { Marker, SliceKey } from "../../../timeline/contract";
 import { isWork, type RowInfo, rowOfTrack, siblingsOf, trackList } from "../tracks/rows";
-import type { Note, PanelTab, Range } from "./address";
+import type { Note, Range } from "./address";
 import {
   type Arrangement,
-  type ChosenMode,
   withCollapsed,
   withFocus,
   withHidden,
@@ -15,47 +14,17 @@ import {
   withMoved,
   withPinned,
 } from "./arrangement";
-import { type TimelineContext, viewOf } from "./context";
+import { type Actions, type TimelineContext, viewOf } from "./context";
 import { fitted, isInside, revealed, withMargin } from "./range";
 import type { Source } from "./sources";
 
-/** What the user can do in the Trace view, whether by key, by pointer or from the palette. */
+/** Actions of the Trace view: what each key, pointer and command does. */
 
 /** A lane to scroll to once its row is drawn. */
 export interface Target {
   readonly source: number;
   readonly track: number;
   readonly lane: number;
-}
-
-export interface Actions {
-  readonly select: (key: SliceKey | null) => void;
-  /** Selects a slice and goes where it can be seen. */
-  readonly goTo: (source: Source, slice: SliceRef) => void;
-  /** The same, of a slice known by its number alone. */
-  readonly goToId: (source: Source, slice: number) => void;
-  readonly show: (range: Range) => void;
-  readonly showWhole: () => void;
-  /** Scrolls to the selection; when it can be seen already, fits it. */
-  readonly reveal: () => void;
-  readonly fitSelection: () => void;
-  readonly move: (by: PartQueries["timeline/move"]["by"], isForward: boolean) => void;
-  readonly hit: (isForward: boolean) => void;
-  readonly rowStep: (isForward: boolean) => void;
-  readonly find: (text: string, match: "text" | "exact") => void;
-  readonly setArea: (range: Range | null, rows?: readonly string[]) => void;
-  readonly areaOfSelection: () => void;
-  readonly openTab: (tab: PanelTab | null) => void;
-  readonly arrange: (next: Arrangement) => void;
-  readonly pin: (row: RowInfo) => void;
-  readonly hide: (row: RowInfo) => void;
-  readonly collapse: (row: RowInfo, isCollapsed: boolean) => void;
-  readonly setRowMode: (row: RowInfo, mode: ChosenMode | null) => void;
-  readonly moveRow: (row: RowInfo, by: number) => void;
-  readonly focusLane: (row: RowInfo, lane: number, slice: number) => void;
-  readonly unfocus: (row: RowInfo) => void;
-  /** Nodes of replayed graphs by what they do, or each on its stream. */
-  readonly foldStreams: (isFolded: boolean) => void;
 }
 
 /** The timeline as it is when an action runs, and what only actions need. */

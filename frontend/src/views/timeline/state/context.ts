@@ -1,6 +1,6 @@
 /** What the parts of the Trace view share: what is shown, what moves, and what can be done. */
 import { createContext, useContext } from "react";
-import type { SliceDetails } from "../../../api/types.gen";
+import type { PartQueries, SliceDetails, SliceRef } from "../../../api/types.gen";
 import type { Paint } from "../../../components/charts/live_canvas";
 import type { Cell } from "../../../state/cell";
 import type {
@@ -14,8 +14,8 @@ import type {
   TimelinePalette,
 } from "../../../timeline/contract";
 import type { RowInfo, RowModel } from "../tracks/rows";
-import type { Actions } from "./actions";
-import type { Link, LinkChange, Range } from "./address";
+import type { Link, LinkChange, PanelTab, Range } from "./address";
+import type { Arrangement, ChosenMode } from "./arrangement";
 import type { SearchState } from "./search";
 import type { Clocks, Source } from "./sources";
 
@@ -39,6 +39,12 @@ export const viewOf = ({ camera, width }: Frame): Range => ({
   start: camera.start,
   end: camera.start + Math.max(1, width) * camera.nsPerPx,
 });
+
+/** The view once it rests: questions to the server wait for that. */
+export interface Rested {
+  readonly view: Range;
+  readonly width: number;
+}
 
 /** Calls back once the canvas has rested for so long; returns how to stop. */
 export function onRest(frame: Cell<Frame>, ms: number, act: (now: Frame) => void): () => void {
@@ -108,6 +114,37 @@ export interface Moving {
   readonly position: Cell<HitPosition | null>;
   /** Row whose label has the focus or the pointer; "" = none. */
   readonly row: Cell<string>;
+}
+
+/** What the user can do, by key, by pointer or from the palette. */
+export interface Actions {
+  readonly select: (key: SliceKey | null) => void;
+  /** Selects a slice and goes where it can be seen. */
+  readonly goTo: (source: Source, slice: SliceRef) => void;
+  /** The same, of a slice known by its number alone. */
+  readonly goToId: (source: Source, slice: number) => void;
+  readonly show: (range: Range) => void;
+  readonly showWhole: () => void;
+  /** Scrolls to the selection; when it can be seen already, fits it. */
+  readonly reveal: () => void;
+  readonly fitSelection: () => void;
+  readonly move: (by: PartQueries["timeline/move"]["by"], isForward: boolean) => void;
+  readonly hit: (isForward: boolean) => void;
+  readonly rowStep: (isForward: boolean) => void;
+  readonly find: (text: string, match: "text" | "exact") => void;
+  readonly setArea: (range: Range | null, rows?: readonly string[]) => void;
+  readonly areaOfSelection: () => void;
+  readonly openTab: (tab: PanelTab | null) => void;
+  readonly arrange: (next: Arrangement) => void;
+  readonly pin: (row: RowInfo) => void;
+  readonly hide: (row: RowInfo) => void;
+  readonly collapse: (row: RowInfo, isCollapsed: boolean) => void;
+  readonly setRowMode: (row: RowInfo, mode: ChosenMode | null) => void;
+  readonly moveRow: (row: RowInfo, by: number) => void;
+  readonly focusLane: (row: RowInfo, lane: number, slice: number) => void;
+  readonly unfocus: (row: RowInfo) => void;
+  /** Nodes of replayed graphs by what they do, or each on its stream. */
+  readonly foldStreams: (isFolded: boolean) => void;
 }
 
 export interface TimelineContext {

@@ -1,8 +1,7 @@
 import { trackList } from "../tracks/rows";
 import type { Range } from "./address";
-import type { TimelineContext } from "./context";
+import type { Rested, TimelineContext } from "./context";
 import type { Source } from "./sources";
-import type { Rested } from "./use_timeline";
 
 /** What the panel below speaks of: the chosen area, else what is in view, of one source. */
 

@@ -9,7 +9,7 @@ import { engineSource, useEngine } from "../../../timeline/use_engine";
 import { useArrows } from "../tracks/arrows";
 import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
 import { makeActions, type Target } from "./actions";
-import { type Link, type Range, sameSlice, useLink } from "./address";
+import { type Link, sameSlice, useLink } from "./address";
 import { useCameraLink } from "./address_sync";
 import {
   type Frame,
@@ -17,6 +17,7 @@ import {
   type Moving,
   NO_FRAME,
   onRest,
+  type Rested,
   type Selection,
   type TimelineContext,
   viewOf,
@@ -27,13 +28,6 @@ import { placedOf, spoken, useSelection } from "./selection";
 import { type Aligned, type Source, wholeRange } from "./sources";
 
 /** Opens the canvas in its place, and tells it what the rest of the view knows. */
-
-/** The view once it rests: questions to the server wait for that. */
-
-export interface Rested {
-  readonly view: Range;
-  readonly width: number;
-}
 
 const REST_MS = 300;
 
