@@ -123,7 +123,7 @@ def module_sums(trace: Trace) -> dict[str, int]:
     columns = modules_of(trace)
     own, outside = figures_of(columns, None), outside_of(columns, None)
     on_device = "device" not in columns.missing
-    inside = own.device_own_ns if on_device else own.op_own_ns
+    inside = own.device_self_ns if on_device else own.op_self_ns
     part = [(one.reason in UNLINKED, one.device_ns if on_device else one.op_ns) for one in outside]
     host = trace.host
     works = np.isin(host.kind, (HostKind.OP, HostKind.RUNTIME))

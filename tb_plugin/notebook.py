@@ -198,7 +198,7 @@ class OpenTrace:
         """What the views are computed from."""
         return self._session.facts()
 
-    def overview(self, *, steps: str = "", device: int | None = None) -> Overview:
+    def overview(self, *, steps: str = "", device: str = "") -> Overview:
         """Where did the step's time go?
 
         Raises:
@@ -206,9 +206,7 @@ class OpenTrace:
         """
         return self._view("overview", Overview, steps=steps, device=device)
 
-    def advice(
-        self, *, steps: str = "", device: int | None = None, thresholds: str = ""
-    ) -> AdviceDocument:
+    def advice(self, *, steps: str = "", device: str = "", thresholds: str = "") -> AdviceDocument:
         """What holds the steps, and what to do about it: the document of ``kinetoscope advise``.
 
         ``thresholds`` is the path of a file with other thresholds; "" takes the one that

@@ -242,7 +242,8 @@ def sigma_of(values: NDArray[Any] | Sequence[float]) -> float:
 
 
 _PIECE = regex(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
-_HINT = 'Use "", "all", a step like "3", a range like "2-5", or several: "1,4-6".'
+EVERYTHING = "everything"  # beside all steps, what lies outside of any
+_HINT = f'Use "", "all", "{EVERYTHING}", a step like "3", a range like "2-5", or several: "1,4-6".'
 
 Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges, Communication, LaunchSums)
 
@@ -482,6 +483,7 @@ def select(
 def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
     """Indexes of the named steps, ascending. ``""`` = all but those left out by default.
 
+    ``everything`` is all steps here; ``scope_of`` also counts what lies outside of them.
     Steps go by their numbers, as the page shows them: ``7`` is ProfilerStep#7. Where numbers
     repeat, ``i0-2`` names steps by their place, counted from 0.
 
@@ -493,7 +495,7 @@ def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
     if text == "":
         usual = tuple(step.index for step in facts.steps if step.excluded is None)
         return usual or everything
-    if text == "all":
+    if text in ("all", EVERYTHING):
         return everything
     numbers = [step.number for step in facts.steps]
     chosen: set[int] = set()
@@ -513,6 +515,39 @@ def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
                 )
         chosen.update(index for index, name in enumerate(names) if low <= name <= high)
     return tuple(sorted(chosen))
+
+
+class Scope(Struct, frozen=True):
+    """What a query counts: some steps, or everything recorded."""
+
+    steps: tuple[int, ...] | None  # indexes; None = everything recorded, outside of steps too
+    tells_outside: bool = False  # what lies outside of them is worth a sentence
+
+    def count(self, facts: Facts) -> int:
+        """Number of steps."""
+        return len(facts.steps) if self.steps is None else len(self.steps)
+
+    def wall_ns(self, facts: Facts) -> int:
+        """Length of the chosen steps; 0 where more is counted than steps."""
+        if self.steps is None and facts.step_source != "whole_trace":
+            return 0
+        chosen = facts.steps if self.steps is None else [facts.steps[at] for at in self.steps]
+        return sum(step.dur_ns for step in chosen)
+
+
+def scope_of(facts: Facts, text: str) -> Scope:
+    """The scope of a query, the same in every view. ``""`` = the steps of ``parse_steps``.
+
+    A recording without marked steps counts as a whole.
+
+    Raises:
+        QueryError: there are no such steps.
+    """
+    text = text.strip()
+    is_whole = not facts.steps or facts.step_source == "whole_trace"
+    if text == EVERYTHING or (is_whole and text in ("", "all")):
+        return Scope(None)
+    return Scope(parse_steps(text, facts), tells_outside=text in ("", "all"))
 
 
 def _known(names: Sequence[int], mark: str) -> str:

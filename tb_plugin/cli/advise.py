@@ -38,7 +38,7 @@ class _Choice(Struct, frozen=True):
 
     format: str
     steps: str
-    device: int | None
+    device: str
     thresholds: str | None
     max_bytes: int
     slice: int | None
@@ -58,7 +58,11 @@ class _Choice(Struct, frozen=True):
     help='Steps by their numbers: "3", "2-5", "1,4-6", or "all".  [default: all but warm-up and'
     " incomplete ones]",
 )
-@click.option("--device", type=int, help="Row of the devices.  [default: the busiest]")
+@click.option(
+    "--device",
+    default="",
+    help='Device by its number or key: "0", "cuda:0", "hip:1".  [default: the busiest]',
+)
 @click.option(
     "--thresholds",
     metavar="FILE",

@@ -7,7 +7,7 @@ queries.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -17,10 +17,11 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
-from ..analysis.facts import Facts
-from ..analysis.steps import parse_steps
+from ..analysis.facts import DeviceFacts, Facts
+from ..analysis.steps import Scope, scope_of
 from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
+from ..base.units import duration
 
 if TYPE_CHECKING:
     from ..analysis.operators.groups import Grouped
@@ -90,7 +91,59 @@ def steps_of(facts: Facts, text: str) -> tuple[int, ...] | None:
     Raises:
         QueryError: there are no such steps.
     """
-    return None if text.strip() == "" else parse_steps(text, facts)
+    return scope_of(facts, text).steps
+
+
+def outside_words(scope: Scope, noun: str, recorded_ns: int, counted_ns: int) -> str:
+    """The sentence on what the steps leave out; "" where that is nothing, or was asked for."""
+    left_ns = recorded_ns - counted_ns
+    if not scope.tells_outside or left_ns <= 0:
+        return ""
+    return f"{duration(left_ns)} of {noun} is outside these steps."
+
+
+# --- devices --------------------------------------------------------------------------------------
+
+DeviceName = Annotated[str, Meta(max_length=60)]
+"""A device in a query: its number, "0", or its key, "cuda:0", "hip:1", "cpu"."""
+_GPU = regex(r"(?:hip|gpu):")  # a recording of ROCm may call its devices cuda
+_KEY_TYPES = MappingProxyType({"NVIDIA": "cuda", "AMD": "hip"})
+
+
+def device_place(text: str, keys: Sequence[str]) -> int:
+    """The place of the device that a text names, among keys such as "cuda:0" and "cpu".
+
+    Raises:
+        QueryError: there is none, or a number is that of several.
+    """
+    wanted = _GPU.sub("cuda:", text.strip().casefold())
+    known = [_GPU.sub("cuda:", key.casefold()) for key in keys]
+    if wanted in known:
+        return known.index(wanted)
+    places = [at for at, key in enumerate(known) if wanted == key.partition(":")[2] != ""]
+    if len(places) == 1:
+        return places[0]
+    raise QueryError(
+        f"device: {'several devices have the number' if places else 'there is no device'}"
+        f" {short(text.strip())!r}",
+        hint=f"Devices: {', '.join(keys) or 'none'}.",
+    )
+
+
+def device_key(device: DeviceFacts) -> str:
+    """The key of a device: "cuda:0"."""
+    return f"{_KEY_TYPES.get(device.vendor, device.type.casefold())}:{device.index}"
+
+
+def device_row(facts: Facts, text: str) -> int | None:
+    """The row of the device that a query names; None where it names none.
+
+    Raises:
+        QueryError: there is no such device with activity.
+    """
+    used = [row for row, one in enumerate(facts.devices) if one.used]
+    keys = [device_key(facts.devices[row]) for row in used]
+    return used[device_place(text, keys)] if text.strip() else None
 
 
 def column_named(

@@ -112,8 +112,8 @@ def test_help_explains_the_options_in_the_words_of_the_query() -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--device", "x"), "'x' is not a whole number"),
-        (("--device", "7"), "device 7 has no activity"),
+        (("--device", "x"), "there is no device 'x' (Devices: cuda:0)"),
+        (("--device", "7"), "there is no device '7' (Devices: cuda:0)"),
         (("--steps", "x"), "is no step"),
         (("--steps", "9"), "there is no step 9"),
         (("--table", "99"), "there is no table 99"),

@@ -158,7 +158,7 @@ def test_times_are_those_of_a_stopwatch(tmp_path: Path) -> None:
             least += inner_ended - inner_began
             most += outer_ended - outer_began
         assert least - clock_ns <= ns <= most + clock_ns, name
-    own = dict(zip(names, figures.host_own_ns.tolist(), strict=True))
+    own = dict(zip(names, figures.host_self_ns.tolist(), strict=True))
     assert own["1"] == found["1"] - found["1.0"] - found["1.1"]
     assert own["1.0"] == found["1.0"]
 

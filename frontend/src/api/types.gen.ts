@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "52718832";
+export const CONTRACT = "30fca237";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1225,7 +1225,7 @@ export interface GraphQuery {
   /** of a row of the table by graph */
   readonly key: string;
   readonly steps?: string;
-  readonly device?: number;
+  readonly device?: string;
   /** "" = found by its name */
   readonly capture_run?: string;
   readonly capture_worker?: string;
@@ -1419,8 +1419,8 @@ export interface IdleGap {
 export interface IdleQuery {
   /** as in the Overview */
   readonly steps?: string;
-  /** row of the devices; null = the busiest */
-  readonly device?: number | null;
+  /** "" = the busiest */
+  readonly device?: string;
   /** narrower boxes are in "…" */
   readonly min_ratio?: number;
   /** the box to show by itself; null = all */
@@ -1523,12 +1523,12 @@ export interface KernelDetails {
 
 /** A choice of kernels, and their grouping. */
 export interface KernelQuery {
-  /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside of steps too; "" = all but warm-up and cut-off steps */
   readonly steps?: string;
   /** what kernels of one row have in common */
   readonly group_by?: KernelGroupBy;
-  /** number of the device; −1 = all */
-  readonly device?: number;
+  /** device by its number or key: "0", "cuda:0", "hip:1"; "" = all */
+  readonly device?: string;
   /** kernels whose name has these words; "" = all */
   readonly search?: string;
   /** kernels whose operator's name has these words; "" = all */
@@ -1623,7 +1623,7 @@ export interface KernelRowQuery {
   readonly key: string;
   readonly steps?: string;
   readonly group_by?: "class" | "name" | "properties";
-  readonly device?: number;
+  readonly device?: string;
 }
 
 /** A window of the rows, and the sums of all that match; grouped by graph they are GraphRows. */
@@ -1871,7 +1871,7 @@ export interface MemoryCurve {
 
 /** One counter of allocated bytes that the recording has. */
 export interface MemoryDeviceRow {
-  /** Names the device in `--device`. */
+  /** Names the device in `--device`, as its number does. */
   readonly key: string;
   /** "GPU 0 · Tesla V100-SXM2-32GB", "CPU". */
   readonly label: string;
@@ -1983,7 +1983,7 @@ export interface MemoryPeak {
 
 /** A device and a range of time. */
 export interface MemoryQuery {
-  /** Device by its key: "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host */
+  /** device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host */
   readonly device?: string;
   /** Steps by their numbers, from the first of them to the last: "3", "2-5"; "" = the recording */
   readonly steps?: string;
@@ -2049,7 +2049,7 @@ export interface ModuleRow {
   readonly calls: number;
   /** Ops in it and in the modules inside it; an op inside another op of the module does not count. */
   readonly ops: number;
-  /** Device time of what it and the modules inside it launched: forward + backward + recompute. A sum of durations: kernels that run side by side count each. Without device activity, the own time of ops on the host. */
+  /** Device time of what it and the modules inside it launched: forward + backward + recompute. A sum of durations: kernels that run side by side count each. Without device activity, the self time of ops on the host. */
   readonly total_ns: number;
   /** Total without the modules inside it. */
   readonly self_ns: number;
@@ -2162,7 +2162,7 @@ export interface Modules {
 
 /** A choice of modules and their order. */
 export interface ModulesQuery {
-  /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside of steps too; "" = all but warm-up and cut-off steps */
   readonly steps?: string;
   /** siblings of equal type and structure are one row */
   readonly fold?: boolean;
@@ -2340,7 +2340,7 @@ export interface OperatorDetails {
 
 /** A choice of rows, and their grouping. */
 export interface OperatorQuery {
-  /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside of steps too; "" = all but warm-up and cut-off steps */
   readonly steps?: string;
   /** what calls of one row have in common */
   readonly group_by?: GroupBy;
@@ -2380,20 +2380,28 @@ export interface OperatorRow {
   readonly calls: number;
   /** Time of the kernels, copies and sets that the calls launched themselves. */
   readonly device_self_ns: number | null;
-  /** Share of the device self time of all rows. */
+  /** Share of the device self time of everything recorded in the chosen steps, whatever kinds and names are shown. */
   readonly device_self_ratio: number | null;
   /** Time of all device activity launched by the calls and by those inside. */
   readonly device_total_ns: number | null;
   /** Host time of the calls without those that lie strictly inside them, runtime calls included. Of two that overlap and are not inside each other, the common time counts in both; where children overlap each other it may be below 0, as in torch, and is no part of the shares. */
   readonly self_ns: number;
-  /** Share of the host self time of all rows. */
+  /** Share of the host self time of everything recorded in the chosen steps, whatever kinds and names are shown. */
   readonly self_ratio: number | null;
   /** Host time of the calls with their children. Nested calls of one name count twice. */
   readonly total_ns: number;
-  /** Host total time as a share of the host self time of all rows. */
+  /** Host total time divided by the host self time of everything recorded in the chosen steps. What lies inside a call counts in its total too, so these add up to more than the whole. */
   readonly total_ratio: number | null;
-  /** Host total time divided by the length of the chosen steps. */
+  /** Host total time divided by the length of the chosen steps. Threads side by side can bring it above 100 %. */
   readonly step_ratio: number | null;
+  /** Device total time divided by calls. */
+  readonly device_mean_ns: number | null;
+  /** Half of the calls have no more device total time. */
+  readonly device_p50_ns: number | null;
+  /** 95 % of the calls have no more device total time. */
+  readonly device_p95_ns: number | null;
+  /** The largest device total time of a call. */
+  readonly device_max_ns: number | null;
   /** Host total time divided by calls. */
   readonly mean_ns: number;
   /** The shortest call, with its children. */
@@ -2494,8 +2502,8 @@ export interface Overview {
 export interface OverviewQuery {
   /** steps by their numbers: "3", "2-5", "1,4-6", or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
-  /** row of the devices; null = the busiest of the chosen steps */
-  readonly device?: number | null;
+  /** device by its number or key: "0", "cuda:0", "hip:1"; "" = the busiest */
+  readonly device?: string;
 }
 
 /** Where the path goes over from a thread or stream to another one. */
@@ -2965,8 +2973,9 @@ export interface Share {
 /**
  * One of the four shares.
  *
- * `total_ns` is the whole: the self time of all operators. Parts and rest of a chart of self
- * time sum to it; those of a chart of totals sum to more, because calls lie inside calls.
+ * `total_ns` is the whole that shares in the rows have, too: the self time of everything in the
+ * chosen steps. Parts, rest and others of a chart of self time sum to it; those of a chart of
+ * totals sum to more, because calls lie inside calls.
  */
 export interface ShareChart {
   readonly stem: "device_self" | "device_total" | "host_self" | "host_total";
@@ -2976,6 +2985,8 @@ export interface ShareChart {
   readonly parts: readonly SharePart[];
   readonly rest_ns: number;
   readonly rest_count: number;
+  /** of what is no operator: annotations, Python frames; 0 in charts of totals */
+  readonly others_ns: number;
 }
 
 /** One operator's part of a whole. */

@@ -12,6 +12,8 @@ export interface Step {
 /** `""` = all but warm-up and incomplete ones. */
 export const DEFAULT_STEPS = "";
 export const ALL_STEPS = "all";
+/** Beside all steps, what lies outside of any. Views that divide steps show all steps. */
+export const EVERYTHING = "everything";
 
 /** A range of steps, ends included: by number, or by place where numbers repeat. */
 interface StepRange {
@@ -42,7 +44,7 @@ const within = (step: Step, range: StepRange) =>
 
 /** Indexes of the chosen steps; null where the parameter has no meaning or hits no step. */
 export function chosenIndexes(steps: readonly Step[], parameter: string): Set<number> | null {
-  if (parameter === ALL_STEPS) {
+  if (parameter === ALL_STEPS || parameter === EVERYTHING) {
     return new Set(steps.map((step) => step.index));
   }
   if (parameter === DEFAULT_STEPS) {

@@ -73,7 +73,7 @@ function jumpsToFound(found: FindAnswer | undefined, search: string): Jump[] {
       ({ name, key, count: calls, total_ns }): Jump => ({
         kind: words.kind,
         name,
-        note: `${pluralOf(calls, words.calls)} · ${time(total_ns)}`,
+        note: `${pluralOf(calls, words.calls)} · ${time(total_ns)} in the recording`,
         go: patchForName(kind, name, key),
         group,
       }),

@@ -26,26 +26,26 @@ _DIGITS = regex(r"\d+")
 
 
 class ModuleFigures(Struct, frozen=True, eq=False):
-    """One entry per module; ``own`` is without the modules below it, ``total`` with them.
+    """One entry per module; ``self`` is without the modules below it, ``total`` with them.
 
     Columns by phase have the shape (phases, modules).
     """
 
-    device_own_ns: I64  # by phase
+    device_self_ns: I64  # by phase
     device_total_ns: I64  # by phase
     busy_ns: I64  # a device ran work of it: where kernels run side by side an instant counts once
-    op_own_ns: I64  # by phase
+    op_self_ns: I64  # by phase
     op_total_ns: I64  # by phase
     calls: I64  # in the forward pass
     again: I64  # … inside the backward pass
     host_total_ns: I64  # of the calls in the forward pass
-    host_own_ns: I64  # … without the calls of modules inside them
+    host_self_ns: I64  # … without the calls of modules inside them
     host_again_ns: I64  # of the calls inside the backward pass
     activities: I64
     ops: I64
     flops: F64
     idle_ns: I64
-    idle_own_ns: I64
+    idle_self_ns: I64
     born_bytes: I64
     kept_bytes: I64
     longest: I64  # row of the longest call, −1
@@ -74,21 +74,21 @@ def figures_of(columns: ModuleColumns, steps: Steps) -> ModuleFigures:
     ones = np.ones(len(calls), np.int64)
     flops = np.bincount(module, sums.flops[chosen], count).astype(np.float64)
     return ModuleFigures(
-        device_own_ns=device,
+        device_self_ns=device,
         device_total_ns=np.array([below(one) for one in device]).reshape(device.shape),
         busy_ns=summed(busy.busy_ns[is_busy], busy.module[is_busy], count),
-        op_own_ns=op,
+        op_self_ns=op,
         op_total_ns=np.array([below(one) for one in op]).reshape(op.shape),
         calls=summed(ones, first, count),
         again=summed(ones, again, count),
         host_total_ns=summed(calls.dur_ns, first, count),
-        host_own_ns=summed(calls.self_ns, first, count),
+        host_self_ns=summed(calls.self_ns, first, count),
         host_again_ns=summed(calls.dur_ns, again, count),
         activities=below(summed(sums.activities[chosen], module, count)),
         ops=below(summed(sums.ops[chosen], module, count)),
         flops=_real_sums_below(flops, tree.parent),
         idle_ns=below(idle := summed(sums.idle_ns[chosen], module, count)),
-        idle_own_ns=idle,
+        idle_self_ns=idle,
         born_bytes=below(summed(sums.born_bytes[chosen], module, count)),
         kept_bytes=below(summed(sums.kept_bytes[chosen], module, count)),
         longest=_longest(columns, called, count),
@@ -123,10 +123,10 @@ def flame_tree_of(
     """
     tree = columns.tree
     own: I64 = {
-        "device": figures.device_own_ns.sum(axis=0),
-        "op": figures.op_own_ns.sum(axis=0),
-        "host": figures.host_own_ns,
-        "idle": figures.idle_own_ns,
+        "device": figures.device_self_ns.sum(axis=0),
+        "op": figures.op_self_ns.sum(axis=0),
+        "host": figures.host_self_ns,
+        "idle": figures.idle_self_ns,
     }[metric]
     count, parent = figures.calls, tree.parent
     if root >= 0:

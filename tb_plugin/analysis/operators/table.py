@@ -10,9 +10,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, of_names
+from ...base.group_sums import summed
 from ...base.regex import regex
 from ..overview.utilization import ELIGIBLE_OPS
-from .groups import Grouped, group, in_steps, named, paired, unpaired
+from .groups import Grouped, GroupMembers, group, in_steps, named, paired, unpaired
 from .model import CallKind, Calls, OperatorColumns
 from .stacks import frames_of, innermost_frames
 
@@ -37,6 +38,7 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
     """Groups of calls; durations are host times including children."""
 
     stack_depth: int
+    steps: tuple[int, ...] | None  # the chosen ones, as in ``CallSelection``
     wall_ns: int = 0  # length of the chosen steps; 0 = unknown
 
     @property
@@ -58,6 +60,53 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
     def self_ns(self) -> I64:
         """Host time without children."""
         return self.groups.sums(self.calls.own_ns)
+
+    @cached_property
+    def whole_self_ns(self) -> int:
+        """Host self time of everything in the steps, whatever kinds and names are chosen.
+
+        A name whose self time is below 0 is no part of it: shares would come to more than 1.
+        """
+        calls = self.calls
+        name = np.where(in_steps(calls.step, self.steps), calls.name, np.int32(-1))
+        below = summed(np.maximum(-calls.own_ns, 0), name, len(self.operators.strings))
+        above = summed(np.maximum(calls.own_ns, 0), name, len(self.operators.strings))
+        return int(np.maximum(above - below, 0).sum())
+
+    @cached_property
+    def whole_device_self_ns(self) -> int:
+        """Device self time of everything in the steps, whatever kinds and names are chosen."""
+        return int(self.calls.device_self_ns[in_steps(self.calls.step, self.steps)].sum())
+
+    @cached_property
+    def _by_device(self) -> GroupMembers:
+        """The same groups, members by their device total time."""
+        key = np.zeros(len(self.calls), np.int64)
+        key[self.groups.member] = np.repeat(np.arange(len(self)), self.groups.size)
+        return group(self.groups.member, key, self.calls.device_total_ns)
+
+    @cached_property
+    def device_mean_ns(self) -> F64:
+        """Device total time divided by count."""
+        return self.device_total_ns / np.maximum(self.count, 1)
+
+    def _of_device(self, ratio: float) -> I64:
+        return self._by_device.quantile(self.calls.device_total_ns, ratio)
+
+    @cached_property
+    def device_p50_ns(self) -> I64:
+        """The median device total time of a call."""
+        return self._of_device(0.5)
+
+    @cached_property
+    def device_p95_ns(self) -> I64:
+        """The 95th percentile of it."""
+        return self._of_device(0.95)
+
+    @cached_property
+    def device_max_ns(self) -> I64:
+        """The largest of it."""
+        return self._of_device(1.0)
 
     # Of the device activity that the calls launched themselves, in total of those inside them, too.
     device_total_ns = _summed("device_total_ns")
@@ -124,7 +173,7 @@ def call_table(
     rows = chosen_rows(operators, chosen)
     key = keys_of(operators, group_by, stack_depth)
     groups = group(rows, key, operators.calls.total_ns)
-    return CallTable(operators, groups, group_by, stack_depth)
+    return CallTable(operators, groups, group_by, stack_depth, chosen.steps)
 
 
 def one_group(
@@ -134,7 +183,7 @@ def one_group(
     keys = keys_of(operators, group_by, stack_depth)
     rows = chosen_rows(operators, chosen)
     groups = group(rows[keys[rows] == key], keys, operators.calls.total_ns)
-    return CallTable(operators, groups, group_by, stack_depth)
+    return CallTable(operators, groups, group_by, stack_depth, chosen.steps)
 
 
 def keys_of(operators: OperatorColumns, group_by: str, stack_depth: int) -> NDArray[np.integer]:

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ...analysis.graphs.captures import LEAST_SHARE
-from ..shared import Count, SharePart, SlowCall, Words
+from ..shared import Count, DeviceName, SharePart, SlowCall, Words
 from ..table import Column, column
 from .rows import CopyRow, GraphRow, KernelRow
 
@@ -28,9 +28,11 @@ CaptureState = Literal["lent", "refused", "none"]
 class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of kernels, and their grouping."""
 
-    steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
+    # steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside
+    # of steps too; "" = all but warm-up and cut-off steps
+    steps: str = ""
     group_by: KernelGroupBy = "name"  # what kernels of one row have in common
-    device: Annotated[int, Meta(ge=-1, le=100_000)] = -1  # number of the device; −1 = all
+    device: DeviceName = ""  # device by its number or key: "0", "cuda:0", "hip:1"; "" = all
     search: Words = ""  # kernels whose name has these words; "" = all
     search_op: Words = ""  # kernels whose operator's name has these words; "" = all
     sort_by: str = ""  # the column to sort by; "" = total_ns
@@ -61,7 +63,7 @@ class GraphQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     key: str  # of a row of the table by graph
     steps: str = ""
-    device: Annotated[int, Meta(ge=-1, le=100_000)] = -1
+    device: DeviceName = ""
     capture_run: Words = ""  # "" = found by its name
     capture_worker: Words = ""
 
@@ -283,7 +285,7 @@ class KernelRowQuery(Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     steps: str = ""
     group_by: Literal["name", "properties", "class"] = "name"
-    device: Annotated[int, Meta(ge=-1, le=100_000)] = -1
+    device: DeviceName = ""
 
 
 class OpOfKernel(Struct, frozen=True):

@@ -22,10 +22,9 @@ from ...analysis.operators.kernels import (
 )
 from ...analysis.overview.utilization import ELIGIBLE_OPS
 from ...base.arrays import I64
-from ...base.errors import QueryError
 from ...base.regex import regex
 from ...trace.model import Link
-from ..shared import steps_of
+from ..shared import device_row, steps_of
 from ..table import Values, ValuesOf, column, recorded
 
 MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
@@ -45,16 +44,12 @@ _SHARED = "Kernels that run at the same time share the device; each row gets all
 
 
 def chosen_of(
-    facts: Facts, steps: str, device: int, search: str = "", search_op: str = ""
+    facts: Facts, steps: str, device: str, search: str = "", search_op: str = ""
 ) -> ChosenKernels:
     """The choice of kernels of a query. Raises QueryError."""
-    if device >= len(facts.devices):
-        raise QueryError(
-            f"device: there is no device {device}", hint=f"Devices: {len(facts.devices)}."
-        )
     return ChosenKernels(
         steps=steps_of(facts, steps),
-        device=None if device < 0 else device,
+        device=device_row(facts, device),
         search=search,
         search_op=search_op,
     )

@@ -18,9 +18,11 @@ from ...analysis.operators.kernels import (
     kernel_rows,
     kernel_table,
     op_names,
+    whole_ns,
 )
 from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import MatrixUse
+from ...analysis.steps import scope_of
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import Link
@@ -31,6 +33,7 @@ from ..shared import (
     column_named,
     key_named,
     no_such_row,
+    outside_words,
     share_parts,
 )
 from ..table import Column, Table, heads, rows_from, shown, sorts, table_from
@@ -60,11 +63,13 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     """The kernels of the chosen steps. Raises QueryError."""
     operators: OperatorColumns = subject.artifact("")
     chosen = chosen_of(subject.facts, query.steps, query.device)
+    scope = scope_of(subject.facts, query.steps)
     by_name = kernel_table(operators, chosen)
     copies = copy_table(operators, chosen)
-    steps = chosen.steps
     classes = _classes(operators, chosen)
     headline, detail = _words(by_name, classes, subject.facts)
+    recorded_ns = whole_ns(operators, ChosenKernels(device=chosen.device))
+    outside = outside_words(scope, "kernel time", recorded_ns, by_name.whole_ns)
     graph = _graph(subject, query)
     cores = cores_name(subject.facts.devices)
     missing = {
@@ -76,8 +81,8 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
         missing["graphs"] = _NO_GRAPH
     return answers.Kernels(
         headline=headline,
-        detail=detail,
-        step_count=len(subject.facts.steps) if steps is None else len(steps),
+        detail=f"{detail} {outside}".strip(),
+        step_count=scope.count(subject.facts),
         kernel_ns=int(by_name.total_ns.sum()),
         copies_ns=int(copies.total_ns.sum()),
         kernels=_shares(by_name),

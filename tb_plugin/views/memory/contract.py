@@ -23,11 +23,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Count, Words
+from ..shared import Count, DeviceName, Words
 from ..table import Column, column
 from .rows import CATEGORY_HELP, MemoryCategory, MemoryEventRow, StatisticsRow
 
-DeviceKey = Annotated[str, Meta(max_length=60)]
 Instant = Annotated[int, Meta(ge=0, lt=2**62)]
 Bytes = Annotated[int, Meta(ge=0, lt=2**62)]
 Limit = Annotated[int, Meta(ge=1, le=1000)]
@@ -39,8 +38,9 @@ LayerBy = Literal["category", "module", "line", "total"]
 class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A device and a range of time."""
 
-    # Device by its key: "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host
-    device: DeviceKey = ""
+    # device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else
+    # the host
+    device: DeviceName = ""
     # Steps by their numbers, from the first of them to the last: "3", "2-5"; "" = the recording
     steps: str = ""
     start_ns: Instant | None = None  # start of the range; goes before steps
@@ -54,7 +54,7 @@ class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryDeviceRow(Struct, frozen=True):
     """One counter of allocated bytes that the recording has."""
 
-    key: Annotated[str, column("Key", "Names the device in `--device`.")]
+    key: Annotated[str, column("Key", "Names the device in `--device`, as its number does.")]
     label: Annotated[str, column("Device", '"GPU 0 · Tesla V100-SXM2-32GB", "CPU".')]
     type: str  # "cuda", "hip", "xpu", "mps", "privateuse1", "cpu" …
     events: Annotated[int, column("Events", "Allocations and releases that were recorded.")]
@@ -200,7 +200,7 @@ class StepMark(Struct, frozen=True):
 class MemoryEventQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A window of the blocks with an end in a range."""
 
-    device: DeviceKey = ""
+    device: DeviceName = ""
     steps: str = ""
     start_ns: Instant | None = None
     end_ns: Instant | None = None
@@ -229,7 +229,7 @@ class MemoryEventTable(Struct, frozen=True):
 class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A window of the ops over a range."""
 
-    device: DeviceKey = ""
+    device: DeviceName = ""
     steps: str = ""
     start_ns: Instant | None = None
     end_ns: Instant | None = None
@@ -258,7 +258,7 @@ class StatisticsTable(Struct, frozen=True):
 class AliveQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """What is alive, and when."""
 
-    device: DeviceKey = ""
+    device: DeviceName = ""
     at: Literal["peak", "second", "time"] = "peak"
     at_ns: Instant = 0  # with ``at`` "time"
     limit: Limit = 400  # groups; what is smaller is added up
@@ -321,7 +321,7 @@ class BlockDetails(Struct, frozen=True):
 class MapQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The addresses of a device."""
 
-    device: DeviceKey = ""
+    device: DeviceName = ""
 
 
 class AddressBand(Struct, frozen=True):
@@ -349,7 +349,7 @@ class AddressMap(Struct, frozen=True):
 class MapTilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Tiles of the address map at one level."""
 
-    device: DeviceKey = ""
+    device: DeviceName = ""
     level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of ns per bucket
     row_level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of bytes per row
     tiles: str = "0.0"  # time tile and row tile of each: "0.0,1.0"; at most 8
@@ -391,7 +391,7 @@ class CompareQuery(Struct, frozen=True, forbid_unknown_fields=True):
     other_run: str
     other_worker: str
     other_span: str
-    device: DeviceKey = ""
+    device: DeviceName = ""
     other_digest: str = ""  # of what the other file holds: an answer is of both
 
 
@@ -461,7 +461,7 @@ class MemoryComparison(Struct, frozen=True):
 class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The steps of a device."""
 
-    device: DeviceKey = ""
+    device: DeviceName = ""
 
 
 class StepMemoryRow(Struct, frozen=True):

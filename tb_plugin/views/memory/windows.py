@@ -16,7 +16,7 @@ from ...analysis.memory.statistics import statistics
 from ...analysis.operators.groups import named
 from ...base.arrays import I32, I64, B
 from ...base.errors import NotFoundError, QueryError, UnavailableError
-from ..shared import column_named, steps_of
+from ..shared import column_named, device_place, steps_of
 from ..table import Column, heads, rows_from, shown, sorts
 from ..view import Subject
 from . import contract as answers
@@ -37,19 +37,16 @@ from .rows import (
 
 
 def device_of(columns: MemoryColumns, key: str) -> MemoryDevice:
-    """The device of a key; "" is the first one.
+    """The device of a number or key; "" is the first one.
 
     Raises:
         QueryError: there is none.
         UnavailableError: all allocator events are damaged.
     """
-    for device in columns.devices:
-        if key in ("", device.key):
-            return device
     if not columns.devices:
         raise UnavailableError(columns.missing["sizes"])
-    known = ", ".join(device.key for device in columns.devices)
-    raise QueryError(f"device: there is no device {key[:60]!r}", hint=f"Devices: {known}.")
+    keys = [device.key for device in columns.devices]
+    return columns.devices[device_place(key, keys) if key.strip() else 0]
 
 
 def chosen_of(

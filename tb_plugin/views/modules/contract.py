@@ -22,7 +22,9 @@ ModuleMetric = Literal["device", "op", "host", "idle"]
 class ModulesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of modules and their order."""
 
-    steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
+    # steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside
+    # of steps too; "" = all but warm-up and cut-off steps
+    steps: str = ""
     fold: bool = True  # siblings of equal type and structure are one row
     below: Words = ""  # what lies in the row with this key; "" = everything
     search: Words = ""  # modules whose name, type or path has these words; "" = all

@@ -29,8 +29,8 @@ class ModuleTimes:
         figures, device = self.figures, self.has_device
         self.by_phase = figures.device_total_ns if device else figures.op_total_ns
         self.total: I64 = self.by_phase.sum(axis=0)
-        self.own: I64 = (figures.device_own_ns if device else figures.op_own_ns).sum(axis=0)
-        self.whole = int(self.own.sum())
+        self.self_ns: I64 = (figures.device_self_ns if device else figures.op_self_ns).sum(axis=0)
+        self.whole = int(self.self_ns.sum())
 
     def text(self, codes: I32, module: int) -> str | None:
         """The text of a module in a column of codes."""
@@ -177,7 +177,7 @@ def _totals(groups: ModuleGroups, at: Rows) -> I64:
 
 
 def _own(groups: ModuleGroups, at: Rows) -> Values:
-    return groups.summed(groups.sums.own)[at]
+    return groups.summed(groups.sums.self_ns)[at]
 
 
 def _in_phase(phase: Phase) -> ValuesOf:
@@ -259,7 +259,7 @@ class ModuleRow(Struct, frozen=True):
             "Total",
             "Device time of what it and the modules inside it launched: forward + backward +"
             " recompute. A sum of durations: kernels that run side by side count each. Without"
-            " device activity, the own time of ops on the host.",
+            " device activity, the self time of ops on the host.",
             of=_totals,
         ),
     ]
@@ -312,7 +312,7 @@ class ModuleRow(Struct, frozen=True):
             "Host self",
             "Host total without the calls of modules inside it.",
             is_minor=True,
-            of=_sum("host_own_ns"),
+            of=_sum("host_self_ns"),
         ),
     ]
     idle_ns: Annotated[

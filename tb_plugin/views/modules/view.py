@@ -18,11 +18,12 @@ from ...analysis.modules.figures import (
 from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
 from ...analysis.recording import not_recorded
+from ...analysis.steps import Scope, scope_of
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
-from ..shared import Flame, flame_of, steps_of
+from ..shared import Flame, flame_of, outside_words
 from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -70,26 +71,27 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
     """The modules of the chosen steps. Raises QueryError."""
     columns: ModuleColumns = subject.artifact("")
     rows = tree_rows(subject, query.steps)
-    steps = steps_of(subject.facts, query.steps)
+    scope = scope_of(subject.facts, query.steps)
+    steps = scope.steps
     outside = outside_of(columns, steps)
     figures = rows.figures
     device = idle = busy_ns = None
     if rows.has_device:
         busy_ns = device_busy_ns(columns, steps)
-        modules_ns = int(figures.device_own_ns.sum())
+        modules_ns = int(figures.device_self_ns.sum())
         device = _whole(modules_ns, ((one, one.device_ns) for one in outside))
         idle_ns = sum(int(figures.idle_ns[root]) for root in rows.inside.get(NONE, ()))
         idle = _whole(idle_ns, ((one, one.idle_ns) for one in outside))
-    ops = _whole(int(figures.op_own_ns.sum()), ((one, one.op_ns) for one in outside))
+    ops = _whole(int(figures.op_self_ns.sum()), ((one, one.op_ns) for one in outside))
     again = int(rows.by_phase[Phase.RECOMPUTE, rows.inside.get(NONE, [])].sum())
     recompute = again / rows.whole if rows.whole else 0.0
     whole = device or ops
     return answers.Modules(
         headline=_headline(rows, whole),
-        detail=_detail(recompute, device, busy_ns),
+        detail=_detail(recompute, device, busy_ns, _left_out(columns, scope, whole, rows)),
         source=SOURCES.get(columns.source, ""),
         time="device" if rows.has_device else "op",
-        step_count=len(subject.facts.steps) if steps is None else len(steps),
+        step_count=scope.count(subject.facts),
         device=device,
         ops=ops,
         idle=idle,
@@ -168,8 +170,20 @@ def _headline(rows: TreeRows, whole: answers.ModuleWhole) -> str:
     return f"{name} takes {share(ratio)} of the {what} in modules."
 
 
-def _detail(recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | None) -> str:
-    """What is computed twice, and how much runs side by side."""
+def _left_out(
+    columns: ModuleColumns, scope: Scope, whole: answers.ModuleWhole, rows: TreeRows
+) -> str:
+    """How much lies outside of the steps."""
+    figure = "device_ns" if rows.has_device else "op_ns"
+    recorded = sum(int(getattr(one, figure).sum()) for one in (columns.sums, columns.outside))
+    noun = "device time" if rows.has_device else "time of ops"
+    return outside_words(scope, noun, recorded, whole.total_ns)
+
+
+def _detail(
+    recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | None, outside: str
+) -> str:
+    """What is computed twice, how much runs side by side, and what the steps leave out."""
     found = []
     if recompute:
         ratio = share(recompute)
@@ -179,7 +193,7 @@ def _detail(recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | 
             f"Work overlaps: all of it takes {duration(whole.total_ns)}, in which the device is"
             f" busy for {duration(busy_ns)}."
         )
-    return " ".join(found)
+    return " ".join([*found, outside] if outside else found)
 
 
 def tables(answer: answers.Modules) -> tuple[Table, ...]:

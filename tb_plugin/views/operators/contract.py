@@ -26,7 +26,9 @@ GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of rows, and their grouping."""
 
-    steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
+    # steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside
+    # of steps too; "" = all but warm-up and cut-off steps
+    steps: str = ""
     group_by: GroupBy = "name"  # what calls of one row have in common
     stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames of a stack, innermost first
     kinds: Words = ""  # kinds of rows, "op,annotation"; "" = all, as key_averages() has
@@ -90,8 +92,9 @@ class FindAnswer(Struct, frozen=True):
 class ShareChart(Struct, frozen=True):
     """One of the four shares.
 
-    ``total_ns`` is the whole: the self time of all operators. Parts and rest of a chart of self
-    time sum to it; those of a chart of totals sum to more, because calls lie inside calls.
+    ``total_ns`` is the whole that shares in the rows have, too: the self time of everything in the
+    chosen steps. Parts, rest and others of a chart of self time sum to it; those of a chart of
+    totals sum to more, because calls lie inside calls.
     """
 
     stem: Literal["device_self", "device_total", "host_self", "host_total"]
@@ -101,6 +104,7 @@ class ShareChart(Struct, frozen=True):
     parts: tuple[SharePart, ...]
     rest_ns: int
     rest_count: int
+    others_ns: int  # of what is no operator: annotations, Python frames; 0 in charts of totals
 
 
 class Unattributed(Struct, frozen=True):

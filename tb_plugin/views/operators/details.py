@@ -12,11 +12,12 @@ from ...analysis.operators.groups import group, paired, unpaired
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.stacks import frame_place, frames_of
 from ...analysis.operators.table import CallSelection, CallTable, one_group
-from ..shared import SlowCall, key_named, no_such_row, steps_of
+from ...analysis.steps import scope_of
+from ..shared import SlowCall, key_named, no_such_row
 from ..table import rows_from
 from ..view import Subject
 from .contract import CallFrame, LaunchedKernel, OperatorDetails, RowQuery, StackRow
-from .rows import OperatorRow, wall_of
+from .rows import OperatorRow
 
 MOST = 100
 MOST_CALLS = 20
@@ -25,28 +26,25 @@ MOST_CALLS = 20
 def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     """The parts of a row. Raises QueryError for an unknown key."""
     operators: OperatorColumns = subject.artifact("")
-    steps = steps_of(subject.facts, query.steps)
-    wall_ns = wall_of(subject.facts, steps)
-    chosen = CallSelection(steps, frozenset(CallKind))
+    scope = scope_of(subject.facts, query.steps)
+    chosen = CallSelection(scope.steps, frozenset(CallKind))
     table = one_group(operators, chosen, query.group_by, query.stack_depth, key_named(query.key))
-    table = replace(table, wall_ns=wall_ns)
+    table = replace(table, wall_ns=scope.wall_ns(subject.facts))
     if not len(table):
         raise no_such_row()
     members = table.groups.of(0)
     missing = operators.missing
-    shapes = _regrouped(operators, members, operators.calls.shapes, "shape")
+    shapes = _regrouped(table, members, operators.calls.shapes, "shape")
     stacked = members[operators.calls.stack[members] >= 0]
-    stacks = _regrouped(operators, stacked, operators.calls.stack, "stack")
+    stacks = _regrouped(table, stacked, operators.calls.stack, "stack")
     no_stack = "No Python frame is open around these calls, as in threads of autograd."
     kernels = launched(operators, members)
     return OperatorDetails(
-        row=_rows(table, np.array([0]))[0],
-        shapes=() if "shapes" in missing else tuple(row for row, _ in _largest(shapes, wall_ns)),
+        row=rows_from(OperatorRow, table, np.array([0]))[0],
+        shapes=() if "shapes" in missing else tuple(row for row, _ in _largest(shapes)),
         shapes_count=0 if "shapes" in missing else len(shapes),
         shapes_missing=missing.get("shapes", ""),
-        stacks=tuple(
-            StackRow(row, _frames(operators, code)) for row, code in _largest(stacks, wall_ns)
-        ),
+        stacks=tuple(StackRow(row, _frames(operators, code)) for row, code in _largest(stacks)),
         stacks_count=len(stacks),
         stacks_missing=missing.get("stacks", "" if len(stacked) else no_stack),
         kernels=kernels[:MOST],
@@ -56,34 +54,24 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     )
 
 
-def _rows(table: CallTable, at: NDArray[np.intp]) -> list[OperatorRow]:
-    """Some groups as rows; shares of all rows of a table are not known of a few."""
-    return [
-        replace(row, device_self_ratio=None, self_ratio=None, total_ratio=None)
-        for row in rows_from(OperatorRow, table, at)
-    ]
-
-
 def _regrouped(
-    operators: OperatorColumns,
+    table: CallTable,
     members: NDArray[np.int64],
     column: NDArray[np.int32],
     group_by: str,
 ) -> CallTable:
-    """The calls by one more column."""
-    calls = operators.calls
-    groups = group(members, paired(calls.name, column), calls.total_ns)
-    return CallTable(operators, groups, group_by, 1 << 20)
+    """Calls of a table by one more column."""
+    groups = group(members, paired(table.calls.name, column), table.calls.total_ns)
+    return replace(table, groups=groups, group_by=group_by, stack_depth=1 << 20)
 
 
-def _largest(table: CallTable, wall_ns: int) -> list[tuple[OperatorRow, int]]:
+def _largest(table: CallTable) -> list[tuple[OperatorRow, int]]:
     """Rows by total time, at most ``MOST``, each with the code of the column it was grouped by."""
     if not len(table):
         return []
-    table = replace(table, wall_ns=wall_ns)
     order = table.order("total_ns", ascending=False)[:MOST]
     codes = [unpaired(key)[1] for key in table.groups.key[order].tolist()]
-    return list(zip(_rows(table, order), codes, strict=True))
+    return list(zip(rows_from(OperatorRow, table, order), codes, strict=True))
 
 
 def _frames(operators: OperatorColumns, stack: int) -> tuple[CallFrame, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ...analysis.facts import Facts
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.table import CallSelection, CallTable, call_table, kinds_of
+from ...analysis.steps import scope_of
 from ...base.arrays import I64
 from ...base.errors import QueryError
-from ..shared import column_named, steps_of
-from ..table import Values, column, sorts
+from ..shared import column_named
+from ..table import Column, Values, column, sorts
 
 if TYPE_CHECKING:
     from .contract import OperatorQuery
@@ -53,15 +54,15 @@ def _step_ratios(table: CallTable, at: Rows) -> Values:
 
 
 def _self_ratios(table: CallTable, at: Rows) -> Values:
-    return _shares(table.self_ns[at], int(table.self_ns.sum()))
+    return _shares(table.self_ns[at], table.whole_self_ns)
 
 
 def _total_ratios(table: CallTable, at: Rows) -> Values:
-    return _shares(table.total_ns[at], int(table.self_ns.sum()))
+    return _shares(table.total_ns[at], table.whole_self_ns)
 
 
 def _device_ratios(table: CallTable, at: Rows) -> Values:
-    return _shares(table.device_self_ns[at], int(table.device_self_ns.sum()))
+    return _shares(table.device_self_ns[at], table.whole_device_self_ns)
 
 
 def _shares(part: I64, whole: int) -> Values:
@@ -80,7 +81,23 @@ def _launched(table: CallTable, at: Rows) -> Values:
     return _on_device(table, table.kernels, at)
 
 
-def _on_device(table: CallTable, values: I64, at: Rows) -> Values:
+def _device_means(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.device_mean_ns, at)
+
+
+def _device_medians(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.device_p50_ns, at)
+
+
+def _device_p95s(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.device_p95_ns, at)
+
+
+def _device_maxima(table: CallTable, at: Rows) -> Values:
+    return _on_device(table, table.device_max_ns, at)
+
+
+def _on_device(table: CallTable, values: NDArray[Any], at: Rows) -> Values:
     return values[at] if has_device(table) else [None] * len(at)
 
 
@@ -148,7 +165,8 @@ class OperatorRow(Struct, frozen=True):
         float | None,
         column(
             "Device self share",
-            "Share of the device self time of all rows.",
+            "Share of the device self time of everything recorded in the chosen steps, whatever"
+            " kinds and names are shown.",
             is_sortable=False,
             is_minor=True,
             of=_device_ratios,
@@ -178,7 +196,8 @@ class OperatorRow(Struct, frozen=True):
         float | None,
         column(
             "Host self share",
-            "Share of the host self time of all rows.",
+            "Share of the host self time of everything recorded in the chosen steps, whatever"
+            " kinds and names are shown.",
             is_sortable=False,
             is_minor=True,
             of=_self_ratios,
@@ -194,8 +213,10 @@ class OperatorRow(Struct, frozen=True):
     total_ratio: Annotated[
         float | None,
         column(
-            "Host total share",
-            "Host total time as a share of the host self time of all rows.",
+            "Host total / all self",
+            "Host total time divided by the host self time of everything recorded in the chosen"
+            " steps. What lies inside a call counts in its total too, so these add up to more than"
+            " the whole.",
             is_sortable=False,
             is_minor=True,
             of=_total_ratios,
@@ -204,10 +225,47 @@ class OperatorRow(Struct, frozen=True):
     step_ratio: Annotated[
         float | None,
         column(
-            "Share of step",
-            "Host total time divided by the length of the chosen steps.",
+            "Host share of step",
+            "Host total time divided by the length of the chosen steps. Threads side by side can"
+            " bring it above 100 %.",
             is_sortable=False,
             of=_step_ratios,
+        ),
+    ]
+    device_mean_ns: Annotated[
+        float | None,
+        column(
+            "Device mean", "Device total time divided by calls.", of=_device_means, when=has_device
+        ),
+    ]
+    device_p50_ns: Annotated[
+        int | None,
+        column(
+            "Device median",
+            "Half of the calls have no more device total time.",
+            is_minor=True,
+            of=_device_medians,
+            when=has_device,
+        ),
+    ]
+    device_p95_ns: Annotated[
+        int | None,
+        column(
+            "Device p95",
+            "95 % of the calls have no more device total time.",
+            is_minor=True,
+            of=_device_p95s,
+            when=has_device,
+        ),
+    ]
+    device_max_ns: Annotated[
+        int | None,
+        column(
+            "Device max",
+            "The largest device total time of a call.",
+            is_minor=True,
+            of=_device_maxima,
+            when=has_device,
         ),
     ]
     mean_ns: Annotated[float, column("Host mean", "Host total time divided by calls.")]
@@ -279,6 +337,8 @@ TORCH_SORTS = {
     "self_device_time_total": "device_self_ns",
     "cuda_time_total": "device_total_ns",
     "device_time_total": "device_total_ns",
+    "cuda_time": "device_mean_ns",
+    "device_time": "device_mean_ns",
     "count": "calls",
 }
 
@@ -308,6 +368,25 @@ def sort_named(text: str, operators: OperatorColumns) -> str:
     return column_named(text, sorts(OperatorRow), TORCH_SORTS)
 
 
+_CLOCKS = {
+    "device": frozenset({"device_self_ratio", "device_mean_ns"}),
+    "host": frozenset({"self_ratio", "step_ratio", "mean_ns"}),
+}
+"""Shares and means that are shown where the rows are sorted by a figure of the clock."""
+_HOST_SORTS = frozenset({"self_ns", "total_ns", "mean_ns", "min_ns", "p50_ns", "p95_ns", "max_ns"})
+
+
+def of_clock(columns: tuple[Column, ...], sort_by: str) -> tuple[Column, ...]:
+    """The columns; shares and means of the clock that is not sorted by are minor ones."""
+    keys = {one.key for one in columns}
+    is_host = sort_by in _HOST_SORTS or "device_self_ns" not in keys
+    shown, hidden = (_CLOCKS["host"], _CLOCKS["device"])[:: 1 if is_host else -1]
+    return tuple(
+        replace(one, is_minor=one.key in hidden) if one.key in shown | hidden else one
+        for one in columns
+    )
+
+
 def grouping_of(query: OperatorQuery) -> tuple[str, int]:
     """The grouping and the depth of stacks of a query."""
     if query.group_by_input_shape:
@@ -319,13 +398,8 @@ def grouping_of(query: OperatorQuery) -> tuple[str, int]:
 
 def table_of(operators: OperatorColumns, facts: Facts, query: OperatorQuery) -> CallTable:
     """The groups of a query. Raises QueryError."""
-    chosen = CallSelection(steps_of(facts, query.steps), kinds_named(query.kinds), query.search)
+    scope = scope_of(facts, query.steps)
+    chosen = CallSelection(scope.steps, kinds_named(query.kinds), query.search)
     grouping, depth = grouping_of(query)
     table = call_table(operators, chosen, grouping, depth)
-    return replace(table, wall_ns=wall_of(facts, chosen.steps))
-
-
-def wall_of(facts: Facts, steps: tuple[int, ...] | None) -> int:
-    """The length of the chosen steps, of all when none are chosen."""
-    chosen = facts.steps if steps is None else [facts.steps[at] for at in steps]
-    return sum(step.dur_ns for step in chosen)
+    return replace(table, wall_ns=scope.wall_ns(facts))

@@ -21,12 +21,13 @@ from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...analysis.recording import not_recorded
+from ...analysis.steps import Scope, scope_of
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
 from ..legend import core_words, cores_name
-from ..shared import Flame, flame_of, share_parts, steps_of
+from ..shared import Flame, flame_of, outside_words, share_parts, steps_of
 from ..table import Table, heads, help_of, rows_from, shown, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -38,7 +39,7 @@ from .contract import (
     SandwichQuery,
 )
 from .details import details
-from .rows import OperatorRow, kinds_named, sort_named, table_of
+from .rows import OperatorRow, kinds_named, of_clock, sort_named, table_of
 
 
 class Words(NamedTuple):
@@ -48,26 +49,50 @@ class Words(NamedTuple):
     detail: str
 
 
-def words(table: CallTable, facts: Facts, *, has_device: bool) -> Words:
-    """The operator that takes most time, in one sentence."""
+def words(table: CallTable, ops: NDArray[np.intp], facts: Facts, *, has_device: bool) -> Words:
+    """The operator that takes most time, in one sentence; ``ops`` are the rows of operators."""
     column = "device_self_ns" if has_device else "self_ns"
     value = np.maximum(getattr(table, column), 0)
-    if not value.any():
+    if not value[ops].any():
         none = not_recorded("operator", "No operator was recorded.", facts.torch_era)
         return Words(none, "")
-    order = table.order(column, ascending=False)
-    first, whole = int(order[0]), int(value.sum())
+    order = _by(table, column, ops)
+    first, of_ops = int(order[0]), int(value[order].sum())
+    whole = table.whole_device_self_ns if has_device else table.whole_self_ns
     where = "device" if has_device else "host"
     name = table.text(int(table.name[first])) or "(no name)"
     if table.calls.kind[table.sample[first]] == CallKind.RUNTIME:
         return _by_a_call(table, first, whole)
-    half = int((value[order].cumsum() < whole / 2).sum()) + 1
+    half = int((value[order].cumsum() < of_ops / 2).sum()) + 1
     return Words(
-        f"{name} takes {share(int(value[first]) / whole)} of the operators' {where} time.",
+        f"{name} takes {share(int(value[first]) / whole)} of the {where} time"
+        f"{_of_whole(has_device, table)}.",
         f"{duration(int(value[first]))} in {plural(int(table.count[first]), 'call')}; "
-        f"{half} of {plural(len(table), 'operator')} "
-        f"{'takes' if half == 1 else 'take'} half of the {where} time.",
+        f"{half} of {plural(len(ops), 'operator')} "
+        f"{'takes' if half == 1 else 'take'} half of the operators' {where} time.",
     )
+
+
+def _of_whole(has_device: bool, table: CallTable) -> str:
+    """What the time in the sentence is, where it is not all there is."""
+    if not has_device:
+        return ""
+    activities = table.operators.activities
+    recorded = int(activities.dur_ns[in_steps(activities.step, table.steps)].sum())
+    return " that calls launched" if recorded > table.whole_device_self_ns else ""
+
+
+def _by(table: CallTable, column: str, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Some rows of a table, the largest of a column first."""
+    order = table.order(column, ascending=False)
+    return order[np.isin(order, rows)]
+
+
+def _op_rows(table: CallTable) -> NDArray[np.intp]:
+    """Rows of operators, and of runtime calls outside of them that launched device work."""
+    kind = table.calls.kind[table.sample]
+    launches = (kind == CallKind.RUNTIME) & (table.device_self_ns > 0)
+    return np.flatnonzero((kind == CallKind.OP) | launches)
 
 
 def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
@@ -97,7 +122,6 @@ def tables(answer: Operators) -> tuple[Table, ...]:
             answer.table.columns,
             answer.table.rows,
             answer.table.count,
-            _wholes(answer),
             detail=lambda row: row.detail.replace("\n", " ‹ ") or None,
         )
     ]
@@ -107,44 +131,40 @@ def tables(answer: Operators) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def _wholes(answer: Operators) -> str:
-    """What the shares are of, where the sentence and the rows do not mean the same."""
-    of_operators = {chart.stem: chart.total_ns for chart in answer.charts}
-    of_rows = {"host_self": answer.table.self_ns, "device_self": answer.table.device_self_ns}
-    if all(of_rows[stem] == ns for stem, ns in of_operators.items() if stem in of_rows):
-        return ""
-    return "Shares in the rows are of all rows; the sentence above counts operators only."
-
-
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
 _NEEDS = {"shape": "shapes", "stack": "stacks", "module": "modules"}
 Stem = Literal["device_self", "device_total", "host_self", "host_total"]
-# Stem, title, column, and the column that sums to the whole: totals hold what is inside them.
-_CHARTS: tuple[tuple[Stem, str, str, str], ...] = (
-    ("device_self", "Device self time", "device_self_ns", "device_self_ns"),
-    ("device_total", "Device total time", "device_total_ns", "device_self_ns"),
-    ("host_self", "Host self time", "self_ns", "self_ns"),
-    ("host_total", "Host total time", "total_ns", "self_ns"),
+_CHARTS: tuple[tuple[Stem, str, str], ...] = (
+    ("device_self", "Device self time", "device_self_ns"),
+    ("device_total", "Device total time", "device_total_ns"),
+    ("host_self", "Host self time", "self_ns"),
+    ("host_total", "Host total time", "total_ns"),
 )
-OPS = frozenset({CallKind.OP})
 
 
 def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     """The operators of the chosen steps. Raises QueryError."""
     operators: OperatorColumns = subject.artifact("")
     facts = subject.facts
-    steps = steps_of(facts, query.steps)
-    by_name = call_table(operators, CallSelection(steps, OPS))
-    chosen = np.flatnonzero(in_steps(operators.activities.step, steps))
+    scope = scope_of(facts, query.steps)
+    kinds = kinds_named(query.kinds) | {CallKind.OP}
+    by_name = call_table(operators, CallSelection(scope.steps, kinds))
+    ops = _op_rows(by_name)
+    chosen = np.flatnonzero(in_steps(operators.activities.step, scope.steps))
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None
-    headline, detail = words(by_name, facts, has_device=has_device)
+    headline, detail = words(by_name, ops, facts, has_device=has_device)
+    outside = _outside(operators, scope, chosen)
     cores = cores_name(facts.devices)
     return answers.Operators(
         headline=headline,
-        detail=detail,
-        step_count=len(facts.steps) if steps is None else len(steps),
-        charts=_charts(by_name, query.parts, has_device=has_device),
+        detail=f"{detail} {outside}".strip(),
+        step_count=scope.count(facts),
+        charts=tuple(
+            _chart(by_name, ops, one, query.parts)
+            for one in _CHARTS
+            if has_device or one[0].startswith("host")
+        ),
         table=window(subject, query),
         device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
         unattributed_columns=heads(answers.Unattributed),
@@ -170,7 +190,9 @@ def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTa
     has_device = bool(len(operators.activities))
     cores = cores_name(subject.facts.devices)
     return answers.OperatorTable(
-        columns=shown(heads(OperatorRow, table), lambda text: core_words(text, cores)),
+        columns=of_clock(
+            shown(heads(OperatorRow, table), lambda text: core_words(text, cores)), sort_by
+        ),
         rows=rows_from(OperatorRow, table, order[query.offset : query.offset + query.limit]),
         offset=query.offset,
         count=len(table),
@@ -181,23 +203,27 @@ def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTa
     )
 
 
-def _charts(table: CallTable, most: int, *, has_device: bool) -> tuple[answers.ShareChart, ...]:
-    return tuple(
-        _chart(table, stem, title, (column, whole), most)
-        for stem, title, column, whole in _CHARTS
-        if has_device or stem.startswith("host")
-    )
+def _outside(operators: OperatorColumns, scope: Scope, chosen: NDArray[np.intp]) -> str:
+    """How much lies outside of the steps: of the device where one was recorded."""
+    dur_ns, calls = operators.activities.dur_ns, operators.calls
+    if len(dur_ns):
+        spent = int(dur_ns[chosen].sum())
+        return outside_words(scope, "device time", int(dur_ns.sum()), spent)
+    own_ns = np.where(calls.kind == CallKind.OP, np.maximum(calls.own_ns, 0), 0)
+    spent = int(own_ns[in_steps(calls.step, scope.steps)].sum())
+    return outside_words(scope, "operators' host time", int(own_ns.sum()), spent)
 
 
 def _chart(
-    table: CallTable, stem: Stem, title: str, columns: tuple[str, str], most: int
+    table: CallTable, ops: NDArray[np.intp], about: tuple[Stem, str, str], most: int
 ) -> answers.ShareChart:
-    column, whole = columns
+    stem, title, column = about
     value: NDArray[np.int64] = getattr(table, column)
-    order = table.order(column, ascending=False)
+    order = _by(table, column, ops)
     order = order[value[order] > 0]
-    # Self time below 0 is no part: shares would come to more than the whole.
-    total = int(np.maximum(getattr(table, whole), 0).sum())
+    on_device = stem.startswith("device")
+    total = table.whole_device_self_ns if on_device else table.whole_self_ns
+    others = total - int(value[order].sum()) if stem.endswith("self") else 0
     top, rest = order[:most], order[most:]
     return answers.ShareChart(
         stem=stem,
@@ -207,6 +233,7 @@ def _chart(
         parts=share_parts(table, value, top.tolist(), total),
         rest_ns=int(value[rest].sum()),
         rest_count=len(rest),
+        others_ns=others,
     )
 
 

@@ -16,7 +16,7 @@ from ...analysis.wording import CAUSE_NAMES, as_recorded, device_name, short_fra
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, share
 from ..legend import PARTITION, path_kind
-from ..shared import Flame, flame_of
+from ..shared import DeviceName, Flame, device_row, flame_of
 from ..table import Column, column, heads
 from ..view import Part, Subject
 
@@ -89,7 +89,7 @@ class IdleQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The chosen steps and device, and a part of the flame graph."""
 
     steps: str = ""  # as in the Overview
-    device: int | None = None  # row of the devices; None = the busiest
+    device: DeviceName = ""  # "" = the busiest
     min_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.001  # narrower boxes are in "…"
     focus: int | None = None  # the box to show by itself; None = all
 
@@ -275,7 +275,7 @@ def flame(subject: Subject, query: IdleQuery) -> Flame:
     Raises:
         QueryError: there are no such steps, device or box.
     """
-    selection = select(subject.facts, query.steps, query.device)
+    selection = select(subject.facts, query.steps, device_row(subject.facts, query.device))
     if selection.device is None:
         return Flame("ns", 0, (), 0, "No device activity was recorded, so no device was idle.")
     if why := subject.facts.unavailable.get("kernels"):

@@ -35,7 +35,7 @@ from ..legend import (
     cores_name,
     gauge_help,
 )
-from ..shared import as_structs
+from ..shared import DeviceName, as_structs, device_row
 from ..table import Column, Table, column, heads, table_from
 from ..view import View
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, gaps_of
@@ -57,7 +57,8 @@ class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
     # steps by their numbers: "3", "2-5", "1,4-6", or "all";
     # "" = all but warm-up and incomplete ones
     steps: str = ""
-    device: int | None = None  # row of the devices; None = the busiest of the chosen steps
+    # device by its number or key: "0", "cuda:0", "hip:1"; "" = the busiest
+    device: DeviceName = ""
 
 
 class Share(Struct, frozen=True):
@@ -182,7 +183,7 @@ _MISSING = ("steps", "devices", "counters")
 
 def build(facts: Facts, query: OverviewQuery) -> Overview:
     """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
-    selection = select(facts, query.steps, query.device, thresholds())
+    selection = select(facts, query.steps, device_row(facts, query.device), thresholds())
     findings, unchecked = check_all(RULES, selection)
     sentence = headline(selection, findings)
     of_step, classic = parts_of_step(selection), classic_parts(facts)
@@ -210,13 +211,13 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
     )
 
 
-def advice_on(facts: Facts, steps: str, device: int | None, limits: Thresholds) -> AdviceDocument:
+def advice_on(facts: Facts, steps: str, device: str, limits: Thresholds) -> AdviceDocument:
     """All advice for the chosen steps and device, with what this view says is not available.
 
     Raises:
         QueryError: there are no such steps, or no such device.
     """
-    selection = select(facts, steps, device, limits)
+    selection = select(facts, steps, device_row(facts, device), limits)
     missing = _missing(facts, parts_of_step(selection), classic_parts(facts))
     noun = step_noun(facts)
     return advise(selection, {_part_of_page(key, noun): why for key, why in missing.items()})

@@ -46,7 +46,7 @@ NAMES = {"o": "Optimizer.step#SGD.step"}
 
 def device_us(columns: ModuleColumns, phase: Phase) -> dict[str, int]:
     """Own device time in µs by module, where there is some."""
-    own = figures_of(columns, None).device_own_ns[phase] // 1000
+    own = figures_of(columns, None).device_self_ns[phase] // 1000
     return {path: int(us) for path, us in zip(paths(columns), own, strict=True) if us}
 
 
@@ -71,11 +71,11 @@ def test_totals_include_what_is_inside() -> None:
     columns = modules_of(draw(TRAINING, args=LINKS, names=NAMES))
     figures = figures_of(columns, None)
     assert (figures.device_total_ns[:, 0] // 1000).tolist() == [5, 2, 2]
-    assert figures.device_own_ns[:, 0].sum() == 0
+    assert figures.device_self_ns[:, 0].sum() == 0
     assert figures.calls.tolist() == [1, 1, 1]
     assert figures.again.tolist() == [0, 0, 1]
     assert (figures.host_total_ns // 1000).tolist() == [11, 4, 4]
-    assert (figures.host_own_ns // 1000).tolist() == [3, 4, 4]
+    assert (figures.host_self_ns // 1000).tolist() == [3, 4, 4]
     assert (figures.host_again_ns // 1000).tolist() == [0, 0, 3]
 
 
@@ -263,8 +263,8 @@ def check_sums(trace: Trace) -> None:
     host, device = trace.host, trace.device
     busy = np.isin(host.kind, (HostKind.OP, HostKind.RUNTIME))
     parts = {
-        "device": (int(own.device_own_ns.sum()), sum(one.device_ns for one in outside)),
-        "ops": (int(own.op_own_ns.sum()), sum(one.op_ns for one in outside)),
+        "device": (int(own.device_self_ns.sum()), sum(one.device_ns for one in outside)),
+        "ops": (int(own.op_self_ns.sum()), sum(one.op_ns for one in outside)),
     }
     assert sum(parts["device"]) == int(device.dur.astype(np.int64).sum())
     assert sum(parts["ops"]) == int(host.self_ns[busy].sum())
@@ -279,11 +279,11 @@ def check_sums(trace: Trace) -> None:
     assert own.born_bytes[roots].sum() + outside_bytes == allocated
     assert (own.kept_bytes <= own.born_bytes).all()
     check_busy(columns, trace)
-    assert min(own.device_own_ns.min(initial=0), own.op_own_ns.min(initial=0)) >= 0
-    assert (own.host_own_ns <= own.host_total_ns).all()
+    assert min(own.device_self_ns.min(initial=0), own.op_self_ns.min(initial=0)) >= 0
+    assert (own.host_self_ns <= own.host_total_ns).all()
     # By steps, and outside of steps, it is the same again.
-    every = [figures_of(columns, (step,)).device_own_ns for step in range(-1, len(trace.steps))]
-    assert np.array_equal(sum(every), own.device_own_ns)
+    every = [figures_of(columns, (step,)).device_self_ns for step in range(-1, len(trace.steps))]
+    assert np.array_equal(sum(every), own.device_self_ns)
 
 
 def check_busy(columns: ModuleColumns, trace: Trace) -> None:
@@ -303,7 +303,7 @@ def check_busy(columns: ModuleColumns, trace: Trace) -> None:
     up = columns.tree.parent
     inside = np.flatnonzero(up >= 0)
     assert (own.busy_ns[inside] <= own.busy_ns[up[inside]]).all()
-    together = own.device_own_ns.sum(axis=0)
+    together = own.device_self_ns.sum(axis=0)
     np.add.at(together, up[inside], own.busy_ns[inside])
     assert (own.busy_ns <= together).all()
 

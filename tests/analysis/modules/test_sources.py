@@ -258,7 +258,7 @@ def test_ranges_of_fsdp_bound_the_calls_of_modules() -> None:
         ("(root)/layers.0", "forward", 8, 8),
         ("(root)/layers.1", "forward", 6, 6),
     ]
-    own = figures_of(columns, None).device_own_ns // 1000
+    own = figures_of(columns, None).device_self_ns // 1000
     # h of the root; k in the call of layers.0; m in that of layers.1; n in a range of the backward
     # pass that names layers.0, inside one of layers.1; l of the op that left y to autograd.
     assert own.tolist() == [[1, 1, 2], [0, 4, 0], [0, 0, 0]]
@@ -314,7 +314,7 @@ def test_a_real_recording_of_fsdp() -> None:
     assert paths(columns) == ["(root)", "(root)/blocks.0", "(root)/blocks.1"]
     assert [path for path, *_ in calls(columns)] == 2 * paths(columns)
     assert kind_of(columns.tree, columns.strings, 1) == "blocks.*"
-    backward = figures_of(columns, None).op_own_ns[Phase.BACKWARD]
+    backward = figures_of(columns, None).op_self_ns[Phase.BACKWARD]
     assert (backward > 0).all()
 
 

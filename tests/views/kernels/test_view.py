@@ -49,7 +49,7 @@ def drawn() -> Subject:
 
 
 def test_all_kernels_of_a_name(subject: Subject) -> None:
-    answer = build(subject, KernelQuery())
+    answer = build(subject, KernelQuery(steps="everything"))
     (row,) = answer.table.rows
     assert (row.name, row.calls, row.total_ns, row.mean_ns) == (NAMES["k"], 2, 6_000, 3_000)
     assert (row.blocks_per_sm, row.occupancy_percent) == (1.0, 50.0)
@@ -115,7 +115,7 @@ def test_a_row_opens(subject: Subject) -> None:
     assert (found.ops_count, found.launches_count) == (2, 2)
 
 
-@pytest.mark.parametrize("query", [{"sort_by": "x"}, {"steps": "4"}, {"device": 7}])
+@pytest.mark.parametrize("query", [{"sort_by": "x"}, {"steps": "4"}, {"device": "7"}])
 def test_what_has_no_meaning_is_told(subject: Subject, query: dict[str, Any]) -> None:
     with pytest.raises(QueryError):
         window(subject, KernelQuery(**query))
@@ -157,12 +157,38 @@ def test_what_a_generated_kernel_holds(name: str, told: str) -> None:
 )
 def test_both_groupings_and_the_copies_are_all_device_time(name: str) -> None:
     subject = subject_of(read(Path(TRACES, name)))
-    answers = [build(subject, KernelQuery(group_by=by)) for by in ("name", "properties", "class")]
+    queries = [
+        KernelQuery(steps="everything", group_by=by) for by in ("name", "properties", "class")
+    ]
+    answers = [build(subject, query) for query in queries]
     assert len({(one.table.total_ns, one.table.calls) for one in answers}) == 1
     whole = int(subject.artifact("").activities.dur_ns.sum())
     assert answers[0].kernel_ns + answers[0].copies_ns == whole
     assert sum(part.ns for part in answers[0].classes) == answers[0].kernel_ns
     assert VIEW.tables(answers[0])
+
+
+def test_the_usual_steps_count_and_a_sentence_says_what_lies_outside() -> None:
+    """3 µs before the steps, 4 in the first, 2 in the second."""
+    subject = subject_of(
+        draw(
+            """
+            step   |    1111111122222222|
+            op     | aa  bbbb    cc     |
+            call   | h   k n     m      |
+            gpu    |  hhh k nnn   mm    |
+            """
+        )
+    )
+    asked = {"": 4_000, "all": 6_000, "everything": 9_000, "2": 2_000}
+    for steps, ns in asked.items():
+        answer = build(subject, KernelQuery(steps=steps))
+        assert answer.kernel_ns == answer.table.total_ns == ns
+        assert sum(row.total_ns for row in answer.table.rows) == ns
+    said = {steps: build(subject, KernelQuery(steps=steps)).detail for steps in asked}
+    assert said[""].endswith(". 5.00\u00a0µs of kernel time is outside these steps.")
+    assert said["all"].endswith(". 3.00\u00a0µs of kernel time is outside these steps.")
+    assert "outside" not in said["everything"] + said["2"]
 
 
 def said_of(**durations: float) -> str:

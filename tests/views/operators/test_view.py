@@ -60,7 +60,7 @@ def drawn() -> Subject:
 
 
 def test_the_answer_adds_up(subject: Subject) -> None:
-    answer = build(subject, OperatorQuery())
+    answer = build(subject, OperatorQuery(steps="everything"))
     assert [(row.name, row.calls, row.device_self_ns) for row in answer.table.rows[:3]] == [
         ("aten::d", 1, 4_000),
         ("aten::c", 1, 3_000),
@@ -70,9 +70,8 @@ def test_the_answer_adds_up(subject: Subject) -> None:
     assert answer.table.device_self_ns is not None
     assert answer.table.device_self_ns + lost == answer.device_ns == 9_000
     for chart in answer.charts:
-        # Totals hold what lies inside, so they are parts of the self time of all, and sum to more.
-        parts = sum(part.ns for part in chart.parts) + chart.rest_ns
-        assert parts == chart.total_ns or (chart.stem.endswith("total") and parts > chart.total_ns)
+        parts = sum(part.ns for part in chart.parts) + chart.rest_ns + chart.others_ns
+        assert parts == chart.total_ns or chart.stem.endswith("total")
     assert [chart.stem for chart in answer.charts] == [
         "device_self",
         "device_total",
@@ -164,7 +163,7 @@ def test_so_many_operators_are_named_in_each_bar_as_asked_for(subject: Subject) 
     for parts in (1, 2, 10):
         for chart in build(subject, OperatorQuery(parts=parts)).charts:
             assert len(chart.parts) <= parts
-            named = sum(part.ns for part in chart.parts) + chart.rest_ns
+            named = sum(part.ns for part in chart.parts) + chart.rest_ns + chart.others_ns
             assert named == chart.total_ns or chart.stem.endswith("total")
     one = build(subject, OperatorQuery(parts=1)).charts[0]
     shown = window(subject, OperatorQuery(kinds="op", sort_by="device_self_ns", offset=1))
@@ -181,7 +180,9 @@ def test_steps_kinds_search_and_windows(subject: Subject) -> None:
         "aten::c",
     ]
     assert names(kinds="python") == ["train.py(1): f"]
-    assert names(kinds="op", search="aten d") == ["aten::d"]
+    assert names(kinds="op", search="aten d", steps="2") == ["aten::d"]
+    assert names(kinds="op", search="aten d") == [], "step 2 was cut off, and is no usual step"
+    assert names(kinds="op", search="aten d", steps="all") == ["aten::d"]
     assert names(kinds="op", sort_by="calls", limit=1) == ["aten::a"]
     assert names(kinds="op", sort_by="name", ascending=True, offset=2, limit=1) == ["aten::c"]
     assert names(kinds="op", sort_by="self_cpu_time_total", limit=1) == ["aten::a"]
@@ -196,11 +197,10 @@ def test_what_has_no_meaning_is_told(subject: Subject, query: dict[str, str]) ->
 
 
 def test_a_row_opens(subject: Subject) -> None:
-    table = window(subject, OperatorQuery(kinds="op", sort_by="total_ns"))
+    table = window(subject, OperatorQuery(kinds="op", sort_by="total_ns", steps="all"))
     row = table.rows[0]
-    found = details(subject, RowQuery(key=row.key))
-    parts = {"device_self_ratio": None, "self_ratio": None, "total_ratio": None}
-    assert found.row == msgspec.structs.replace(row, **parts), "shares are of all rows"
+    found = details(subject, RowQuery(key=row.key, steps="all"))
+    assert found.row == row
     assert [(one.detail, one.calls) for one in found.shapes] == [("[[2,3],[]]", 2)]
     assert [[frame.name for frame in one.frames] for one in found.stacks] == [["train.py(1): f"]]
     assert found.stacks[0].frames[0].file == "train.py"
@@ -240,30 +240,61 @@ def test_flops_are_optional_for_a_row() -> None:
         assert (column.is_optional, column.is_minor) == (True, False)
 
 
-def test_the_table_says_so_where_its_shares_are_not_those_of_the_sentence() -> None:
+@pytest.mark.parametrize("kinds", ["", "op", "op,annotation"])
+def test_the_sentence_the_bar_and_the_row_have_one_share(kinds: str) -> None:
+    """Of all host time, 3 µs in a frame and 2 in an op, whatever kinds and names are shown."""
     subject = subject_of(draw("frame |ffff |\nop |   aa|"))
-    said = {
-        kinds: tables(build(subject, OperatorQuery(kinds=kinds)))[0].note
-        for kinds in ("", "op", "python")
-    }
-    assert build(subject, OperatorQuery()).headline.endswith("of the operators' host time.")
-    assert said["op"] == ""
-    assert said[""].startswith("Shares in the rows are of all rows;")
-    assert said["python"] == said[""]
+    answer = build(subject, OperatorQuery(kinds=kinds))
+    assert answer.headline == "aten::a takes 33.3\u00a0% of the host time."
+    (chart,) = (one for one in answer.charts if one.stem == "host_self")
+    found = window(subject, OperatorQuery(kinds=kinds, search="aten::a")).rows
+    assert [row.self_ratio for row in found] == [chart.parts[0].ratio] == [2_000 / 6_000]
+    assert (chart.others_ns, chart.total_ns) == (4_000, 6_000)
+
+
+def test_shares_and_quantiles_are_of_the_clock_that_rows_are_sorted_by(subject: Subject) -> None:
+
+    def shown(sort_by: str) -> set[str]:
+        columns = window(subject, OperatorQuery(sort_by=sort_by)).columns
+        return {one.key for one in columns if not one.is_minor}
+
+    device, host = {"device_self_ratio", "device_mean_ns"}, {"self_ratio", "step_ratio", "mean_ns"}
+    for key in ("", "device_self_ns", "device_total_ns", "device_p95_ns", "calls", "name"):
+        assert (shown(key) & device, shown(key) & host) == (device, set())
+    for key in ("self_ns", "total_ns", "mean_ns", "p95_ns"):
+        assert (shown(key) & device, shown(key) & host) == (set(), host)
+
+
+def test_quantiles_of_device_time_are_of_calls() -> None:
+    """Three calls that launch 4, 1 and 6 µs: mean, median and largest all differ."""
+    subject = subject_of(
+        draw(
+            """
+            op   |aaa aaa aaa        |
+            call | k   k   k         |
+            gpu  |  kkkk k kkkkkk    |
+            """
+        )
+    )
+    (row,) = window(subject, OperatorQuery(kinds="op")).rows
+    assert (row.calls, row.device_total_ns, row.device_mean_ns) == (3, 11_000, 11_000 / 3)
+    assert (row.device_p50_ns, row.device_p95_ns, row.device_max_ns) == (4_000, 6_000, 6_000)
+    assert (row.p50_ns, row.max_ns) == (3_000, 3_000)
 
 
 def test_the_flame_graph_and_its_sandwich(subject: Subject) -> None:
-    whole = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel"))
+    query = FlameGraphQuery(metric="device", levels="op,kernel", steps="everything")
+    whole = flame(subject, query)
     assert whole.total == 9_000
     assert sum(box.value for box in whole.nodes if box.parent < 0) == 9_000
     node = next(box.node for box in whole.nodes if box.name == "aten::d")
-    inside = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel", focus=node))
+    inside = flame(subject, msgspec.structs.replace(query, focus=node))
     assert [(box.name, box.value) for box in inside.nodes] == [
         ("aten::a", 7_000),
         ("aten::d", 4_000),
         ("kernel_k", 4_000),
     ]
-    found = around(subject, SandwichQuery(name="aten::a", levels="python,op"))
+    found = around(subject, SandwichQuery(name="aten::a", levels="python,op", steps="all"))
     assert (found.value, found.calls) == (14_000, 2)
     assert {box.name for box in found.callers} == {"aten::a", "train.py(1): f"}
     with pytest.raises(NotFoundError):
@@ -299,12 +330,12 @@ def test_a_recording_of_the_host_says_what_it_lacks() -> None:
 )
 def test_real_traces_add_up(name: str) -> None:
     subject = subject_of(read(Path(TRACES, name)))
-    answer = build(subject, OperatorQuery(limit=1000))
+    answer = build(subject, OperatorQuery(limit=1000, steps="everything"))
     lost = sum(one.device_ns for one in answer.unattributed)
     assert (answer.table.device_self_ns or 0) + lost == answer.device_ns
     assert VIEW.tables(answer)[0].rows
     for row in answer.table.rows[:5]:
-        details(subject, RowQuery(key=row.key))
+        details(subject, RowQuery(key=row.key, steps="everything"))
 
 
 OVERLAP = """
@@ -327,7 +358,7 @@ def test_shares_sum_where_children_overlap_each_other() -> None:
     (chart,) = (one for one in answer.charts if one.stem == "host_self")
     assert chart.total_ns == 28_000 == sum(part.ns for part in chart.parts) + chart.rest_ns
     assert sum(part.ratio for part in chart.parts) == pytest.approx(1)
-    assert "takes 50.0\u00a0% of the operators' host time" in answer.headline
+    assert "takes 50.0\u00a0% of the host time" in answer.headline
     (found,) = (one for one in tables(answer) if one.title == "Operators")
     assert "below 0" in next(one.help for one in found.columns if one.key == "self_ns")
 

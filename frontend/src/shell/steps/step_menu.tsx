@@ -5,6 +5,7 @@ import {
   ALL_STEPS,
   chosenIndexes,
   DEFAULT_STEPS,
+  EVERYTHING,
   oneStep,
   parameterOfNumbers,
 } from "../../base/steps";
@@ -84,8 +85,9 @@ function TypedRange({ steps, onChoose }: Pick<StepMenuProps, "steps" | "onChoose
 export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
   const usual = chosenIndexes(steps, DEFAULT_STEPS)?.size ?? 0;
   const words = [
-    [DEFAULT_STEPS, "Without warm-up and cut-off steps", usual],
-    [ALL_STEPS, "All steps", steps.length],
+    [DEFAULT_STEPS, "Without warm-up and cut-off steps", plural(usual, "step")],
+    [ALL_STEPS, "All steps", plural(steps.length, "step")],
+    [EVERYTHING, "Everything recorded", "outside of steps, too"],
   ] as const;
   const longest = steps.reduce<StepInfo | null>(
     (best, step) => (best === null || step.dur_ns > best.dur_ns ? step : best),
@@ -93,7 +95,7 @@ export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
   );
   return (
     <div className="step-menu" role="dialog" aria-label="Choose steps">
-      {words.map(([key, text, count]) => (
+      {words.map(([key, text, hint]) => (
         <button
           key={key}
           type="button"
@@ -103,7 +105,7 @@ export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
         >
           <span className="tick">{parameter === key ? <CheckIcon /> : null}</span>
           <span className="grow">{text}</span>
-          <span className="hint">{plural(count, "step")}</span>
+          <span className="hint">{hint}</span>
         </button>
       ))}
       {longest === null ? null : (

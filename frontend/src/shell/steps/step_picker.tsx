@@ -1,6 +1,6 @@
 /** The steps of the context bar: strip, words, menu. */
 import type { TraceInfo } from "../../api/types.gen";
-import { chosenIndexes, describeSteps } from "../../base/steps";
+import { chosenIndexes, describeSteps, EVERYTHING } from "../../base/steps";
 import { Popover } from "../../components/overlays/popover";
 import { Chevron } from "../../components/text/icons";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -20,8 +20,13 @@ export function StepPicker({ trace }: { trace: TraceInfo }) {
   }
   const chosen = chosenIndexes(steps, parameter);
   const choose = (next: string) => address.replace({ steps: next });
-  const words = chosen === null ? "not in this trace" : describeSteps(steps, chosen);
-  const share = `${chosen?.size ?? 0} of ${steps.length}`;
+  const isEverything = parameter === EVERYTHING;
+  const words = isEverything
+    ? "everything recorded"
+    : chosen === null
+      ? "not in this trace"
+      : describeSteps(steps, chosen);
+  const share = isEverything ? "" : `${chosen?.size ?? 0} of ${steps.length}`;
   return (
     <span className="row steps">
       <span className="label wide-only" aria-hidden="true">

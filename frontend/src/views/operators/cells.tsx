@@ -16,7 +16,7 @@ function TensorCores({ row }: { row: OperatorRow }) {
   }
   if (ratio === null) {
     return (
-      <span className="chip" title="Its own calls ran nothing on the device">
+      <span className="chip" title="No device self time">
         eligible
       </span>
     );

@@ -117,7 +117,7 @@ export function HeaviestBoxes({
   return (
     <List
       title="Heaviest"
-      hint="by own value"
+      hint="by self value"
       head="Own"
       help="Its value outside of what it called, summed over the graph."
       rows={rows}

@@ -12,7 +12,7 @@ import { useAddress, useValues } from "../../state/host/environment";
 import { FlameView } from "./flame_view";
 import operatorsCss from "./operators.css?inline";
 import { partsOf, Shares } from "./shares";
-import { OperatorRows } from "./table_view";
+import { KINDS_USUAL, OperatorRows } from "./table_view";
 
 /** Device time that is nobody's, with its reason: then everything adds up. */
 
@@ -107,7 +107,7 @@ export default function OperatorsView() {
   return (
     <ViewAnswer
       stem="operators"
-      query={{ steps, kinds: "op", limit: 1, parts }}
+      query={{ steps, kinds: values["operators.kinds"] ?? KINDS_USUAL, limit: 1, parts }}
       waiting={<Skeleton heights={[48, 150, 520]} />}
     >
       {(answer, isOld) => <Figures answer={answer} isOld={isOld} steps={steps} />}

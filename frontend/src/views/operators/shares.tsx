@@ -146,6 +146,15 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
         </button>
       ))}
       {chart.rest_ns > 0 ? <Rest chart={chart} steps={steps} /> : null}
+      {chart.others_ns > 0 ? (
+        <span
+          className="others"
+          style={{ flexGrow: chart.others_ns / chart.total_ns }}
+          title={`Outside of operators: ${timeAndPart(chart.others_ns, chart.others_ns / chart.total_ns)}`}
+        >
+          {chart.others_ns / chart.total_ns >= WORDS_MIN ? <span>outside of operators</span> : null}
+        </span>
+      ) : null}
     </div>
   );
 }
@@ -199,7 +208,7 @@ export function Shares({ answer, isOld, steps }: SharesProps) {
             </Tip>
             <span className="num">
               {chart.stem.endsWith("total") ? (
-                <Tip text="Shares are of the self time of all operators. A call inside another counts in both, so the shares add up to more than 100 %.">
+                <Tip text="Shares are of the self time of everything in the chosen steps. A call inside another counts in both, so the shares add up to more than 100 %.">
                   nested
                 </Tip>
               ) : (

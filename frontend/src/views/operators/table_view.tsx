@@ -57,8 +57,9 @@ interface OperatorRowsProps {
   readonly modes: ReactNode;
 }
 
+export const KINDS_USUAL = "op,annotation";
 const KINDS = [
-  ["op,annotation", "Ops and annotations"],
+  [KINDS_USUAL, "Ops and annotations"],
   ["op", "Ops"],
   ["annotation", "Annotations"],
   ["module,python", "Python frames"],
@@ -84,7 +85,7 @@ function useOperatorQuery(steps: string): OperatorQuery {
     steps,
     group_by: (values["operators.group"] ?? "name") as GroupBy,
     ...(Number.isInteger(depth) && depth > 0 ? { stack_depth: Math.min(depth, 64) } : {}),
-    kinds: values["operators.kinds"] ?? "op,annotation",
+    kinds: values["operators.kinds"] ?? KINDS_USUAL,
     search: values["operators.search"] ?? "",
   };
 }

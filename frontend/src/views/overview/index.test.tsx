@@ -53,7 +53,7 @@ describe("the ruler", () => {
     const { user } = await open({ devices });
     await user.click(screen.getByRole("radio", { name: "GPU 1" }));
     const asked = server.asked.filter((url) => url.pathname.endsWith("view/overview")).at(-1);
-    expect(asked?.searchParams.get("device")).toBe("1");
+    expect(asked?.searchParams.get("device")).toBe("gpu:1");
   });
 
   it("marks figures that notes of Health touch", async () => {

@@ -64,10 +64,9 @@ export function Configuration({ entries, missing, isOld }: ConfigurationProps) {
 adoptStyles(overviewCss);
 
 function queryOf({ steps, device }: Values): OverviewQuery {
-  const row = Number(device);
   return {
     ...(steps === undefined ? {} : { steps }),
-    ...(device === undefined || !Number.isInteger(row) ? {} : { device: row }),
+    ...(device === undefined ? {} : { device }),
   };
 }
 

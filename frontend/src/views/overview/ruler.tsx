@@ -147,9 +147,11 @@ function DeviceChooser({ devices, row }: { devices: readonly DeviceCard[]; row: 
   if (used.length < 2 || row === null) {
     return null;
   }
+  const keyOf = ({ type, index }: DeviceCard) => `${type.toLowerCase()}:${index}`;
+  const shown = used.find((device) => device.row === row);
   const choice = {
-    value: String(row),
-    options: used.map((device) => [`${device.row}`, `${device.type} ${device.index}`] as const),
+    value: shown === undefined ? "" : keyOf(shown),
+    options: used.map((device) => [keyOf(device), `${device.type} ${device.index}`] as const),
     onChange: (device: string) => address.replace({ device }),
   };
   if (used.length <= 4) {
