@@ -14,10 +14,6 @@ each with the scanner of an earlier version. The floor falls when the scanner ge
 an earlier version stays what it was. The floor is measured on one thread, so the Overview is also
 read on one: what several threads cost is no part of a floor.
 
-Two threads take longer while the cores they run on share no cache, and the host of a virtual
-machine may move cores. So runs with the cores far apart are left out where there are others, and
-how many those are is said (``_handoff``).
-
 With several sizes of one kind, the exponent of CPU time over text is fitted, after what a trace of
 one event costs was taken off: starting processes would hide growth. ``--keep`` writes the figures
 to ``results.json``.
@@ -25,7 +21,6 @@ to ``results.json``.
 
 from __future__ import annotations
 
-import math
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -37,7 +32,6 @@ import click
 import numpy as np
 
 from benchmarks import _corpus, _peers, _results
-from benchmarks._handoff import by_nearness, with_handoff
 from benchmarks._measure import calibration_seconds, run
 from benchmarks._once import ONE_EVENT
 from kinetoscope.base.machine import THREADS_VARIABLE
@@ -127,7 +121,7 @@ def floor(made: _corpus.Made, folder: Path, earlier: str | None = None) -> dict[
 
 def _round(made: _corpus.Made, options: Options) -> dict[str, float]:
     """One run, and the floor right after it: a machine is faster in one minute than in another."""
-    figures = with_handoff(lambda: opened(made.path))
+    figures = opened(made.path)
     if options.floor:
         figures["overview_cpu_one_thread"] = opened(made.path, ONE_THREAD)["overview_cpu"]
         figures |= floor(made, options.folder, options.floor_python)
@@ -213,15 +207,11 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
     """Figures of one trace, printed as they come."""
     click.echo(f"{made.kind} {made.size}: {made.text_bytes / 1e6:,.0f} MB, {made.events:,} events")
     rounds = [_round(made, options) for _ in range(options.runs)]
-    near, far = by_nearness(rounds)
-    found: dict[str, Any] = _results.median_of(near)
+    found: dict[str, Any] = _results.median_of(rounds)
     figures = {name: figure["value"] for name, figure in found.items()}
     cpu = figures["columns_cpu"]
     click.echo(_row("Overview ready", figures, "overview"))
     click.echo(_row("columns written", figures, "columns"))
-    if not math.isnan(handoff := figures.pop("handoff_ns")):
-        apart = f"; {len(far)} with the cores farther apart left out" if far else ""
-        click.echo(f"  {len(near)} runs: {handoff:.0f} ns from one core to another{apart}")
     unit = calibration_seconds()
     click.echo(f"  {cpu / unit:.1f} calibration units of {unit:.2f} CPU s")
     found |= {"text_bytes": made.text_bytes, "events": made.events, "calibration_cpu": unit}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import mmap
-import os
 import subprocess
 import sys
 import time
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 from benchmarks import _corpus, _peers, _results, report
-from benchmarks._handoff import are_near, by_nearness, handoff_ns
 from benchmarks._measure import Measured, run
 from benchmarks._targets import Target, itself, ratio, targets
 from benchmarks.ingest import exponent
@@ -60,32 +58,6 @@ def test_a_command_that_fails_says_why() -> None:
 def test_a_command_that_hangs_is_ended() -> None:
     measured = run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5)
     assert measured.exit_code == -9
-
-
-def test_a_value_gets_from_one_core_to_another() -> None:
-    """In more than a step of a loop and less than a change of threads, and cores are free again."""
-    if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("there is one core, or no way to choose")
-    before = os.sched_getaffinity(0)
-    assert 10 < handoff_ns() < 1_000_000
-    assert os.sched_getaffinity(0) == before
-
-
-@pytest.mark.parametrize(
-    ("handoffs", "near"),
-    [
-        ([80, 90, 210, 85], [True, True, False, True]),
-        ([210, 220], [True, True]),
-        ([math.nan, math.nan], [True, True]),
-        ([], []),
-    ],
-)
-def test_cores_are_near_when_they_are_as_near_as_they_were(
-    handoffs: list[float], near: list[bool]
-) -> None:
-    assert are_near(handoffs) == near
-    rounds = [{"handoff_ns": handoff} for handoff in handoffs]
-    assert [len(some) for some in by_nearness(rounds)] == [near.count(True), near.count(False)]
 
 
 @pytest.mark.parametrize("k", [0.5, 1.0, 2.0])
@@ -153,9 +125,9 @@ def test_the_page_shows_every_target_and_what_was_kept(
     }
     _results.keep("ingest/stacks/1GB", found)
     _results.keep("ingest/nccl/1GB", {"overview_cpu": "the trace is absent: x"})
-    _results.keep("threads/nccl/1GB/2", {"handoff_ns": {"value": math.nan}})
+    _results.keep("ingest/cpu/1GB", {"exponent": {"value": math.nan}})
     measured = _results.load()
-    assert measured["threads/nccl/1GB/2/handoff_ns"]["value"] is None
+    assert measured["ingest/cpu/1GB/exponent"]["value"] is None
     assert "NaN" not in _results.RESULTS.read_text()
     text = report.tables({"machine": _results.machine(), "measured": measured})
     rows = [line for line in text.splitlines() if line.startswith("| ")]
