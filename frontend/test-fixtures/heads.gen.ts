@@ -278,7 +278,7 @@ export const HEADS = {
     {"key":"life_end_ns","label":"Life ends","help":"When it was released, in the range or not; nothing if not in the recording.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":false,"is_optional":true,"unit":"ns"},
     {"key":"category","label":"Category","help":"What it holds, concluded from where it was allocated and how long it lived.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":""},
     {"key":"module","label":"Module","help":"The innermost module around its op; of a backward op, that of the forward op.","kind":"name","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
-    {"key":"line","label":"Line","help":"The innermost line of your own code around the allocation.","kind":"path","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"line","label":"Function","help":"The innermost function of your own code around the allocation, by the line where it begins: torch records no other.","kind":"path","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
   ],
   ModulePart: [
     {"key":"name","label":"Part","help":"Modules, and what belongs to none by reason.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},

@@ -104,7 +104,7 @@ def test_what_is_held_without_a_history_is_told(run: Path) -> None:
     for name in ("no_history", "history_of_another_device"):
         said = CliRunner().invoke(main, ["show", "memory", str(run / f"{name}.pickle")])
         assert said.exit_code == 0, said.output
-        assert "fill 100 % of the peak of 1.00 MiB" in " ".join(said.output.split())
+        assert "fills 100 % of the peak of 1.00 MiB" in " ".join(said.output.split())
         (row,) = (line for line in said.output.splitlines() if line.startswith("cuda:0"))
         assert row.split()[-2:] == ["1.000", "2.000"]
 

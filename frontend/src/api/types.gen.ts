@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "30fca237";
+export const CONTRACT = "e142ba52";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -124,6 +124,10 @@ export interface AliveQuery {
   readonly at?: "peak" | "second" | "time";
   /** with `at` "time" */
   readonly at_ns?: number;
+  /** the range whose peak it is */
+  readonly steps?: string;
+  readonly start_ns?: number | null;
+  readonly end_ns?: number | null;
   /** groups; what is smaller is added up */
   readonly limit?: number;
 }
@@ -1929,7 +1933,7 @@ export interface MemoryEventRow {
   readonly category: MemoryCategory;
   /** The innermost module around its op; of a backward op, that of the forward op. */
   readonly module: string;
-  /** The innermost line of your own code around the allocation. */
+  /** The innermost function of your own code around the allocation, by the line where it begins: torch records no other. */
   readonly line: string;
   /** of the op on the timeline */
   readonly slice: number | null;
@@ -1985,7 +1989,7 @@ export interface MemoryPeak {
 export interface MemoryQuery {
   /** device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host */
   readonly device?: string;
-  /** Steps by their numbers, from the first of them to the last: "3", "2-5"; "" = the recording */
+  /** steps by their numbers, from the first of them to the last: "3", "2-5"; "all", or "everything" that is recorded; "" = all but warm-up and cut-off steps */
   readonly steps?: string;
   /** start of the range; goes before steps */
   readonly start_ns?: number | null;
@@ -3324,9 +3328,12 @@ export interface StepsMemory {
   readonly missing: string;
 }
 
-/** The steps of a device. */
+/** The steps of a device; allocations are held against the peak of a range. */
 export interface StepsQuery {
   readonly device?: string;
+  readonly steps?: string;
+  readonly start_ns?: number | null;
+  readonly end_ns?: number | null;
 }
 
 /** One category of the mean step; the first row is the step itself. */

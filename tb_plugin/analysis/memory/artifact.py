@@ -350,7 +350,6 @@ def _device(
         kept_bytes=0,
         gradient_bytes=0,
         kept_states_bytes=0,
-        without_bytes=(),
     )
 
 

@@ -43,8 +43,8 @@ RULES: tuple[CategoryRule, ...] = (
     CategoryRule(
         Category.PARAMETER,
         "medium",
-        "It was there before the recording began and was not released: parameters, and whatever"
-        " else lives as long.",
+        "It was there before the recording began and was not released: parameters, gradients and"
+        " optimizer state that are kept, and whatever else lives as long.",
     ),
     CategoryRule(
         Category.OPTIMIZER,

@@ -196,11 +196,12 @@ def layer_totals(columns: MemoryColumns, device: MemoryDevice, category: Categor
     return total
 
 
-def highest(columns: MemoryColumns, device: MemoryDevice, without: Category) -> int:
-    """The highest total of a device if one category took nothing."""
-    base = device.base_bytes - int(base_by_category(columns, device)[without])
+def highest(columns: MemoryColumns, device: MemoryDevice, without: Category, span: slice) -> int:
+    """The highest total of a device in a range if one category took nothing."""
     rest = columns.events.allocated[device.events] - layer_totals(columns, device, without)
-    return max(base, int(rest.max(initial=base)))
+    base = device.base_bytes - int(base_by_category(columns, device)[without])
+    before = int(rest[span.start - 1]) if span.start else base
+    return int(rest[span].max(initial=before))
 
 
 def second_peak(allocated: I64, first: int, mask: B) -> int:

@@ -61,7 +61,6 @@ class MemoryDevice(Struct, frozen=True):
     kept_bytes: int  # of these, never released within the recording
     gradient_bytes: int  # most that gradients took at once; 0 without any
     kept_states_bytes: int  # of what was kept, inferred to be the optimizer's states
-    without_bytes: tuple[int, ...]  # by Category: the highest total if it took nothing
     first_segment: int = 0  # rows of SegmentSpans; none but in a memory snapshot
     stop_segment: int = 0
 

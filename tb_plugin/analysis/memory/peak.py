@@ -21,24 +21,27 @@ from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
 class Peaks(NamedTuple):
     """Events of a device, counted from its first, after which its total is highest."""
 
-    first: int  # −1: before its first event
+    first: int  # −1: before its first event; of a range possibly the event before it
     second: int  # the highest apart from it, in its step, see second_peak; −1: there is none
 
 
-def peaks(columns: MemoryColumns, device: MemoryDevice) -> Peaks:
-    """The two peaks of a device."""
-    allocated = columns.events.allocated[device.events]
+def peaks(columns: MemoryColumns, device: MemoryDevice, span: slice | None = None) -> Peaks:
+    """The two peaks of a device; of some of its events, of those and what is held before them."""
+    span = span or slice(0, device.stop - device.first)
+    allocated = columns.events.allocated[device.events][span]
+    before = span.start - 1
     if not len(allocated):
-        return Peaks(NONE, NONE)
+        return Peaks(before, NONE)
     first = int(allocated.argmax())
-    if device.base_bytes > int(allocated[first]):
-        return Peaks(NONE, first)
-    ts = columns.events.ts[device.events]
+    if total_after(columns, device, before) > int(allocated[first]):
+        return Peaks(before, span.start + first)
+    ts = columns.events.ts[device.events][span]
     step = step_at(columns, int(ts[first]))
     mask = np.ones(len(ts), bool)
     if step >= 0:
         mask = (ts >= columns.steps.start[step]) & (ts < columns.steps.end[step])
-    return Peaks(first, second_peak(allocated, first, mask))
+    second = second_peak(allocated, first, mask)
+    return Peaks(span.start + first, span.start + second if second >= 0 else NONE)
 
 
 def total_after(columns: MemoryColumns, device: MemoryDevice, row: int) -> int:
@@ -124,9 +127,12 @@ def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[AliveGroup]:
         )
 
 
-def most_reserved(columns: MemoryColumns, device: MemoryDevice) -> int:
-    """The most that was reserved; without a history what is reserved at its end."""
+def most_reserved(columns: MemoryColumns, device: MemoryDevice, span: slice) -> int:
+    """The most that was reserved in a range; without a history what is reserved at its end."""
+    reserved = columns.events.reserved[device.events][max(span.start - 1, 0) : span.stop]
+    if span.start > 0:
+        return int(reserved.max(initial=0))
     spans = slice(device.first_segment, device.stop_segment)
     before = columns.segments.start[spans] == BEFORE
     base = int(columns.segments.bytes[spans][before].sum())
-    return int(columns.events.reserved[device.events].max(initial=base))
+    return int(reserved.max(initial=base))

@@ -72,7 +72,7 @@ def memory_of_timeline(trace: Trace, timeline: MemoryTimeline, steps: StepRanges
         key="timeline", label="Exported timeline", kind=NONE, number=NONE, capacity_bytes=None,
         first=0, stop=count, first_block=0, stop_block=0, first_band=0, stop_band=0,
         has_totals=True, has_reserved=False, has_addresses=True, base_bytes=base,
-        kept_bytes=base, gradient_bytes=0, kept_states_bytes=0, without_bytes=(),
+        kept_bytes=base, gradient_bytes=0, kept_states_bytes=0,
     )  # fmt: skip
     found = MemoryColumns(
         strings=tuple(trace.text(code) for code in steps.name.tolist()),

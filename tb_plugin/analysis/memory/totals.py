@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...base.arrays import I8, I64
-from .curve import highest, layer_totals
+from .curve import layer_totals
 from .events import EventPairs
 from .model import Category, MemoryBlocks, MemoryColumns, MemoryDevice, MemoryEvents, Strays
 
@@ -60,9 +60,7 @@ def with_totals(columns: MemoryColumns, device: MemoryDevice, states: int) -> Me
     kept = max(device.kept_bytes, 0)
     # What was kept is parameters and the optimizer's states; gradients are as large as parameters.
     of_states = min(states * gradients, max(kept - gradients, 0)) if gradients else 0
-    device = msgspec.structs.replace(device, gradient_bytes=gradients, kept_states_bytes=of_states)
-    without = tuple(highest(columns, device, category) for category in Category)
-    return msgspec.structs.replace(device, without_bytes=without)
+    return msgspec.structs.replace(device, gradient_bytes=gradients, kept_states_bytes=of_states)
 
 
 def joined(kind: type[T], tables: Sequence[T]) -> T:

@@ -41,7 +41,8 @@ class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     # device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else
     # the host
     device: DeviceName = ""
-    # Steps by their numbers, from the first of them to the last: "3", "2-5"; "" = the recording
+    # steps by their numbers, from the first of them to the last: "3", "2-5"; "all", or
+    # "everything" that is recorded; "" = all but warm-up and cut-off steps
     steps: str = ""
     start_ns: Instant | None = None  # start of the range; goes before steps
     end_ns: Instant | None = None  # end of the range; goes before steps
@@ -261,6 +262,9 @@ class AliveQuery(Struct, frozen=True, forbid_unknown_fields=True):
     device: DeviceName = ""
     at: Literal["peak", "second", "time"] = "peak"
     at_ns: Instant = 0  # with ``at`` "time"
+    steps: str = ""  # the range whose peak it is
+    start_ns: Instant | None = None
+    end_ns: Instant | None = None
     limit: Limit = 400  # groups; what is smaller is added up
 
 
@@ -459,9 +463,12 @@ class MemoryComparison(Struct, frozen=True):
 
 
 class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The steps of a device."""
+    """The steps of a device; allocations are held against the peak of a range."""
 
     device: DeviceName = ""
+    steps: str = ""
+    start_ns: Instant | None = None
+    end_ns: Instant | None = None
 
 
 class StepMemoryRow(Struct, frozen=True):

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ...analysis.memory.curve import rows_between
 from ...analysis.memory.model import BEFORE, NEVER, Category, MemoryColumns, MemoryDevice
 from ...analysis.memory.statistics import Statistics
 from ...base.arrays import I64, B
@@ -23,7 +24,7 @@ MemoryCategory = Literal[
 
 LABELS: Mapping[Category, str] = MappingProxyType(
     {
-        Category.PARAMETER: "Parameters",
+        Category.PARAMETER: "Kept from before",
         Category.OPTIMIZER: "Optimizer state",
         Category.INPUT: "Inputs",
         Category.COMMUNICATION: "Communication buffers",
@@ -34,6 +35,14 @@ LABELS: Mapping[Category, str] = MappingProxyType(
         Category.TEMPORARY: "Temporaries",
     }
 )
+
+
+def label_of(columns: MemoryColumns, category: Category) -> str:
+    """What a category is called; only a timeline that torch wrote knows parameters."""
+    knows = bool(columns.told_base) and category == Category.PARAMETER
+    return "Parameters" if knows else LABELS[category]
+
+
 NAMES: Mapping[Category, MemoryCategory] = MappingProxyType(
     {
         Category.PARAMETER: "parameter",
@@ -56,6 +65,12 @@ class Chosen(Struct, frozen=True):
     device: MemoryDevice
     start: int
     end: int
+    tells_outside: bool = False  # what lies outside of the range is worth a sentence
+
+    @property
+    def span(self) -> slice:
+        """Events of the device in the range, counted from its first."""
+        return rows_between(self.columns, self.device, self.start, self.end)
 
 
 def known_text(columns: MemoryColumns, code: int) -> str:
@@ -83,7 +98,11 @@ _OP = (
     " as `aten::ones (aten::empty)`."
 )
 _LINE = "The innermost line of your own code in the stack of the allocation."
-_OF_LINES = {"Operator": "Line of code", _OP: _LINE}
+_FUNCTION = (
+    "The innermost function of your own code around the allocation, by the line where it begins:"
+    " torch records no other."
+)
+_OF_LINES = {"Operator": "Line of code", _OP: _LINE, "Function": "Line", _FUNCTION: _LINE}
 CATEGORY_HELP = "What it holds, concluded from where it was allocated and how long it lived."
 
 
@@ -230,8 +249,8 @@ class MemoryEventRow(Struct, frozen=True):
     line: Annotated[  # "train.py(12): step"; "" = not known
         str,
         column(
-            "Line",
-            "The innermost line of your own code around the allocation.",
+            "Function",
+            _FUNCTION,
             kind="path",
             is_minor=True,
             of=_texts("frame"),

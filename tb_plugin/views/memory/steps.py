@@ -20,7 +20,7 @@ from ...base.units import duration, plural, size, times
 from ..table import heads
 from ..view import Subject
 from . import contract as answers
-from .windows import device_of, leak_site
+from .windows import chosen_of, leak_site
 
 MOST_SITES = 20
 _CAUSES = (
@@ -100,11 +100,12 @@ def churn_answer(
 def steps_memory(subject: Subject, query: answers.StepsQuery) -> answers.StepsMemory:
     """Memory from step to step. Raises QueryError."""
     columns: MemoryColumns = subject.artifact("")
-    device = device_of(columns, query.device)
+    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
+    device = chosen.device
     steps = steps_of(columns, device)
     counted = counted_steps(subject.facts, columns)
     grown = growth_answer(steps, counted, columns)
-    highest = total_after(columns, device, peaks(columns, device).first)
+    highest = total_after(columns, device, peaks(columns, device, chosen.span).first)
     peak_bytes = highest if device.has_totals else 0
     leaks = grown.verdict == "leak"
     counts = frozenset(counted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from ...analysis.facts import Facts
 from ...analysis.memory import artifact
@@ -15,12 +16,13 @@ from ...analysis.memory.curve import (
     by_category,
     by_code,
     curve,
+    highest,
     layers_at,
 )
 from ...analysis.memory.events import TYPE_NAMES
-from ...analysis.memory.growth import steps_of
+from ...analysis.memory.growth import leaking_sites, steps_of
 from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import alive, most_reserved, peaks, total_after
+from ...analysis.memory.peak import AliveGroup, alive, most_reserved, peaks, total_after
 from ...analysis.memory.snapshots.free import free_memory, free_pieces
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
@@ -30,7 +32,7 @@ from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .compare import comparison
-from .rows import LABELS, NAMES, Chosen, MemoryEventRow, StatisticsRow
+from .rows import NAMES, Chosen, MemoryEventRow, StatisticsRow, label_of
 from .steps import churn_answer, counted_steps, growth_answer, steps_memory
 from .tiles import address_map, map_tiles
 from .windows import (
@@ -42,7 +44,7 @@ from .windows import (
     statistics_window,
     step_name,
 )
-from .words import head_room, no_totals, words
+from .words import head_room, leak_words, no_totals, words
 
 MOST_LAYERS = 8
 OUTSIDE = "(outside of ops)"
@@ -64,51 +66,70 @@ def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
     columns: MemoryColumns = subject.artifact("")
     chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
     device = chosen.device
-    if device.key not in columns.computed:
-        columns.computed[device.key] = _of_recording(subject.facts, columns, device)
+    figures = columns.computed.get(device.key, {})
+    if (figures.get("start_ns"), figures.get("end_ns")) != (chosen.start, chosen.end):
+        figures = columns.computed[device.key] = _of_range(subject.facts, chosen)
+    outside = _outside(chosen, figures["peak"])
     of_range = answers.StatisticsQuery(
         device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
     )
     blocks = answers.MemoryEventQuery(
         device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
     )
+    figures = {**figures, "detail": f"{figures['detail']} {outside}".strip()}
     return answers.Memory(
-        start_ns=chosen.start,
-        end_ns=chosen.end,
         curve=_curve(chosen, query.by, query.points),
         statistics=statistics_window(subject, of_range),
         events=event_window(subject, blocks),
-        **columns.computed[device.key],
+        **figures,
     )
 
 
-def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) -> dict[str, Any]:
-    """The fields of the answer that are the same for every range."""
-    found = peaks(columns, device)
-    peak = _peak(columns, device, found.first)
+def _outside(chosen: Chosen, peak: answers.MemoryPeak) -> str:
+    """Where the recording has a higher total than the steps; "" where it was not to be counted."""
+    columns, device = chosen.columns, chosen.device
+    highest = peaks(columns, device).first
+    total = total_after(columns, device, highest)
+    if not chosen.tells_outside or total <= peak.bytes:
+        return ""
+    ts = int(columns.events.ts[device.first + highest]) if highest >= 0 else 0
+    return f"Outside these steps, at {duration(ts)}, the total reaches {size(total)}."
+
+
+def _of_range(facts: Facts, chosen: Chosen) -> dict[str, Any]:
+    """The fields of the answer but its curve and its tables."""
+    columns, device = chosen.columns, chosen.device
+    found = peaks(columns, device, chosen.span)
+    peak, groups = _peak(chosen, found.first)
     steps = steps_of(columns, device)
     counted = counted_steps(facts, columns)
-    without = _without(device, peak)
-    headline, detail = words(columns, device, peak, without, facts)
+    without = _without(chosen, peak)
+    growth = growth_answer(steps, counted, columns)
+    headline, detail = words(chosen, peak, groups, without, facts)
+    if growth.verdict == "leak":
+        sites = leaking_sites(columns, device, counted, 1)
+        headline, detail = leak_words(columns, growth, sites), f"{headline} {detail}".strip()
     failure = next((one for one in columns.failures if one.device == device.key), None)
     if failure is not None:
         headline, detail = failure.headline, f"{failure.sentence} {headline}"
     return {
+        "start_ns": chosen.start,
+        "end_ns": chosen.end,
         "headline": headline,
         "detail": detail,
         "device": device.key,
         "devices_columns": heads(answers.MemoryDeviceRow),
-        "devices": tuple(_device_row(columns, one) for one in columns.devices),
+        "devices": tuple(_device_row(replace(chosen, device=one)) for one in columns.devices),
         "recording_end_ns": columns.end_ns,
         "steps": _marks(columns),
         "peak": peak,
-        "second": _peak(columns, device, found.second) if found.second >= 0 else None,
+        "second": _peak(chosen, found.second)[0] if found.second >= 0 else None,
         "without_columns": heads(answers.WithoutCategory),
         "without": without,
-        "head_room": head_room(columns, device, peak),
-        "growth": growth_answer(steps, counted, columns),
+        "head_room": head_room(chosen, peak),
+        "growth": growth,
         "churn": churn_answer(columns, steps, counted, peak.bytes if device.has_totals else 0),
-        "categories": {NAMES[one]: LABELS[one] for one in Category},
+        "categories": {NAMES[one]: label_of(columns, one) for one in Category},
         "rules": _rules(columns, device),
         "failure": None if failure is None else _failure(failure),
         "is_snapshot": columns.is_snapshot,
@@ -140,8 +161,8 @@ def _marks(columns: MemoryColumns) -> tuple[answers.StepMark, ...]:
     )
 
 
-def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryDeviceRow:
-    events, mine = columns.events, device.events
+def _device_row(chosen: Chosen) -> answers.MemoryDeviceRow:
+    columns, device, mine = chosen.columns, chosen.device, chosen.device.events
     missing = {}
     if not device.has_totals:
         missing["totals"] = no_totals(device)
@@ -153,7 +174,8 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
         missing["blocks"] = NO_ADDRESSES
     if device.kind == HOST and device.has_totals and not columns.is_snapshot:
         missing["before"] = NOT_COUNTED
-    highest = max(device.base_bytes, int(events.allocated[mine].max(initial=0)))
+    span = chosen.span
+    highest = total_after(columns, device, peaks(columns, device, span).first)
     return answers.MemoryDeviceRow(
         key=device.key,
         label=device.label,
@@ -161,7 +183,7 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
         events=mine.stop - mine.start,
         capacity_bytes=device.capacity_bytes,
         peak_bytes=highest if device.has_totals else None,
-        peak_reserved_bytes=most_reserved(columns, device) if device.has_reserved else None,
+        peak_reserved_bytes=most_reserved(columns, device, span) if device.has_reserved else None,
         has_blocks=device.has_addresses,
         missing=missing,
     )
@@ -170,25 +192,30 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
 # --- the peak -------------------------------------------------------------------------------------
 
 
-def _peak(columns: MemoryColumns, device: MemoryDevice, row: int) -> answers.MemoryPeak:
-    """The total after an event, counted from the first of the device; −1 is before it."""
+def _peak(chosen: Chosen, row: int) -> tuple[answers.MemoryPeak, tuple[AliveGroup, ...]]:
+    """The total after an event, counted from the first of the device, and what it consists of.
+
+    −1 is before it. What a range begins with is a total of its start.
+    """
+    columns, device = chosen.columns, chosen.device
+    groups = alive(columns, device, row) if device.has_addresses else ()
     event = device.first + max(row, 0)
-    ts = int(columns.events.ts[event]) if row >= 0 else 0
-    return answers.MemoryPeak(
+    ts = max(int(columns.events.ts[event]) if row >= 0 else 0, chosen.start)
+    peak = answers.MemoryPeak(
         ts=ts,
         bytes=total_after(columns, device, row),
         reserved_bytes=int(columns.events.reserved[event])
         if device.has_reserved and row >= 0
         else None,
         step=step_name(columns, ts) if row >= 0 else "",
-        categories=_shares(columns, device, row) if device.has_addresses else (),
+        categories=_shares(columns, groups),
     )
+    return peak, groups
 
 
 def _shares(
-    columns: MemoryColumns, device: MemoryDevice, row: int
+    columns: MemoryColumns, groups: tuple[AliveGroup, ...]
 ) -> tuple[answers.CategoryShare, ...]:
-    groups = alive(columns, device, row)
     total = sum(one.total_bytes for one in groups)
     found = []
     for category in Category:
@@ -199,7 +226,7 @@ def _shares(
             found.append(
                 answers.CategoryShare(
                     NAMES[category],
-                    LABELS[category],
+                    label_of(columns, category),
                     held,
                     held / total if total else 0.0,
                     rule.confidence,
@@ -215,24 +242,30 @@ def _rules(columns: MemoryColumns, device: MemoryDevice) -> tuple[answers.Applie
     rows = zip(RULES, found.count.tolist(), found.total.tolist(), strict=True)
     return tuple(
         answers.AppliedRule(
-            NAMES[one.category], LABELS[one.category], one.confidence, one.why, count, held
+            NAMES[one.category],
+            label_of(columns, one.category),
+            one.confidence,
+            one.why,
+            count,
+            held,
         )
         for one, count, held in sorted(rows, key=lambda row: -row[2])
         if count
     )
 
 
-def _without(device: MemoryDevice, peak: answers.MemoryPeak) -> tuple[answers.WithoutCategory, ...]:
-    if not device.has_addresses:
-        return ()
+def _without(chosen: Chosen, peak: answers.MemoryPeak) -> tuple[answers.WithoutCategory, ...]:
+    columns, held = chosen.columns, {one.category for one in peak.categories}
+    lower = {
+        category: highest(columns, chosen.device, category, chosen.span)
+        for category in Category
+        if NAMES[category] in held
+    }
     found = [
         answers.WithoutCategory(
-            NAMES[category],
-            LABELS[category],
-            device.without_bytes[category],
-            peak.bytes - device.without_bytes[category],
+            NAMES[category], label_of(columns, category), total, peak.bytes - total
         )
-        for category in Category
+        for category, total in lower.items()
     ]
     gains = [one for one in found if one.gain_bytes > 0]
     return tuple(sorted(gains, key=lambda one: -one.gain_bytes))
@@ -252,7 +285,7 @@ def _curve(chosen: Chosen, by: answers.LayerBy, points: int) -> answers.MemoryCu
     found = curve(columns, device, chosen.start, chosen.end, points)
     layers: tuple[answers.MemoryLayer, ...] = ()
     if device.has_addresses and by != "total":
-        names, keys = _keys(columns, device, by)
+        names, keys = _keys(chosen, by)
         values = layers_at(columns, device, found.row, keys)
         layers = tuple(
             answers.MemoryLayer(key, label, tuple(values[at].tolist()))
@@ -275,21 +308,22 @@ def _curve(chosen: Chosen, by: answers.LayerBy, points: int) -> answers.MemoryCu
     )
 
 
-def _keys(
-    columns: MemoryColumns, device: MemoryDevice, by: answers.LayerBy
-) -> tuple[list[tuple[str, str]], LayerKeys]:
+def _keys(chosen: Chosen, by: answers.LayerBy) -> tuple[list[tuple[str, str]], LayerKeys]:
     """(key, label) of each layer from bottom to top, and what belongs to it."""
+    columns, device = chosen.columns, chosen.device
     if by == "category":
-        return [(NAMES[one], LABELS[one]) for one in Category], by_category(columns, device)
+        return [(NAMES[one], label_of(columns, one)) for one in Category], by_category(
+            columns, device
+        )
     code_of_block = columns.blocks.module if by == "module" else columns.blocks.frame
     held: dict[int, int] = {}
-    for group in alive(columns, device, peaks(columns, device).first):
+    for group in alive(columns, device, peaks(columns, device, chosen.span).first):
         code = int(code_of_block[group.block]) if group.block >= 0 else NONE
         if code >= 0:
             held[code] = held.get(code, 0) + group.total_bytes
-    chosen = sorted(held, key=lambda code: -held[code])[:MOST_LAYERS]
-    names = [(columns.strings[code], columns.strings[code]) for code in chosen]
-    return [*names, ("", "Everything else")], by_code(columns, device, code_of_block, chosen)
+    most = sorted(held, key=lambda code: -held[code])[:MOST_LAYERS]
+    names = [(columns.strings[code], columns.strings[code]) for code in most]
+    return [*names, ("", "Everything else")], by_code(columns, device, code_of_block, most)
 
 
 # --- what is reserved and free --------------------------------------------------------------------

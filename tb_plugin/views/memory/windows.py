@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from ...analysis.facts import Facts
 from ...analysis.memory.artifact import NO_ADDRESSES
 from ...analysis.memory.categories import RULES
 from ...analysis.memory.curve import rows_between
@@ -14,14 +13,14 @@ from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import AliveGroup, alive, peaks, step_at
 from ...analysis.memory.statistics import statistics
 from ...analysis.operators.groups import named
+from ...analysis.steps import Scope, scope_of
 from ...base.arrays import I32, I64, B
 from ...base.errors import NotFoundError, QueryError, UnavailableError
-from ..shared import column_named, device_place, steps_of
+from ..shared import column_named, device_place
 from ..table import Column, heads, rows_from, shown, sorts
 from ..view import Subject
 from . import contract as answers
 from .rows import (
-    LABELS,
     NAMES,
     Chosen,
     MemoryEventRow,
@@ -31,6 +30,7 @@ from .rows import (
     known_instant,
     known_row,
     known_text,
+    label_of,
     of_lines,
     path_name,
 )
@@ -58,16 +58,19 @@ def chosen_of(
         QueryError: there is no such device or step, or the range runs backwards.
     """
     columns: MemoryColumns = subject.artifact("")
-    start, end = _range_of_steps(subject.facts, columns, steps)
+    scope = scope_of(subject.facts, steps)
+    start, end = _range_of_steps(scope, columns)
     start = start if start_ns is None else start_ns
     end = end if end_ns is None else end_ns
     if end <= start:
         raise QueryError("the range of time is empty", hint="`end_ns` has to be after `start_ns`.")
-    return Chosen(columns, device_of(columns, device), start, end)
+    tells = scope.tells_outside and start_ns is None and end_ns is None
+    return Chosen(columns, device_of(columns, device), start, end, tells)
 
 
-def _range_of_steps(facts: Facts, columns: MemoryColumns, text: str) -> tuple[int, int]:
-    chosen = steps_of(facts, text)
+def _range_of_steps(scope: Scope, columns: MemoryColumns) -> tuple[int, int]:
+    """From the start of the first step to the end of the last."""
+    chosen = scope.steps
     if not chosen or not columns.steps.marked:
         return 0, columns.end_ns
     start, end = columns.steps.start[list(chosen)], columns.steps.end[list(chosen)]
@@ -197,7 +200,7 @@ def block_details(subject: Subject, query: answers.BlockQuery) -> answers.BlockD
         life_start_ns=known_instant(start),
         life_end_ns=known_instant(int(blocks.end[row])),
         category=NAMES[category],
-        label=LABELS[category],
+        label=label_of(columns, category),
         confidence=rule.confidence,
         why=rule.why,
         ops=_ops(columns, int(events.path[allocation])) if allocation >= 0 else (),
@@ -254,7 +257,8 @@ _MISSING_SECOND = "The curve of this step has one peak only."
 def alive_tree(subject: Subject, query: answers.AliveQuery) -> answers.AliveTree:
     """What the total of a device consists of. Raises QueryError."""
     columns: MemoryColumns = subject.artifact("")
-    device = device_of(columns, query.device)
+    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
+    device = chosen.device
     if not device.has_addresses:
         return answers.AliveTree(None, 0, (), NO_ADDRESSES)
     ts = columns.events.ts[device.events]
@@ -262,11 +266,11 @@ def alive_tree(subject: Subject, query: answers.AliveQuery) -> answers.AliveTree
         row = int(np.searchsorted(ts, query.at_ns, side="right")) - 1
         at = query.at_ns
     else:
-        found = peaks(columns, device)
+        found = peaks(columns, device, chosen.span)
         row = found.first if query.at == "peak" else found.second
         if row < 0 and query.at == "second":
             return answers.AliveTree(None, 0, (), _MISSING_SECOND)
-        at = int(ts[row]) if row >= 0 else 0
+        at = max(int(ts[row]) if row >= 0 else 0, chosen.start)
     groups = alive(columns, device, row)
     nodes = _Nodes(columns, query.limit).of(groups)
     return answers.AliveTree(at, sum(one.total_bytes for one in groups), nodes, "")
@@ -317,7 +321,11 @@ class _Nodes:
         below.sort(key=lambda key: -sum(one.total_bytes for one in inner[key]))
         for key in below:
             at = len(nodes)
-            name = LABELS[key[0]] if depth == 0 and isinstance(key[0], Category) else str(key[-1])
+            first = key[0]
+            if depth == 0 and isinstance(first, Category):
+                name = label_of(self._columns, first)
+            else:
+                name = str(key[-1])
             nodes.append(self._node(parent, kinds[depth], name, inner[key]))
             if key in tree:
                 nodes.extend(

@@ -8,15 +8,17 @@ from types import MappingProxyType
 from ...analysis.facts import Facts
 from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS, NO_TOTALS_OF_FILES
 from ...analysis.memory.events import SHARED
+from ...analysis.memory.growth import AllocationSite
 from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import alive, most_reserved, peaks
+from ...analysis.memory.peak import AliveGroup, most_reserved
+from ...base.regex import regex
 from ...base.units import duration, share, size, times
 from . import contract as answers
-from .rows import NAMES, path_name
+from .rows import NAMES, Chosen, path_name
 
 _VERBS: Mapping[Category, str] = MappingProxyType(
     {
-        Category.PARAMETER: "Parameters, and what else was there before the recording, fill",
+        Category.PARAMETER: "Memory kept from before the recording fills",
         Category.OPTIMIZER: "Optimizer state fills",
         Category.INPUT: "Inputs fill",
         Category.COMMUNICATION: "Communication buffers fill",
@@ -30,13 +32,14 @@ _VERBS: Mapping[Category, str] = MappingProxyType(
 
 
 def words(
-    columns: MemoryColumns,
-    device: MemoryDevice,
+    chosen: Chosen,
     peak: answers.MemoryPeak,
+    groups: tuple[AliveGroup, ...],
     without: tuple[answers.WithoutCategory, ...],
     facts: Facts,
 ) -> tuple[str, str]:
-    """What fills the peak, and what would lower it most."""
+    """What fills the peak, and what would lower it most; ``groups`` is what it consists of."""
+    columns, device = chosen.columns, chosen.device
     where = f" in {peak.step}" if peak.step else ""
     if not device.has_totals:
         return (
@@ -50,41 +53,85 @@ def words(
         )
     by_name = {name: category for category, name in NAMES.items()}
     first = peak.categories[0]
+    verb = "Parameters fill" if columns.told_base else _VERBS[Category.PARAMETER]
+    verbs = {**_VERBS, Category.PARAMETER: verb}
     headline = (
-        f"{_VERBS[by_name[first.category]]} {share(first.ratio)} of the peak of"
+        f"{verbs[by_name[first.category]]} {share(first.ratio)} of the peak of"
         f" {size(peak.bytes)}{where}."
     )
-    for one in without:
-        category = by_name[one.category]
-        remedy = _remedy(columns, device, category, facts)
-        if remedy:
-            return headline, (
-                f"Without {_ANY[category]} the peak would be {size(one.peak_bytes)}:"
-                f" {remedy} can lower it by up to {size(one.gain_bytes)}."
-            )
+    found = [
+        (min(one.gain_bytes, most), remedy)
+        for one in without
+        for remedy, most in [_remedy(columns, groups, by_name[one.category], facts)]
+        if remedy
+    ]
+    if found:
+        gain, remedy = max(found, key=lambda one: one[0])
+        return headline, (
+            f"{remedy[0].upper()}{remedy[1:]} can lower the peak by up to {size(gain)}."
+        )
     if not without:
         return headline, "No category alone would lower it: the total is as high elsewhere."
     return headline, ""
 
 
-def _remedy(columns: MemoryColumns, device: MemoryDevice, category: Category, facts: Facts) -> str:
-    """What lowers a category, as far as this recording allows it; "" for nothing."""
-    has_ranks = (facts.world_size or 1) > 1
+def leak_words(
+    columns: MemoryColumns, growth: answers.GrowthAnswer, sites: tuple[AllocationSite, ...]
+) -> str:
+    """The sentence on a leak, with the function that allocates most of what stays."""
+    said = f"Memory grows by {size(growth.bytes_per_step)} a step"
+    code = int(columns.blocks.frame[sites[0].block]) if sites else -1
+    found = _FRAME.fullmatch(columns.strings[code]) if code >= 0 else None
+    if found is None:
+        return f"{said}, at the end of {growth.rising} of {growth.steps - 1} steps."
+    file, line, function = found.groups()
+    return f"{said}: blocks allocated in `{function}` ({file}:{line}) stay."
+
+
+_FRAME = regex(r"(?:.*[\\/])?([^\\/]+)\((\d+)\): (.+)")
+"""A Python frame: file without its folders, line, function."""
+
+
+def _remedy(
+    columns: MemoryColumns, groups: tuple[AliveGroup, ...], category: Category, facts: Facts
+) -> tuple[str, int]:
+    """What lowers a category as far as this recording allows it, and the most that it can give.
+
+    "" for nothing. ``groups`` is what the peak consists of, the largest first.
+    """
+    ranks = facts.world_size or 1
+    mine = [one for one in groups if one.category == category]
+    held = sum(one.total_bytes for one in mine)
     if category == Category.TEMPORARY:
-        return _smaller_temporary(columns, device)
-    cache = f"a smaller cache of {facts.traits.serving}, or " if facts.traits.serving else ""
-    shard = " or sharding over ranks" if has_ranks else ""
+        return _smaller_temporary(columns, mine)
+    of_shards = held - held // ranks
+    shard = " or sharding over ranks" if ranks > 1 else ""
+    if category == Category.PARAMETER and facts.traits.serving:
+        return f"a smaller cache of {facts.traits.serving}", held
+    fewer_bits = {Category.PARAMETER: held // 2, Category.OPTIMIZER: held - held // 4}
+    one_by_one = held - max((one.bytes for one in mine), default=0)
+    checkpoints = f"activation checkpointing or {_SMALLER}" if columns.trains else _SMALLER
     return {
-        Category.PARAMETER: f"{cache}a smaller type for parameters{shard}",
-        Category.OPTIMIZER: f"optimizer states in 8 bits{shard}",
-        Category.GRADIENT: f"applying each gradient as soon as it is there{shard}",
-        Category.ACTIVATION: f"activation checkpointing or {_SMALLER}"
-        if columns.trains
-        else _SMALLER,
-        Category.COMMUNICATION: "smaller buckets or fewer unsharded parameters at a time",
-        Category.INPUT: _SMALLER,
-        Category.AUTOGRAD: _SMALLER,
-    }.get(category, "")
+        Category.PARAMETER: (
+            f"a type of half the size for parameters{shard}",
+            max(fewer_bits[Category.PARAMETER], of_shards),
+        ),
+        Category.OPTIMIZER: (
+            f"optimizer states in 8 bits{shard}",
+            max(fewer_bits[Category.OPTIMIZER], of_shards),
+        ),
+        Category.GRADIENT: (
+            f"applying each gradient as soon as it is there{shard}",
+            max(one_by_one, of_shards),
+        ),
+        Category.ACTIVATION: (checkpoints, held),
+        Category.COMMUNICATION: (
+            "smaller buckets or fewer unsharded parameters at a time",
+            one_by_one,
+        ),
+        Category.INPUT: (_SMALLER, held),
+        Category.AUTOGRAD: (_SMALLER, held),
+    }.get(category, ("", 0))
 
 
 def no_totals(device: MemoryDevice) -> str:
@@ -92,28 +139,15 @@ def no_totals(device: MemoryDevice) -> str:
     return NO_TOTALS_OF_FILES if device.key == SHARED else NO_TOTALS
 
 
-def _smaller_temporary(columns: MemoryColumns, device: MemoryDevice) -> str:
-    groups = alive(columns, device, peaks(columns, device).first)
-    largest = next((one for one in groups if one.category == Category.TEMPORARY), None)
-    if largest is None:
-        return ""
-    op, held = path_name(columns, largest.path), size(largest.total_bytes)
-    return f"smaller inputs, or a smaller workspace, of `{op}` ({held} at once)"
+def _smaller_temporary(columns: MemoryColumns, groups: list[AliveGroup]) -> tuple[str, int]:
+    """Of the op that holds most at once, and what it holds."""
+    if not groups:
+        return "", 0
+    op = path_name(columns, groups[0].path)
+    return f"smaller inputs, or a smaller workspace, of `{op}`", groups[0].total_bytes
 
 
 _SMALLER = "smaller batches"
-_ANY: Mapping[Category, str] = MappingProxyType(
-    {
-        Category.PARAMETER: "what was there before the recording",
-        Category.OPTIMIZER: "optimizer state",
-        Category.INPUT: "inputs",
-        Category.COMMUNICATION: "communication buffers",
-        Category.GRADIENT: "gradients",
-        Category.AUTOGRAD: "gradients of activations",
-        Category.ACTIVATION: "activations",
-        Category.TEMPORARY: "temporaries",
-    }
-)
 
 
 # --- head-room ------------------------------------------------------------------------------------
@@ -127,13 +161,12 @@ _OF_BATCH = frozenset(
 """What is taken to grow in proportion to the batch."""
 
 
-def head_room(
-    columns: MemoryColumns, device: MemoryDevice, peak: answers.MemoryPeak
-) -> answers.HeadRoom | None:
+def head_room(chosen: Chosen, peak: answers.MemoryPeak) -> answers.HeadRoom | None:
     """What is left of the device at the highest reserved total; None where its size is unknown."""
+    device = chosen.device
     if device.capacity_bytes is None or not device.has_reserved:
         return None
-    reserved = most_reserved(columns, device)
+    reserved = most_reserved(chosen.columns, device, chosen.span)
     free = max(device.capacity_bytes - reserved, 0)
     unused = share((reserved - peak.bytes) / reserved) if reserved else ""
     said = (

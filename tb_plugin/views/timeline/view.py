@@ -153,7 +153,7 @@ def missing(facts: Facts) -> dict[str, str]:
     counts, recording, era = facts.counts, facts.recording, facts.torch_era
     if not counts.get("python", 0) + counts.get("module", 0) and not recording.call_stacks:
         found["stacks"] = f"No call stack was recorded: {with_option(STACKS, era)}."
-    if not counts.get("module", 0):
+    if not recording.modules:
         found["modules"] = f"No call of a module was recorded: {with_option(FRAMES, era)}."
     if not recording.shapes:
         found["shapes"] = f"No shape of an input was recorded: {with_option(SHAPES, era)}."

@@ -70,10 +70,13 @@ def test_the_sentence_says_what_fills_the_peak_and_what_would_lower_it(subject: 
     answer: Memory = ask(subject)
     assert answer.peak.bytes == 1000 + 64 + 500
     assert answer.headline == (
-        "Parameters, and what else was there before the recording, fill 57.5\u00a0% of the peak of"
+        "Memory kept from before the recording fills 57.5\u00a0% of the peak of"
         " 1.53\u00a0KiB in ProfilerStep#1."
     )
-    assert "can lower it by up to 900\u00a0B" in answer.detail
+    # Half of 900: a smaller type leaves the other half. Temporaries would give 372.
+    assert answer.detail == (
+        "A type of half the size for parameters can lower the peak by up to 450\u00a0B."
+    )
     assert [(one.category, one.bytes) for one in answer.peak.categories] == [
         ("parameter", 900),
         ("temporary", 500),
@@ -89,6 +92,66 @@ def test_the_sentence_says_what_fills_the_peak_and_what_would_lower_it(subject: 
     ]
     # Without temporaries the peak would be elsewhere: 1000 + 64 + 128.
     assert {one.category: one.peak_bytes for one in answer.without}["temporary"] == 1192
+
+
+STEPS = """
+    step   |111111222222333333444444555555|
+    frame  | ffff  ffff  ffff  ffff  ffff |
+    op     | aa    aa    aa    aa    aa   |
+"""
+MIB = 1 << 20
+
+
+def test_a_leak_comes_first_with_the_function_that_allocates_it() -> None:
+    device = MadeMemory(base=MIB)
+    for step in range(5):
+        device.allocate(6 * step + 1.5, f"k{step}", 3 * MIB)
+    subject = subject_of(device, picture=STEPS, names={"a": "aten::clone"})
+    answer: Memory = ask(subject)
+    assert answer.growth.verdict == "leak"
+    assert answer.headline == (
+        "Memory grows by 3.00\u00a0MiB a step: blocks allocated in `f` (train.py:1) stay."
+    )
+    assert "of the peak of 16.0\u00a0MiB in ProfilerStep#5." in answer.detail
+    (site,) = ask(subject, "steps").sites
+    assert (site.line, site.count * site.bytes) == ("train.py(1): f", 6 * MIB)
+
+
+def test_peak_categories_and_gains_are_those_of_the_range() -> None:
+    """8 MiB live in step 1, 5 in step 2, 2 in step 3; 1 from before."""
+    device = MadeMemory(base=MIB)
+    for at, size in ((1.5, 8), (7.5, 5), (13.5, 2)):
+        device.allocate(at, "x", size * MIB)
+        device.release(at + 3, "x")
+    picture = "step |111111222222333333|\nop |bb   bb   bb|"
+    subject = subject_of(device, picture=picture)
+    asked = {"": 9, "1": 9, "2": 6, "2-3": 6, "3": 3, "everything": 9}
+    for steps, peak in asked.items():
+        answer: Memory = ask(subject, steps=steps)
+        assert answer.peak.bytes == answer.curve.peak_bytes == peak * MIB
+        assert answer.peak.bytes == answer.devices[0].peak_bytes
+        assert sum(one.bytes for one in answer.peak.categories) == peak * MIB
+        tree: AliveTree = ask(subject, "alive", steps=steps)
+        assert tree.bytes == peak * MIB
+        assert max(one.gain_bytes for one in answer.without) < peak * MIB
+    # A range that begins while a block lives has its total from the start.
+    inside: Memory = ask(subject, start_ns=8_000, end_ns=9_000)
+    assert (inside.peak.bytes, inside.peak.ts) == (6 * MIB, 8_000)
+
+
+def test_a_higher_total_outside_of_the_steps_is_said() -> None:
+    device = MadeMemory(base=MIB)
+    device.allocate(1, "early", 7 * MIB)
+    device.release(2, "early")
+    device.allocate(7, "x", 2 * MIB)
+    picture = "step |      111111222222|\nop | bb    bb    bb |"
+    subject = subject_of(device, picture=picture)
+    answer: Memory = ask(subject)
+    assert answer.peak.bytes == 3 * MIB
+    assert answer.detail.endswith(
+        "Outside these steps, at 0\u00a0ns, the total reaches 8.00\u00a0MiB."
+    )
+    assert "Outside" not in ask(subject, steps="everything").detail + ask(subject, steps="1").detail
 
 
 def test_the_table_has_the_blocks_with_an_end_in_the_range(subject: Subject) -> None:

@@ -17,7 +17,7 @@ import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
 import { useAsked, usePart } from "../../state/parts";
-import type { useChoice } from "./choice";
+import { scopeOf, type useChoice } from "./choice";
 import { layerToken } from "./colors";
 import { Line, moduleName } from "./line";
 
@@ -183,7 +183,7 @@ function StepLines({ data, answer, choice }: { data: StepsMemory } & FactProps) 
 /** The test for a leak, and the steps it looked at. */
 export function FromStepToStep(props: FactProps) {
   const { answer, isOld } = props;
-  const state = usePart("memory/steps", useAsked(), { device: answer.device }, true);
+  const state = usePart("memory/steps", useAsked(), scopeOf(answer, null), true);
   const { rows = [], columns = [] } = state.data ?? {};
   return (
     <Panel

@@ -403,7 +403,6 @@ def _described(
         kept_bytes=0,
         gradient_bytes=0,
         kept_states_bytes=0,
-        without_bytes=(),
         first_segment=segments.start,
         stop_segment=segments.stop,
     )

@@ -16,7 +16,7 @@ import { CodeName } from "../../../components/text/code_name";
 import { Prose } from "../../../components/text/prose";
 import { useThemeName } from "../../../state/host/environment";
 import { useAsked, usePart } from "../../../state/parts";
-import type { useChoice } from "../choice";
+import { scopeOf, type useChoice } from "../choice";
 import { boxPaint } from "../colors";
 import { stepAt } from "../curve/frame";
 import { Line, moduleName, withoutFolders } from "../line";
@@ -264,7 +264,7 @@ export function AlivePanel({ answer, isOld, choice, noBlocks }: AlivePanelProps)
   const state = usePart(
     "memory/alive",
     useAsked(),
-    noBlocks === "" ? { device: answer.device, at: aliveAt, at_ns: instant } : null,
+    noBlocks === "" ? { ...scopeOf(answer, choice.range), at: aliveAt, at_ns: instant } : null,
     true,
   );
   const [picked, setPicked] = useState<{ readonly tree: AliveTree; readonly node: number } | null>(
