@@ -44,7 +44,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for: the viewer takes from here only how an address is read."""
+    """Import names at their first use: the viewer only needs the parser of addresses."""
     for module, names in _MODULES.items():
         if name in names:
             return getattr(importlib.import_module(module, __name__), name)

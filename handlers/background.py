@@ -70,7 +70,7 @@ class Background:
                 self._flushers -= 1
 
     def pause(self, seconds: float) -> None:
-        """For work: wait, but not while somebody flushes or the interpreter ends."""
+        """Sleep between jobs; return at once during `flush()` and at exit."""
         end = time.monotonic() + seconds
         with self._changed:
             while not self._flushers and threading.main_thread().is_alive():

@@ -88,7 +88,7 @@ def _hookable(
     model: Any,  # noqa: ANN401
     known: set[int],
 ) -> Iterator[tuple[str, str, Any]]:
-    """Path, type and module of what is to be hooked; of what is compiled only the outermost."""
+    """Path, type and module to hook; of a compiled module only the outermost."""
     waiting = [(name, model)]
     # Looked up, not imported: where a model is compiled, this is imported.
     compiled = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
@@ -111,7 +111,7 @@ def _hookable(
 
 
 class _State:
-    """What the hooks of one object share: the functions of torch, and the open ranges by thread."""
+    """Shared state of the hooks of one object: functions of torch, and open ranges by thread."""
 
     def __init__(self, torch: ModuleType) -> None:
         self.is_on = True
@@ -131,7 +131,7 @@ class _State:
 
 
 def _functions(torch: ModuleType) -> tuple[Callable[[str], Any], Callable[[Any], object]]:
-    """What opens a range and what closes it: where torch has them, those that cost a quarter."""
+    """Functions that open and close a range, at a quarter of the cost where torch allows it."""
     enter = getattr(torch.autograd, "_record_function_with_args_enter", None)
     leave = getattr(torch.autograd, "_record_function_with_args_exit", None)
     if enter is not None and leave is not None:
@@ -158,7 +158,7 @@ class _Range:
         self.name, self.state = name, state
 
     def act(self, *, opens: bool) -> None:
-        """Open the range; or close it, with what a raising forward left open inside it."""
+        """Open the range; or close it, with ranges inside it that a raising forward left open."""
         state = self.state
         try:
             open_ = state.open

@@ -59,7 +59,7 @@ def hidden_name(name: str, mark: str) -> str:
 
 
 def is_trace_name(name: str) -> bool:
-    """Whether a file is called like a trace that was published."""
+    """True if the name is that of a published trace."""
     return _TRACE.fullmatch(name) is not None and not name.startswith(".")
 
 
@@ -88,13 +88,13 @@ def take_free_name(name: str, take: Callable[[str], bool]) -> str:
 
 
 def exported_name(hidden_name: str) -> str:
-    """The name of a temporary file once it holds a whole trace that nobody has published yet."""
+    """Name of a temporary file that holds a complete, unpublished trace."""
     return f"{hidden_name.removesuffix('.tmp')}-exported.tmp"
 
 
 @dataclass(frozen=True)
 class HiddenFile:
-    """What the name of a temporary file of ours says.
+    """Parsed name of a temporary file.
 
     `mark` is of the process that made it. `trace` is the name that the uncompressed trace in it was
     to have; None unless the file holds a whole one.
@@ -105,7 +105,7 @@ class HiddenFile:
 
 
 def hidden_file(name: str) -> HiddenFile | None:
-    """What a temporary file of ours is; None for any other file."""
+    """Parse the name of a temporary file; None for any other file."""
     match = _HIDDEN.fullmatch(name)
     if match is None:
         return None

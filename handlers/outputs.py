@@ -1,4 +1,4 @@
-"""What a handler can write beside a trace: a table, folded stacks, scalars, a memory snapshot.
+"""Outputs beside a trace: a table, folded stacks, scalars, a memory snapshot.
 
 | output | file | made by |
 |---|---|---|
@@ -108,7 +108,7 @@ def write_in_a_process(
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """A hidden path to write to; what was written gets its name in one step at the end."""
+    """A hidden path to write to; the file is renamed in one step at the end."""
     hidden = path.with_name(hidden_name(path.name, process_mark()))
     try:
         yield hidden

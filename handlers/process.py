@@ -60,7 +60,7 @@ def _number_in_env(name: str) -> int | None:
 
 
 MARK = r"[0-9a-f]{12}-\d{1,10}-\d{1,20}"
-"""What a mark looks like; of a fixed alphabet without dots, to stand in a file's name."""
+"""Pattern of a mark: a fixed alphabet without dots, because file names contain it."""
 _NO_MACHINE = "0" * 12
 
 
@@ -72,7 +72,7 @@ def process_mark() -> str:
 
 
 def is_known(mark: str) -> bool:
-    """True if it can be told whether the process of a mark lives: not of another machine."""
+    """True if the mark is of this machine, so that its process can be looked up."""
     machine = mark.partition("-")[0]
     return machine != _NO_MACHINE and machine == _machine() and bool(_state_of(os.getpid())[0])
 

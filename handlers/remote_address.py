@@ -54,7 +54,7 @@ _AZURE_KEYS = (
 
 
 class RemoteError(OSError):
-    """What went wrong on another machine, or on the way there; tells no secret."""
+    """Error of a remote filesystem or of the connection; its text has no credentials."""
 
     def __init__(self, message: str, reason: Reason, hint: str = "") -> None:
         super().__init__(message)
@@ -162,7 +162,7 @@ def _shown(url: str) -> str:
 
 
 def _options(protocol: str) -> tuple[Mapping[str, Any], ...]:
-    """What the library of a protocol is told, beside the variables that it reads itself."""
+    """Options for the library of a protocol, in addition to its own environment variables."""
     if protocol == "s3":
         options = _s3()
         return options, {**options, "anon": True}  # a public bucket, when nobody said who we are
@@ -266,7 +266,7 @@ _SECRET_VARIABLES = (
 
 
 def redacted(text: str) -> str:
-    """A text of a library without what lets somebody in."""
+    """Remove credentials from a library's message."""
     for name in _SECRET_VARIABLES:
         value = os.environ.get(name, "")
         if len(value) >= 8:

@@ -33,13 +33,12 @@ ATOMIC = frozenset({"s3", "gs", "abfs"})
 """A file put there appears whole or not at all, and folders need not be made."""
 
 _HINTS: Mapping[str, str] = {
-    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, say who you are; "
-    "AWS_ENDPOINT_URL or S3_ENDPOINT where the server is, if it is not Amazon's.",
-    "gs": "`gcloud auth application-default login`, or GOOGLE_APPLICATION_CREDENTIALS, says who "
-    "you are.",
-    "abfs": "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with "
-    "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or `az login`, says who you are.",
-    "hdfs": "It needs a Java runtime and libhdfs: JAVA_HOME, HADOOP_HOME and CLASSPATH say where. "
+    "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a server that is "
+    "not Amazon's also AWS_ENDPOINT_URL or S3_ENDPOINT.",
+    "gs": "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS.",
+    "abfs": "Set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with "
+    "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or run `az login`.",
+    "hdfs": "Install a Java runtime and libhdfs, and set JAVA_HOME, HADOOP_HOME and CLASSPATH. "
     "webhdfs:// needs neither.",
 }
 
@@ -56,7 +55,7 @@ class _TooLongError(Exception):
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """What some work returns or raises, if it ends in time; else it goes on in its thread.
+    """Result or exception of `work` if it ends in time; else it continues in its thread.
 
     Raises:
         _TooLongError: it did not end in time.
@@ -109,7 +108,7 @@ class RemoteFilesystem:
         return text.rstrip("/") or text
 
     def call(self, action: Callable[[Any], T], *, once: bool = False, carries: int = 0) -> T:
-        """What an action does with the filesystem; tried again after a while when it failed.
+        """Run an action with the filesystem; retry after a pause if it fails.
 
         ``carries`` are the bytes that it transfers. An action that takes too long is not tried
         again: it still runs, in a thread for which nobody waits.
@@ -180,7 +179,7 @@ class RemoteFilesystem:
         return self._opened[key]
 
     def _failure(self, error: Exception) -> Exception:
-        """What is said of an error of a library."""
+        """The error to report for a library's error."""
         if isinstance(error, RemoteError):
             return error
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
@@ -234,7 +233,7 @@ _BY_STATUS: Mapping[int, Reason] = {
 
 
 def _reason(error: Exception) -> Reason:
-    """The kind of an error, whatever library it comes from; what is not known may pass."""
+    """The kind of an error of any library; unknown errors count as temporary."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in names:
         return "missing"
@@ -258,7 +257,7 @@ _DAMAGED = frozenset(
 
 
 def _is_damaged(error: Exception) -> bool:
-    """True if a server answered, and the answer was not whole: nobody was refused."""
+    """True if the server sent an incomplete answer, and did not refuse."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & _DAMAGED) or isinstance(error, CutOffError)
 

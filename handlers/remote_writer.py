@@ -109,7 +109,7 @@ class RemoteWriter:
 
     @contextlib.contextmanager
     def read_back(self, published: Path) -> Iterator[Path]:
-        """The trace as it was sent; what was written beside it is sent, or kept."""
+        """The published trace as a local file; files written beside it are sent, or kept."""
         sending = self._sending()
         place = sending / _READ / published.name
         try:
@@ -146,7 +146,7 @@ class RemoteWriter:
         return folder
 
     def _kept(self) -> Iterator[Path]:
-        """What was not sent: by this process, or by one that has ended."""
+        """Files not sent yet, by this process or by one that has ended."""
         folder, mine = self._here().directory, self._sending()
         for entry in sorted(folder.iterdir()):
             with contextlib.suppress(OSError):  # another process is at it, too
@@ -261,7 +261,7 @@ def _put_and_rename(fs: Any, file: Path, target: str) -> None:  # noqa: ANN401
 
 
 def _files(folder: Path) -> list[Path]:
-    """What is to be sent of a folder: no hidden file, and none in a hidden folder."""
+    """Files of a folder to send; hidden files and folders are left out."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -288,7 +288,7 @@ def _claimed(file: Path, folder: Path) -> Path | None:
 
 
 def _own_folder() -> Path:
-    """A folder in the system's temporary one that nobody else can write or read.
+    """A folder in the system's temporary folder that only this user can read or write.
 
     Raises:
         PermissionError: it is a link, belongs to another user, or is open to others.

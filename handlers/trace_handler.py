@@ -79,7 +79,7 @@ class Options:
 
     @property
     def raises(self) -> bool:
-        """Whether errors reach the training."""
+        """True if errors are raised in the training."""
         return self.on_error == "raise"
 
 
@@ -288,7 +288,7 @@ class TraceHandler:
         return path
 
     def _exported(self, writer: Writer, prof: Profiler, process: Process) -> Publication:
-        """The trace in a hidden file. This is what the training waits for."""
+        """Export the trace to a hidden file. The training waits only for this."""
         options = self._options
         worker = worker_of(process, options.worker_name)
         name = TraceName(worker, time.time_ns(), options.use_gzip)
@@ -398,7 +398,7 @@ def _report_nothing(ref: weakref.ref[TraceHandler]) -> None:
 
 
 def _bytes_of(path: Path) -> int:
-    """0 where that cannot be told: the trace is in its place for all that."""
+    """Size of a file; 0 if it cannot be read, because the trace is published anyway."""
     if isinstance(path, RemotePath):
         return path.bytes
     try:
@@ -410,7 +410,7 @@ def _bytes_of(path: Path) -> int:
 def _surplus(
     saved: Sequence[tuple[Path, int]], keep_last: int | None, max_bytes: int | None
 ) -> list[tuple[Path, int]]:
-    """The oldest of `saved`, paths and bytes, beyond what is to be kept."""
+    """The oldest of `saved` (paths and bytes) beyond the limits."""
     kept = bytes_ = 0
     for path_and_bytes in reversed(saved):
         bytes_ += path_and_bytes[1]

@@ -85,7 +85,7 @@ class Writer(Protocol):
         """Remove a trace that this writer published. One that is gone is no error."""
 
     def read_back(self, published: Path) -> AbstractContextManager[Path]:
-        """Where the trace can be read on this machine; what is written beside it is published, too.
+        """The published trace as a local file; files written beside it are published, too.
 
         Asked for once, and only if `outputs` of the handler need it.
         """
@@ -146,7 +146,7 @@ class LocalWriter:
             )
 
     def _tidy(self, directory: Path) -> None:
-        """Look, once per process, after files that killed processes of ours left behind.
+        """Once per process, handle temporary files of dead processes.
 
         A trace that torch had exported whole is published as it is; everything else is removed.
         """
@@ -214,7 +214,7 @@ class LocalWriter:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """A temporary file that nobody will finish.
+    """A temporary file of a dead process.
 
     `trace` is the name that the whole trace in it was to have; None if there is none.
     """
@@ -224,7 +224,7 @@ class LeftBehind:
 
 
 def left_behind(path: Path, foreign_after_s: float = math.inf) -> LeftBehind | None:
-    """What a killed process left; None for any other file.
+    """Temporary file of a dead process; None for any other file.
 
     Only files of this user, named by our handler, of a process that is known to have ended on this
     very machine. The rest may belong to a job that lives. Of another machine or container nothing

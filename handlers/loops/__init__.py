@@ -1,1 +1,1 @@
-"""How a training loop uses a profiler: which options, on demand, and in other people's loops."""
+"""Profiling a training loop: recommended options, recording on demand, adapters for frameworks."""

@@ -15,7 +15,7 @@ _Item = TypeVar("_Item")
 
 
 class Stepped(Protocol):
-    """What `torch.profiler.profile` and `Recorder` have in common."""
+    """Common interface of `torch.profiler.profile` and `Recorder`."""
 
     def start(self) -> object:
         """Begin, before the first step."""

@@ -1,4 +1,4 @@
-"""Arguments of `torch.profiler.profile` for a question, and what it costs to ask it."""
+"""Arguments of `torch.profiler.profile` for a question, with their cost."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _memory() -> RecommendedConfig:
     return RecommendedConfig(
         {"schedule": _window(3), "record_shapes": True, "profile_memory": True},
         cost="As for the step, and one more event for each allocation and release.",
-        answers="Memory: what the peak holds, and what grows. With modules=model of the handler "
-        "also by module.",
+        answers="Memory: contents of the peak, and leaks. With modules=model of the handler also "
+        "by module.",
     )
 
 

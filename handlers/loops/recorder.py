@@ -32,7 +32,7 @@ _log = logging.getLogger("kinetoscope.handlers")
 
 
 class Recorder:
-    """Records `steps` steps, after `warmup` more, whenever it is asked to.
+    """Records `steps` steps on request, after `warmup` more.
 
     Args:
         on_trace_ready: a logdir, or what `torch.profiler.profile` takes: a handler.
@@ -92,7 +92,7 @@ class Recorder:
 
     @property
     def is_recording(self) -> bool:
-        """Whether a window is open."""
+        """True while a window is open."""
         return self._prof is not None
 
     def request(self) -> None:
@@ -125,7 +125,7 @@ class Recorder:
         return bool(flush(timeout_s)) if callable(flush) else True
 
     def stop(self) -> None:
-        """Close an open window early, and give the signal back. What was recorded is saved."""
+        """Close an open window early and restore the signal handler. The recorded part is saved."""
         self._close()
         if self._previous is not None and threading.current_thread() is threading.main_thread():
             number, before = self._previous
@@ -151,7 +151,7 @@ class Recorder:
             self._open()
 
     def _agreed(self) -> int | None:
-        """The step in which all ranks begin; None while nobody asked."""
+        """The step in which all ranks begin; None before a request."""
         store = _store()
         if store is None:
             return self._step if self._is_wanted() else None
@@ -214,7 +214,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def _survived(work: str) -> Iterator[None]:
-    """Log what is raised: by torch, by another profiler, or by what saves the trace."""
+    """Log exceptions of torch, of another profiler, or of saving the trace."""
     try:
         yield
     except Exception:  # noqa: BLE001  # whatever it is, the training goes on

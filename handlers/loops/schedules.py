@@ -57,7 +57,7 @@ def plan_of(schedule: object) -> Plan | None:
 
 
 def window(prof: object) -> dict[str, int] | None:
-    """How many steps the schedule asked for, and how many were recorded to their end.
+    """Number of steps the schedule requested, and number recorded completely.
 
     To be called when the trace is ready. None where that cannot be told.
     """
