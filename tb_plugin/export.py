@@ -1,4 +1,4 @@
-"""What else a trace can become: scalars for TensorBoard's other tabs, folded stacks.
+"""Other outputs of a trace: scalars for TensorBoard's other tabs, folded stacks.
 
     python -m kinetoscope.export TRACE --scalars DIR --step 1200 --stacks FILE
 

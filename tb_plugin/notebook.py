@@ -143,7 +143,7 @@ class OpenTrace:
 
     @cached_property
     def memory(self) -> pd.DataFrame:
-        """What the allocator did, in time order; ``bytes`` < 0 is a release."""
+        """Allocator events in time order; ``bytes`` < 0 is a release."""
         return memory_frame(self.trace)
 
     @cached_property
@@ -195,7 +195,7 @@ class OpenTrace:
 
     @cached_property
     def facts(self) -> Facts:
-        """What the views are computed from."""
+        """Input of all views."""
         return self._session.facts()
 
     def overview(self, *, steps: str = "", device: str = "") -> Overview:
@@ -207,7 +207,7 @@ class OpenTrace:
         return self._view("overview", Overview, steps=steps, device=device)
 
     def advice(self, *, steps: str = "", device: str = "", thresholds: str = "") -> AdviceDocument:
-        """What holds the steps, and what to do about it: the document of ``kinetoscope advise``.
+        """Causes of the steps' time, with remedies: the document of ``kinetoscope advise``.
 
         ``thresholds`` is the path of a file with other thresholds; "" takes the one that
         ``KINETOSCOPE_THRESHOLDS`` names.
@@ -220,17 +220,17 @@ class OpenTrace:
         return advice_on(self._subject("overview").facts, steps, device, limits)
 
     def health(self) -> Health:
-        """What was read, what is missing, and how to record it better."""
+        """Events read, missing data, and better ways to record."""
         return self._view("health", Health)
 
     def timeline(self, *, layout: str = "split") -> TimelineManifest:
-        """What ran when: tracks, counters, steps, and what the picture cannot show."""
+        """Tracks, counters, steps, and limits of the picture."""
         return self._view("timeline", TimelineManifest, layout=layout)
 
     def area(
         self, start_ns: int, end_ns: int, *, tracks: str = "", layout: str = "split"
     ) -> AreaAnswer:
-        """What lies in a range of time: sums by name, devices, counters.
+        """Contents of a range of time: sums by name, devices, counters.
 
         ``tracks`` are numbers of the timeline's, such as "0,4-7"; "" = all.
 
@@ -344,7 +344,7 @@ _COLORS = {
 
 
 def _text(text: str) -> str:
-    """A text as HTML; what is no valid UTF-8 becomes a question mark."""
+    """A text as HTML; invalid UTF-8 becomes a question mark."""
     return escape(text.encode("utf-8", "replace").decode())
 
 
@@ -353,7 +353,7 @@ def _code(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """A sentence as HTML; what stands between backticks is code."""
+    """A sentence as HTML; text between backticks becomes code."""
     pieces = text.strip().split("`")
     if len(pieces) % 2 == 0:  # a backtick of a name
         return _text(text)
@@ -418,7 +418,7 @@ def _finding(overview: Overview) -> str:
 
 
 def _serve_command(path: str) -> str:
-    """What opens the page on the folder of a trace."""
+    """The command that opens the page on the folder of a trace."""
     return f"kinetoscope serve {shlex.quote(os.path.dirname(os.path.abspath(path)))}"
 
 

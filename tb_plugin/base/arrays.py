@@ -89,7 +89,7 @@ def _is_plain(column: NDArray[Any]) -> bool:
 
 
 def handed(values: NDArray[Any], dtype: type[np.generic], least: int | None = None) -> bool:
-    """Whether the library can have the values as they are, and it is worth a call."""
+    """True if the library can take the values as they are and the call is worth it."""
     enough = len(values) >= (_MANY if least is None else least)
     return enough and values.dtype == dtype and values.flags.c_contiguous
 
@@ -208,7 +208,7 @@ def flags_by_code(codes: I32, marks: U8, flags: U8, size: int) -> U8:
 
 
 def count_codes(codes: NDArray[Any]) -> I64:
-    """How often each of 256 codes occurs, none of them negative; shape (256,)."""
+    """Number of occurrences of each of 256 codes (none negative); shape (256,)."""
     counts = np.zeros(256, np.int64)
     is_native = handed(codes, np.uint8) or handed(codes, np.int8)
     if is_native and call("kinetoscope_rows_count", codes, len(codes), counts) is not None:
@@ -219,7 +219,7 @@ def count_codes(codes: NDArray[Any]) -> I64:
 
 
 def tally(codes: I32, marks: U8, index: I32, kinds: int) -> I64:
-    """How often each kind occurs, a number below ``kinds``: ``index[code] + mark`` of a row."""
+    """Number of rows of each kind (below ``kinds``): kind = ``index[code] + mark``."""
 
     def tallied(part: slice) -> I64 | None:
         counts = np.zeros(kinds, np.int64)
@@ -266,7 +266,7 @@ def extent(column: I64, rows: I32) -> tuple[int, int]:
 
 
 def are_thousands(column: I64, rows: I32) -> bool:
-    """Whether all values at some rows are multiples of 1000."""
+    """True if all values at these rows are multiples of 1000."""
     for piece in chunks(len(rows)):  # the first few tell of most columns
         part = rows[piece]
         if handed(part, np.int32) and handed(column, np.int64, least=0):
@@ -332,7 +332,7 @@ def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDA
 def of_names(
     strings: Sequence[str], codes: I32, ask: Callable[[str], int], dtype: type[np.generic]
 ) -> NDArray[Any]:
-    """``ask(name)`` for each code's name; each distinct name is asked once.
+    """``ask(name)`` for each code's name, called once for each distinct name.
 
     Names are asked about in the order of their codes. Shape as ``codes``.
     """

@@ -13,7 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ReadBounds(Struct, frozen=True):
-    """What ``make`` may take where it reads files of a logdir itself: never done in the server."""
+    """Limits for a ``make`` that reads files of a logdir itself; it never runs in the server."""
 
     cpu_seconds: int
     memory_bytes: int | None  # beside what the process has already

@@ -62,7 +62,7 @@ class Packed(Struct, frozen=True, eq=False):
     shape: tuple[int, ...]
 
     def is_listed(self, most_bytes: int) -> bool:
-        """True if it has numbers of its own, and no more bytes than these when it is read."""
+        """True if it stores its numbers and reading them takes no more bytes."""
         small = self.small
         size = math.prod(self.shape) * self.dtype.itemsize
         return size <= most_bytes and (small.value is None or small.rows is not None)
@@ -86,13 +86,13 @@ def packed(column: Array) -> Packed:
 
 
 def packed_rows(column: Array, rows: SomeRows) -> Packed:
-    """What ``packed`` makes of some rows of a column."""
+    """``packed`` of some rows of a column."""
     small = _small_rows(column, rows) or _small(take(column, rows.number))
     return Packed(small, column.dtype, (len(rows),))
 
 
 def packed_few(column: Sparse, count: int) -> Packed:
-    """What ``packed`` makes of a column of so many rows; 0 where the sparse one has none."""
+    """``packed`` of a column of ``count`` rows; 0 in rows that the sparse one lacks."""
     known = where(column.value != 0)
     row, value = take(column.row, known), take(column.value, known)
     if len(known) * _FEW > count:
@@ -239,7 +239,7 @@ def plain_column(content: bytes | mmap, offset: int, kind: str, shape: tuple[int
 
 
 def read_only(column: Array) -> Array:
-    """The same column, which nobody can change from now on."""
+    """The same column, read-only."""
     column.flags.writeable = False
     return column
 

@@ -28,11 +28,11 @@ class KinetoscopeError(Exception):
 
     @property
     def text(self) -> str:
-        """What is wrong, without the remedy."""
+        """The problem, without the remedy."""
         return self.message
 
     def __str__(self) -> str:
-        """What is wrong, and the remedy: all that a traceback shows."""
+        """The problem and the remedy, as a traceback shows them."""
         if not self.hint:
             return self.text
         is_sentence = self.text.endswith((".", "!", "?"))
@@ -40,7 +40,7 @@ class KinetoscopeError(Exception):
 
 
 class TraceFormatError(KinetoscopeError):
-    """The file is no usable trace; ``kind`` names what it is instead, such as ``lfs_pointer``.
+    """The file is no usable trace; ``kind`` names its actual type, such as ``lfs_pointer``.
 
     ``file`` is its path, where it is not known from elsewhere; the text of the error begins with
     it, the ``message`` does not.
@@ -104,7 +104,7 @@ class UnavailableError(KinetoscopeError):
 
 
 def not_installed(error: ModuleNotFoundError) -> KinetoscopeError:
-    """What to say where a library that shows traces is missing: the extra was not installed.
+    """The message for a missing viewer library: the extra was not installed.
 
     Raises:
         ModuleNotFoundError: it is one of our own modules, so the installation is damaged.
@@ -123,7 +123,7 @@ def not_installed(error: ModuleNotFoundError) -> KinetoscopeError:
 
 
 def told(error: BaseException) -> str:
-    """An exception that nobody expected: its type, what it says, and where it was raised.
+    """An unexpected exception as text: type, message, and place.
 
     The place is the innermost line of this package, as it is there.
     """

@@ -152,7 +152,7 @@ def merge_in_python(*sets: Intervals) -> Intervals:
 
 
 def _by_native(name: str, a: Intervals, b: Intervals) -> Intervals | None:
-    """What a function of the library makes of two sets; None: the reference has to do it."""
+    """Result of a function of the library on two sets; None if the reference has to compute it."""
     room = len(a) + len(b)
     if room < _MANY:
         return None

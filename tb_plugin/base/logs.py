@@ -18,7 +18,7 @@ def logger(name: str) -> Logger:
 
 
 class UnusedLogger:
-    """What ``logger`` returns: looks for the logger when it is asked for one of its methods."""
+    """Result of ``logger``: finds the logger at the first use of a method."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -39,7 +39,7 @@ def thread_count() -> int:
 
 
 def _threads_by(variable: str) -> int:
-    """What a variable of the environment says of threads; 0 where that is no number."""
+    """Number of threads in an environment variable; 0 if that is no number."""
     said = os.environ.get(variable, "").split(",")[0].strip()
     return int(said) if said.isdecimal() else 0
 
@@ -153,7 +153,7 @@ def free_disk(folder: Path) -> int:
 
 
 def user_folder(kind: Literal["cache", "config"]) -> str:
-    """The folder of ours where this user's system keeps what may be lost, or settings."""
+    """This package's folder for cache or settings of the current user."""
     # By far the most frequent cases, for which nothing needs to be imported.
     if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
         given, home = os.environ.get(f"XDG_{kind.upper()}_HOME", ""), os.environ.get("HOME", "")
@@ -173,7 +173,7 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 
 
 def temporary_folder() -> str:
-    """The folder where this system keeps what is needed for a while: that of ``tempfile``."""
+    """The system's folder for temporary files: that of ``tempfile``."""
     given = next(filter(None, map(os.environ.get, _TEMPORARY)), "/tmp")  # noqa: S108  as tempfile
     # By far the most frequent case. To import tempfile takes as long as to read a small file.
     if sys.platform == "linux" and "tempfile" not in sys.modules and given.startswith("/"):
@@ -203,7 +203,7 @@ def temporary_file() -> IO[bytes]:
 
 
 class _Lent:
-    """How many threads run beside those which called; all calls together share what may be used."""
+    """Number of extra threads in use; all calls together share the limit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -223,7 +223,7 @@ class _Lent:
             self._count -= count
 
     def give_back_if_too_many(self) -> bool:
-        """Whether one has to end, because fewer may be used by now."""
+        """True if one thread has to end because the limit was lowered."""
         most = thread_count() - 1
         with self._lock:
             is_too_many = self._count > most
@@ -236,7 +236,7 @@ _here = threading.local()
 
 
 class _Steps:
-    """The steps of one call. Only what was done of them is changed without the crew's lock."""
+    """The steps of one call. Only its progress changes without the crew's lock."""
 
     def __init__(self, steps: Sequence[Callable[[], Any]]) -> None:
         self.steps = steps
@@ -254,12 +254,12 @@ class _Steps:
         return at
 
     def is_done(self) -> bool:
-        """Whether no step is left, and none runs."""
+        """True if no step is left and none runs."""
         return not self.running and (bool(self.errors) or self.begun >= len(self.steps))
 
 
 class _Crew:
-    """The threads of a call and of all calls in its steps: what is called last is done first."""
+    """The threads of a call and of nested calls; the latest call is done first."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -389,7 +389,7 @@ def pieces(count: int) -> list[slice]:
 
 
 def _starts(thread: threading.Thread) -> bool:
-    """Whether the system gives the thread; without it the others do its part."""
+    """Start the thread; False if the system refuses it and the other threads do its part."""
     try:
         thread.start()
     except RuntimeError:

@@ -25,7 +25,7 @@ def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 def any_of(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a text matches any of the patterns somewhere.
+    """A function that is true if a text matches any of the patterns anywhere.
 
     Those of its beginning are one, which is looked for there alone. The others stay apart: a search
     for one that begins with fixed characters skips what has none of them.
@@ -41,7 +41,7 @@ def any_of(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _is_of_beginning(pattern: str) -> bool:
-    """Whether a pattern begins with ^ and has no choice outside of parentheses."""
+    """True if a pattern begins with ^ and has no choice outside of parentheses."""
     text, inner = re.sub(r"\\.", "", pattern), ""
     while text != inner:
         text, inner = re.sub(r"\([^()]*\)", "", text), text
@@ -49,7 +49,7 @@ def _is_of_beginning(pattern: str) -> bool:
 
 
 class UncompiledRegex:
-    """What ``regex`` returns: compiled when one of its methods is asked for."""
+    """Result of ``regex``: compiled at the first use of a method."""
 
     def __init__(self, text: str | bytes, flags: int) -> None:
         self.pattern, self._given = text, flags

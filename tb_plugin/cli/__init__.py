@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def main(*arguments: Any, **options: Any) -> None:  # noqa: ANN401  # click's
-    """The command line; in an installation that only records, one sentence says what is missing."""
+    """The command line; an installation that only records names the missing extra."""
     try:
         from .entry import main as command
     except ModuleNotFoundError as error:  # without click there is no command line at all

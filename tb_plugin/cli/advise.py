@@ -34,7 +34,7 @@ from .render import progress_bar, width_of, wrapped, write_csv
 
 
 class _Choice(Struct, frozen=True):
-    """What the options ask for."""
+    """The choice made by the options."""
 
     format: str
     steps: str

@@ -55,7 +55,7 @@ MOST_BYTES = 1 << 20
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """What ``--format json`` writes."""
+    """Output of ``--format json``."""
 
     outcome: str
     headline: str
@@ -204,7 +204,7 @@ def _no_number(text: str) -> float:
 
 
 def _faults(document: object) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """What keeps a document from being a budget: the keys that lead there, what, what to do."""
+    """Faults of a budget document: keys that lead there, problem, remedy."""
     fields = {one.name: one.default for one in msgspec.structs.fields(Budget)}
     if not isinstance(document, dict):
         yield (), "a budget is an object", f"keys are {', '.join(fields)}"

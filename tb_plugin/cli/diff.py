@@ -73,7 +73,7 @@ _DEFAULT_WORKER = {
 
 
 class DiffReport(msgspec.Struct, frozen=True):
-    """What ``--format json`` writes."""
+    """Output of ``--format json``."""
 
     diff: Diff
     tables: tuple[DiffTable, ...]
@@ -167,7 +167,7 @@ def opened_pair(  # the two, and how they are compared
 
 
 def wanted_of(names: Mapping[str, Any], prefix: str = "") -> Wanted:
-    """What the options choose of OTHER, or with the prefix of BASE."""
+    """The recording that the options choose for OTHER, or with the prefix for BASE."""
     return Wanted(*(names.get(f"{prefix}{key}") for key in ("run", "worker", "span", "start")))
 
 
@@ -258,7 +258,7 @@ def _print(answer: Diff, tables: Sequence[DiffTable]) -> None:
 
 
 def shown_tables(answer: Diff, tables: Sequence[DiffTable]) -> list[Table]:
-    """The bridge, what is counted and what changed, where there is any."""
+    """The tables that have rows: bridge, counts, changes."""
     shown = [bridge_table(answer), counts_table(answer), *map(changes_table, tables)]
     return [table for table in shown if table.rows]
 
@@ -280,7 +280,7 @@ def _certain(is_real: bool | None) -> str | None:
 
 
 def counts_table(answer: Diff) -> Table:
-    """What is counted per step."""
+    """Counts per step."""
     return table_from(
         "Counts",
         answer.counts_columns,

@@ -130,7 +130,7 @@ def plugin() -> str:
 
 
 def self_check(failures: tuple[ViewFailure, ...]) -> str:
-    """How many views answer of the built-in recording."""
+    """Number of views that answer for the built-in recording."""
     count = len(all_views())
     if not failures:
         return f"all {count} views answer of a small built-in recording"
@@ -425,7 +425,7 @@ def doctor(path: str, form: str, remove_abandoned: bool) -> int:
 
 
 def examine(path: str, *, clear: bool = False) -> Report:
-    """Examine every file of a path; with ``clear`` after removing what was abandoned.
+    """Examine every file of a path; ``clear`` removes abandoned files first.
 
     Raises:
         NotFoundError: there is no such path.

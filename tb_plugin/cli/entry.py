@@ -153,9 +153,9 @@ FORMAT: Mapping[str, Any] = MappingProxyType(
         "help": "For people, for pull requests, for programs, for spreadsheets.",
     }
 )
-"""What every command takes as ``--format``."""
+"""The option ``--format`` of every command."""
 PATH = click.Path(readable=False)
-"""A path or address, whose names a shell completes; whether it can be read is told later."""
+"""A path or address that a shell completes; the command checks that it is readable."""
 
 
 class CommandGroup(click.Group):
@@ -195,7 +195,7 @@ class Cli(CommandGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # theirs
-        """Runs the command; what it returns is the exit code."""
+        """Run the command; its result is the exit code."""
         try:
             status = super().invoke(ctx)
             sys.stdout.flush()

@@ -94,7 +94,7 @@ def _read(paths: Sequence[Path]) -> Iterable[CollectiveLog]:
 
 
 def tables(report: HangReport, logs: Sequence[CollectiveLog]) -> tuple[Table, ...]:
-    """What did not end, where each rank is, and the speed of what ended if it was measured."""
+    """Unfinished collectives, the position of each rank, and measured speeds of finished ones."""
     found = [_stuck_table(report)] if report.stuck else []
     found.append(_rank_table(report))
     speed = _speed_table(logs)

@@ -150,7 +150,7 @@ def _far_traces(address: str) -> tuple[dict[str, RemoteObject], list[IngestOutco
 
 
 def _as_named(outcome: IngestOutcome, origins: Mapping[str, RemoteObject]) -> IngestOutcome:
-    """The outcome under the address of the file, where what was read is a copy."""
+    """The outcome under the file's remote address if a copy was read."""
     origin = origins.get(outcome.path)
     return replace(outcome, path=origin.shown) if origin else outcome
 
@@ -181,7 +181,7 @@ def _root(logdir: str, chosen: str | None) -> Path:
 def _executor(
     workers: int | None, scheduler: str | None, tasks: Sequence[IngestTask]
 ) -> Iterator[tuple[Callable[[], Executor], int]]:
-    """What opens an executor, and how many tasks it takes at a time."""
+    """A function that opens an executor, and the number of tasks that it takes at a time."""
     if scheduler:
         with _client(scheduler) as client:
             room = max(2 * sum(client.nthreads().values()), 1)

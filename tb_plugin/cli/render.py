@@ -83,7 +83,7 @@ def written(table: Table) -> tuple[Written, ...]:
 
 
 def is_number(value: Cell) -> TypeGuard[int | float]:
-    """Whether the value is a quantity."""
+    """True if the value is a quantity."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -404,7 +404,7 @@ def _below(texts: Sequence[Written], row: int, width: int | None) -> Iterator[st
 def _notes(
     table: Table, columns: Sequence[Written], shown: set[str], how_to_see_more: str
 ) -> Iterator[str]:
-    """A note on what is left out, and how to see it."""
+    """A note on the rows and columns left out, and the option that shows them."""
     if how_many(table):
         yield f"{how_many(table)}, --limit for more"
     if table.note:

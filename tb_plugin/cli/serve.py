@@ -1,4 +1,4 @@
-"""``kinetoscope serve LOGDIR...``: the page on an address of its own, without TensorBoard."""
+"""``kinetoscope serve LOGDIR...``: the page without TensorBoard."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def options(query: type[Struct]) -> Sequence[click.Option]:
 
 
 class _QueryOption(click.Option):
-    """An option whose help is read from the source where somebody asks for it."""
+    """An option whose help is read from the source only when needed."""
 
     def __init__(self, names: list[str], told: Callable[[], str], **given: Any) -> None:  # noqa: ANN401  # as theirs
         super().__init__(names, **given)
@@ -263,7 +263,7 @@ def _print(view: View, answer: Struct, tables: tuple[Table, ...], values: dict[s
 
 
 SCREEN = 50
-"""Lines of an answer whose tables are longer, unless more is asked for."""
+"""Most lines of an answer, unless the options ask for more."""
 
 
 def _on_a_screen(

@@ -156,7 +156,7 @@ def _bytes(found: Snapshot, device: int) -> tuple[int, int, int]:
 
 
 def _story(found: Snapshot, device: int, capacity: int | None) -> str:
-    """What must be known first."""
+    """The opening sentences."""
     said = [f"The file is damaged: {found.damage}. What came before was read."] * bool(found.damage)
     if found.skipped:
         parts = [f"{what} ({plural(n, 'time')})" for what, n in found.skipped.items()]
@@ -170,13 +170,13 @@ def _story(found: Snapshot, device: int, capacity: int | None) -> str:
         said.append(f"Most was held by {listing(holders)}." if holders else "")
         if capacity is None and failure.cause is Cause.CAPACITY:
             said.append(
-                "Whether other processes hold memory of the device is not known, because a snapshot"
-                " does not tell its size: give --capacity."
+                "Memory of other processes is not known, because a snapshot does not contain the"
+                " size of the device: give --capacity."
             )
     else:
         if len(found.events.size):
             said.append(
-                "No failed allocation is in what was read of the history."
+                "The part of the history that was read has no failed allocation."
                 if found.damage or found.skipped
                 else "No allocation failed in the recorded history."
             )

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from ..trace.model import Trace
 
 TRIES = 3
-"""How often a file is handed to a process before it counts as what killed them."""
+"""Attempts to read a file before it is blamed for the death of its processes."""
 
 IngestState = Literal["read", "found", "refused", "failed"]
 
 
 class IngestTask(Struct, frozen=True):
-    """One file, and what is to be stored of it.
+    """One file, and the data to store of it.
 
     Attributes:
         root: folder of the cache.
@@ -60,7 +60,7 @@ class IngestTask(Struct, frozen=True):
 
 
 class IngestOutcome(Struct, frozen=True):
-    """What became of a file: read now, found in the cache, refused as no trace, or failed."""
+    """Result for a file: read now, found in the cache, refused as no trace, or failed."""
 
     path: str
     state: IngestState
@@ -89,7 +89,7 @@ def _size(path: str) -> int:
 
 
 def ingest_file(task: IngestTask) -> IngestOutcome:
-    """Store what is missing of one file. Runs in another process, perhaps on another machine."""
+    """Store the missing data of one file. Runs in another process, perhaps on another machine."""
     began = time.monotonic()
     try:
         with naming(task.path):

@@ -30,7 +30,7 @@ _STEP_US = 1000
 
 
 class ViewFailure(Struct, frozen=True):
-    """What failed, and how."""
+    """A view that failed, and its error."""
 
     view: str
     reason: str

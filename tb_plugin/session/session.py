@@ -197,11 +197,9 @@ def lost_link(path: str) -> str:
 EVENTS_KEPT = 256
 OF_PYTORCH = (
     "This Perfetto file was not written by PyTorch: it has no operators, kernels or steps to"
-    " explain. Trace shows what is in it."
+    " explain. Trace shows its events."
 )
-OF_TRACES = (
-    "This file tells what the allocator did, and of no ops or kernels. The Memory view shows it."
-)
+OF_TRACES = "This file has allocator events only, no ops or kernels. The Memory view shows it."
 
 
 class Session(ABC):
@@ -217,7 +215,7 @@ class Session(ABC):
 
     @abstractmethod
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
-        """What ``spec`` opens; "" means its first variant."""
+        """Open an artifact; "" means its first variant."""
 
     @abstractmethod
     def event(self, row: int) -> Mapping[str, Any]:
@@ -449,7 +447,7 @@ class FileSession(Session):
             return self._in_memory.artifact(spec, variant)
 
     def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
-        """What ``spec`` opens, if it was made before; None costs no reading."""
+        """Open an artifact if it exists already; None without reading the file."""
         with self._lock:
             return self._artifacts.get(self._digest, self.path, spec, spec.variants[0])
 

@@ -166,7 +166,7 @@ def _keys(
 
 
 def _recorded(record: Record) -> FoundRecording:
-    """What tells the start of a recording."""
+    """The data that identifies the start of a recording."""
     node, process = record.process
     stamp = record.name.recorded_ns
     return FoundRecording(

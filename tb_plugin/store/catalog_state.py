@@ -1,4 +1,4 @@
-"""What is known of every file, as a value, and what each event makes of it.
+"""Immutable state of every file, and its change by each event.
 
     state, commands = state.apply(event)
 
@@ -46,7 +46,7 @@ EAGER_SPANS = 64
 EAGER_BYTES = 16 << 30
 _UNREADABLE = ErrorInfo(
     "not_available",
-    "What was prepared for this view could not be read back.",
+    "The prepared data of this view could not be read back.",
     "Restart the server if kinetoscope was upgraded while it ran;"
     " else look at the disk of the cache folder, then retry.",
 )
@@ -291,7 +291,7 @@ class CatalogState(Struct, frozen=True):
 
     @property
     def problems(self) -> tuple[ErrorInfo, ...]:
-        """What is wrong with the logdirs."""
+        """Problems of the logdirs."""
         by_number = sorted(self.told.items(), key=lambda item: sorted(item[0] or ()))
         return tuple(problem for _, problems in by_number for problem in problems)
 

@@ -313,7 +313,7 @@ def _trace_answer(
 
 
 def _question(request: Request, entry: Entry) -> Hashable:
-    """What is asked, of which content: equal questions have equal answers."""
+    """Key of a request and its content: equal keys have equal answers."""
     own = Choice.__struct_fields__
     query = sorted(one for one in request.args.items(multi=True) if one[0] not in own)
     place = (entry.run, entry.worker, entry.span, entry.key, entry.digest)
@@ -358,7 +358,7 @@ class MethodError(KinetoscopeError):
 
 
 class InternalError(KinetoscopeError):
-    """A bug of ours. The details are in the log, not in the answer."""
+    """An internal error. The details are in the log, not in the answer."""
 
     kind = "internal"
 

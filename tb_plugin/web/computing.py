@@ -1,4 +1,4 @@
-"""Answers being computed: equal questions share one computation, and nobody waits long for it.
+"""Running computations: equal questions share one, and every request is answered soon.
 
     computing = Computing()
     body = computing.answer(("/api/view/distributed", "…"), lambda: view.build(subject, query))
@@ -27,7 +27,7 @@ KEPT_SECONDS = 10.0
 TAKEN_SECONDS = 2.0
 MOST_KEPT = 8
 MOST_AT_ONCE = 64
-"""Computations; whoever asks for one more is told to ask again."""
+"""Most computations at once; further requests are answered with "ask again"."""
 COMPUTING = "computing"
 BUSY = StageProgress("waiting for other answers", 0, 0)
 
@@ -43,7 +43,7 @@ class Computing:
         self._changing = threading.Lock()
 
     def answer(self, question: Hashable, make: Callable[[], Body]) -> Body:
-        """The answer to a question, made once for all who ask while it is made.
+        """Answer a question; simultaneous requests share one computation.
 
         Raises:
             BeingRead: it takes longer; its progress.

@@ -1,4 +1,4 @@
-"""The standalone server: the application of TensorBoard's tab, on an address of its own.
+"""The standalone server: the application of TensorBoard's tab without TensorBoard.
 
 Clients that send half a request, or read no answer, take neither all threads nor memory: a request
 has ``REQUEST_SECONDS`` and ``REQUEST_BYTES`` to arrive in, each piece of the answer
@@ -58,7 +58,7 @@ class Address(Struct, frozen=True):
 
     @property
     def is_public(self) -> bool:
-        """Whether other machines can reach it."""
+        """True if other machines can reach it."""
         return not is_loopback(self.host)
 
 
@@ -75,7 +75,7 @@ class _Arriving(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Read what has come; 0 at the end of the request or of its size.
+        """Read available bytes; 0 at the end of the request or of its size.
 
         Raises:
             TimeoutError: the request took too long.

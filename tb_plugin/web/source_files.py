@@ -34,7 +34,7 @@ MOST_LINE_CHARS = 2000
 MOST_NAME_CHARS = 4096
 MOST_FILE_BYTES = 4 << 20
 SUFFIXES = (".py", ".pyi", ".pyw", ".pyx", ".pxd")
-"""What Python frames are of; keys and settings are text too, and no source."""
+"""Suffixes of files that may be served: sources only, never keys or settings."""
 PREFIXES = "KINETOSCOPE_SOURCE_MAP"  # "/workspace=~/src;/app=/home/me/app"
 SHOW = "KINETOSCOPE_SHOW_SOURCE"  # "1": texts of source files may be served
 
@@ -61,7 +61,7 @@ def editor_path(name: str, directory: str, prefixes: Prefixes) -> str:
 
 
 def parse_prefixes(text: str) -> tuple[tuple[str, str], ...]:
-    """``old=new;old=new`` as pairs; ``~`` is the home of the user who runs the server.
+    """``old=new;old=new`` as pairs; ``~`` is the home of the server's user.
 
     Raises:
         QueryError: a part has another form.
@@ -119,7 +119,7 @@ def _moved(name: str, prefixes: Prefixes) -> tuple[str, str] | None:
 
 
 def may_show() -> bool:
-    """Whether texts may be served."""
+    """True if texts may be served."""
     return os.environ.get(SHOW) == "1"
 
 

@@ -28,7 +28,7 @@ from msgspec import Struct
 
 
 class StructField(Struct, frozen=True):
-    """One field of a Struct, and what it holds."""
+    """One field of a Struct and the kind of its values."""
 
     name: str
     form: Literal["column", "texts", "table", "collection", "list", "scalar"]

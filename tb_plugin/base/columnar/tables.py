@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 class DamagedError(ValueError):
-    """What is stored is incomplete or was changed."""
+    """The stored data is incomplete or was changed."""
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True):
@@ -76,7 +76,7 @@ class ColumnPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TableIndex(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one Struct is stored, by field."""
+    """Storage of one Struct, by field."""
 
     columns: dict[str, ColumnPlace] = {}
     texts: dict[str, str] = {}  # files
@@ -124,7 +124,7 @@ class Writer:
         self._files.close()
 
     def keep(self, name: str, column: Array) -> Array:
-        """Stores a column that is to be mapped, in a file of its own; the mapped column.
+        """Store a column in a separate file and return it mapped.
 
         Where the Struct has it, it is not stored again.
 
@@ -171,7 +171,7 @@ class Writer:
         return msgspec.structs.replace(table, **empty)  # type: ignore[type-var]
 
     def close(self, table: object, stem: str, *, checked: bool = False) -> None:
-        """Stores the rest, and what is where; ``checked`` when the files are opened.
+        """Store the rest and the index; ``checked`` when the files are opened.
 
         Raises:
             OSError: no room, or no permission.
@@ -368,7 +368,7 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 
 
 def load(kind: type[T], folder: Path, stem: str, *, mapped: bool = True) -> T:
-    """What was stored. Hot columns are views of the files, cold ones are read at their first use.
+    """Load a table. Hot columns are views of the files; cold ones are read at their first use.
 
     ``mapped`` leaves the files open and mapped; without it, everything is copied into memory.
 
@@ -387,7 +387,7 @@ def load(kind: type[T], folder: Path, stem: str, *, mapped: bool = True) -> T:
 
 
 def _signs_of_damage() -> tuple[type[Exception], ...]:
-    """What reading damaged files may raise; errors of json, msgspec and numpy are ValueErrors."""
+    """Exceptions of reading damaged files; errors of json, msgspec and numpy are ValueErrors."""
     errors = (OSError, ValueError, LookupError, TypeError)
     arrow = sys.modules.get("pyarrow")
     return (*errors, arrow.ArrowException) if arrow else errors
@@ -447,7 +447,7 @@ def _collection(field: StructField, tables: Iterable[tuple[str, Any]]) -> Any:  
 
 @functools.cache
 def _stored(kind: type[Any]) -> Callable[..., Any]:
-    """The same kind of table, whose columns are read when they are asked for."""
+    """The same kind of table, with columns that are read at their first use."""
 
     def missing(self: Any, name: str) -> Any:  # noqa: ANN401  as __getattr__ is
         if name.startswith("_") or name not in self._columns.places:
@@ -526,7 +526,7 @@ class _Source:
         self._batches: dict[tuple[str, int], pa.RecordBatch] = {}
 
     def check(self, files: Mapping[str, tuple[int, int]]) -> None:
-        """Opens files and compares them with what was written."""
+        """Open files and compare them with the index."""
         for name, (size, crc) in files.items():
             content = self.plain(name) if name.endswith(PLAIN) else self.buffer(name)
             if len(memoryview(content)) != size or isal_zlib.crc32(content) != crc:

@@ -38,7 +38,7 @@ def folder_of(logdir: str) -> Path | None:
 
 
 def _trusted(folder: Path) -> Path | None:
-    """The folder without links; None if somebody else may have written what lies in it."""
+    """The folder without links; None if other users can write to it."""
     try:
         real = folder.resolve(strict=True)
         problem = why_untrusted(real)
@@ -55,7 +55,7 @@ def _say_once(folder: Path, problem: str) -> None:
 
 
 def why_untrusted(folder: Path) -> str:
-    """Why others decide what a folder holds; "" if only this user and root do.
+    """Why the folder is not trusted; "" if only this user and root can write to it.
 
     Links must have been followed before.
 
@@ -100,7 +100,7 @@ def _is_private(group: int) -> bool:
 
 
 def open_to_readers(root: Path, made: Path) -> None:
-    """Give ``root`` and what was ``made`` in it the read permissions of the folder around it.
+    """Give a cache entry the read permissions of its parent folder.
 
     Raises:
         OSError: it is not ours to change.

@@ -155,7 +155,7 @@ def delete(folder: Path) -> None:
 
 
 def _marks(status: os.stat_result) -> tuple[int, ...]:
-    """What changes when a file does, or is replaced by another one."""
+    """Values that change when a file is modified or replaced."""
     times = (status.st_mtime_ns, status.st_ctime_ns)
     return (status.st_size, *times, status.st_ino, status.st_dev)
 

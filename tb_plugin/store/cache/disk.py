@@ -53,8 +53,8 @@ HOT: Mapping[str, frozenset[str]] = {
         ("ts", "dur", "name", "category", "kind", "klass", "device", "stream", "raw")
     ),
 }
-"""Columns of each table that the timeline is cut from: mapped, so they take no memory of their own.
-All others are compressed, and inflated one by one, each when it is asked for."""
+"""Columns of each table that the timeline reads: mapped, so they take no memory of the process.
+All others are compressed; each is inflated at its first use."""
 ABANDONED_SECONDS = 24 * 3600.0
 
 
@@ -85,7 +85,7 @@ class Cache(Struct, frozen=True):
     beside: tuple[Path, ...] = ()  # in logdirs: only read
 
     def with_beside(self, logdirs: Sequence[str]) -> Cache:
-        """The cache that also reads what lies in these logdirs, if there is anything."""
+        """This cache, extended by caches inside the logdirs if there are any."""
         return replace(self, beside=tuple(filter(None, map(folder_of, logdirs))))
 
     def folders_beside(self, path: str) -> tuple[Path, ...]:
@@ -162,7 +162,7 @@ class Cache(Struct, frozen=True):
                 content_key.write_note(place, replace(known, bytes=known.bytes + stored))
 
     def trim(self, keep: Collection[str]) -> int:
-        """Removes what was used longest ago, down to the limit, but not ``keep``; how many went."""
+        """Remove the least recently used entries, not ``keep``, down to the limit; their number."""
         return sum(self._trim(root, keep) for root in self.roots)
 
     def _trim(self, root: Path, keep: Collection[str]) -> int:
@@ -321,7 +321,7 @@ def _entries(root: Path) -> Iterator[_Entry]:
 
 
 def _noted(place: Path) -> StoredSize | None:
-    """What is noted of a root's size; None where it is too old to be added to."""
+    """The noted size of a root; None if it is too old to be updated."""
     try:
         text = content_key.read_regular(place, content_key.NOTE_BYTES)
         known = msgspec.json.decode(text, type=StoredSize)

@@ -107,7 +107,7 @@ def is_pickle(name: str) -> bool:
 
 
 def is_notable(name: str) -> bool:
-    """True if a plausible file that is no trace gets a line of its own."""
+    """True if a plausible file that is no trace gets its own line."""
     lower = name.lower()
     return ".json" in lower or ".trace" in lower or any(one in lower for one in _PERFETTO)
 

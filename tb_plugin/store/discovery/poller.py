@@ -50,7 +50,7 @@ class Timing(Struct, frozen=True):
 
 
 class Poller:
-    """Looks at the logdirs, frequently at first, and tells the catalog what it sees.
+    """Lists the logdirs, frequently at first, and passes changes to the catalog.
 
     ``only``: the numbers of those that it looks at. A remote one has a poller of its own, so that
     no other waits for it.

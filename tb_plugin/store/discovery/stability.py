@@ -26,7 +26,7 @@ ABANDONED = (
 
 
 class Patience(Struct, frozen=True):
-    """How long to wait, in seconds."""
+    """Waiting times in seconds."""
 
     old: float = 5.0  # a file changed this long ago is finished
     quiet: float = 2.0  # or one that did not change for so long while we watched
@@ -111,7 +111,7 @@ def looks_complete(path: str, size: int) -> bool:
 
 
 def not_a_trace(path: str) -> ErrorInfo | None:
-    """None when the file begins like a trace, else what it is instead.
+    """None if the file begins like a trace, else its actual type.
 
     Raises:
         OSError: the file cannot be read.

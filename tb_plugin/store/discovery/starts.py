@@ -33,7 +33,7 @@ _MOST_BACK = 100  # processes of a start looked at for the longest pause
 
 
 class FoundRecording(Struct, frozen=True):
-    """What is known of one recording: by its name, and by its content once it was read."""
+    """One recording: data from its name, and from its content after reading."""
 
     worker: str
     at_ns: int  # when it was saved: by the stamp in its name, else by the file
@@ -45,7 +45,7 @@ class FoundRecording(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True):
-    """One start: its recordings, by their places; the time of its first one; what is unsure."""
+    """One start: its recordings by place, the time of the first one, and doubts."""
 
     members: tuple[int, ...]
     at_ns: int
@@ -185,7 +185,7 @@ def _longest_pause(group: Sequence[_Process], other: int, one: _Process) -> int:
 
 
 def _note(group: Sequence[_Process], recordings: Sequence[FoundRecording]) -> str:
-    """What cannot be told of a start; "" nothing."""
+    """Doubts about a start; "" for none."""
     for one in group:
         told = one.recorded
         if told.process is None and len(one.members) > 1:

@@ -1,1 +1,1 @@
-"""Filesystems of other machines: what is there, and copies of it that can be read here."""
+"""Remote filesystems: listing, and local copies of files."""

@@ -174,7 +174,7 @@ class Copies:
         return self._folder / f"{_digest(found)}-{secrets.token_hex(4)}.part"
 
     def _trim(self) -> None:
-        """Remove what was used longest ago, down to the limit, and what others left unfinished."""
+        """Remove the least recently used copies, down to the limit, and unfinished ones."""
         now = time.time()
         files = []
         for file in self._folder.iterdir():
@@ -202,7 +202,7 @@ def _digest(found: RemoteObject) -> str:
 
 
 def _name(found: RemoteObject, which: str = "") -> str:
-    """Digest and one of a few suffixes, by which files are told apart."""
+    """Digest and a suffix that shows the type of the file."""
     lower = found.name.lower()
     suffix = next((one for one in _SUFFIXES if lower.endswith(one)), "")
     return f"{_digest(found)}{which}{suffix}"

@@ -42,7 +42,7 @@ class RemoteObject:
         return f"{address}/{self.below}" if self.below else address
 
     def is_same(self, info: Mapping[str, Any]) -> bool:
-        """True if what is told of the file now is told of this version of it."""
+        """True if the file still has this version."""
         tag = tag_of(info)
         if tag and self.tag:
             return tag == self.tag
@@ -134,7 +134,7 @@ def modified_of(info: Mapping[str, Any]) -> int:
 
 
 def tag_of(info: Mapping[str, Any]) -> str:
-    """What changes with the content of a file; "" where its filesystem has nothing like that."""
+    """A value that changes with the content of a file; "" if its filesystem has none."""
     for name in _TAGS:
         value = info.get(name)
         if isinstance(value, str | int) and value != "":

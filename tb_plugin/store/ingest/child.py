@@ -52,7 +52,7 @@ else:
 
 
 def environment() -> dict[str, str]:
-    """What a reading process has in its environment beside what the server has."""
+    """Environment variables of a reading process, in addition to the server's."""
     return {**_ENVIRONMENT, **(_WITH_LIBRARY if native().library else {})}
 
 

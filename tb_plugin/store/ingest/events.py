@@ -112,7 +112,7 @@ class Kept(Struct, frozen=True):
 
 
 class SummaryOnly(Struct, frozen=True):
-    """The summary of a file is stored, its columns are not: it is read when they are asked for."""
+    """The summary of a file is stored; its columns are read when needed."""
 
     request: Request
 

@@ -1,4 +1,4 @@
-"""Before a remote file is read, it is copied to this machine: what stands between catalog and pool.
+"""Copies remote files to this machine before the pool reads them.
 
     catalog ── commands ─► FetchingPool ─► IngestPool
             ◄── events ──
@@ -87,7 +87,7 @@ class FetchingPool(Generic[S]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a file is queued, being copied or being read."""
+        """True if a file is queued, being copied or being read."""
         return bool(self._transfers) or self._pool.is_busy
 
     def do(self, command: PoolCommand) -> None:

@@ -46,7 +46,7 @@ SPARE_BYTES = 1 << 30  # of memory for small files that go ahead
 
 
 class PoolLimits(Struct, frozen=True):
-    """Limits of what is read at once."""
+    """Limits of concurrent reading."""
 
     processes: int
     threads: int = 1  # of all of them together
@@ -63,7 +63,7 @@ class PoolLimits(Struct, frozen=True):
 
 
 class IngestPool(Generic[S]):
-    """Reads files and calls ``listen`` with the result of each, from threads of its own."""
+    """Reads files in its threads and calls ``listen`` with each result."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class IngestPool(Generic[S]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a file is queued or being read."""
+        """True if a file is queued or being read."""
         return bool(self._running or self._queued)
 
     def do(self, command: PoolCommand) -> None:
@@ -235,7 +235,7 @@ class IngestPool(Generic[S]):
             self._tell_shares()
 
     def _trim(self, digest: str) -> None:
-        """Keep the cache below its limit, at intervals, and never remove what was read just now."""
+        """Keep the cache below its limit, at intervals; never remove the file just read."""
         with self._changed:
             self._fresh.append(digest)
             now = time.monotonic()
@@ -308,7 +308,7 @@ class IngestPool(Generic[S]):
         return reading
 
     def _deal(self) -> None:
-        """Share the threads anew among what is running; with the lock."""
+        """Divide the threads again among running jobs; call with the lock held."""
         fair = max(1, self._limits.threads // max(1, len(self._running)))
         for one in self._running.values():
             one.threads = fair

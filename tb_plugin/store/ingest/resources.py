@@ -26,13 +26,13 @@ _PACKED_SAMPLE, _TEXT_SAMPLE = 64 << 10, 1 << 20
 _WRAP = 1 << 32
 
 NATIVE_BYTES, PYTHON_BYTES = (96 << 20, 140), (128 << 20, 150)
-"""Peak memory of a reading process, by reader: whatever the file, and more for each event.
+"""Peak memory of a reading process, by reader: a constant, and bytes for each event.
 
-Measured from the start of the process to the last column on disk, for events of 75 to 300 bytes,
-1.6 to 10 million of them: 45 MB for the interpreter with numpy and later Arrow, 30 to 50 MB for
-text on its way; the rest was 77 to 104 bytes an event with either reader, because tables take most.
-What is more stands for events that are longer at the beginning of a file, ops with their shapes,
-than everywhere: it looks as if there were fewer.
+Measured from the start of the process to the last column on disk, for 1.6 to 10 million events of
+75 to 300 bytes: 45 MB for the interpreter with numpy and later Arrow, 30 to 50 MB for buffered
+text; the rest was 77 to 104 bytes an event with either reader, because tables take most. The margin
+above that covers files whose first events are longer than the rest (ops with shapes): their
+number of events is underestimated.
 """
 
 

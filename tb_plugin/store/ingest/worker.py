@@ -172,7 +172,7 @@ def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
 
 
 def collect_garbage() -> None:
-    """Look for garbage from now on, and never among what was imported."""
+    """Collect garbage from now on, but skip imported modules."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
@@ -218,7 +218,7 @@ def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
 
 @contextmanager
 def bound_memory(more: int | None) -> Iterator[None]:
-    """Limit the memory of this process beside what it has; None: no limit."""
+    """Limit the memory of this process to its present size plus ``more``; None: no limit."""
     if sys.platform != "linux" or more is None:
         yield
         return
@@ -309,7 +309,7 @@ class _Threads:
         self._share = ShareCommand("", 1)
 
     def follow(self, command: Command | ShareCommand) -> None:
-        """A share may be told before its job, or after its job has ended."""
+        """Store a share that may arrive before its job, or after its job has ended."""
         if isinstance(command, ShareCommand):
             self._share = command
         else:
