@@ -4,10 +4,10 @@ import type { Column } from "../src/api/types.gen";
 
 export const HEADS = {
   Answerable: [
-    {"key":"question","label":"Question","help":"What one may want to know of a run.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
-    {"key":"answer","label":"Answer","help":"Whether this recording answers it: yes, in part, no.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
-    {"key":"has","label":"Has","help":"What was recorded that answers it.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
-    {"key":"lacks","label":"Lacks","help":"What was not recorded and would answer it.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"question","label":"Question","help":"A common question about a run.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"answer","label":"Answer","help":"Yes, in part or no: can this recording answer it?","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"has","label":"Has","help":"The recorded data that answers it.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"lacks","label":"Lacks","help":"The missing data that would answer it.","kind":"text","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
   ],
   BandwidthPoint: [
     {"key":"operation","label":"Operation","help":"What they do.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
@@ -53,7 +53,7 @@ export const HEADS = {
     {"key":"name","label":"Name","help":"As recorded.","kind":"name","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
   ],
   Count: [
-    {"key":"label","label":"Kind","help":"What the events are.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
+    {"key":"label","label":"Kind","help":"Kind of the events.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":""},
     {"key":"count","label":"Events","help":"Number of events, each in one row.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":""},
   ],
   DiffCount: [

@@ -59,7 +59,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     if selection.cut:
         return _cut_sentence(selection)
     if why := selection.facts.unavailable.get("kernels"):
-        return Sentence("What the device did is not known: its kernels are missing.", why)
+        return Sentence("Device time is not known: its kernels are missing.", why)
     if selection.partition is not None:
         return _named_cause(selection, selection.partition, findings) or _device_sentence(
             selection, selection.partition

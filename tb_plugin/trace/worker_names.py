@@ -22,7 +22,7 @@ NO_HOST = regex(
     rf"(?:.*[^a-z])?(?:(?:worker|rank|step|span|[tdpecs]p)[-_.\d]*|activities|gpu|cuda|{ROLE_WORDS})",
     re.IGNORECASE,
 )
-"""What may stand before a number, and is no host."""
+"""Prefixes of a number that are not a host name."""
 
 
 def node_of(worker: str) -> tuple[str, str]:

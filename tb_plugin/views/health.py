@@ -29,23 +29,19 @@ class HealthQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class Answerable(Struct, frozen=True):
     """A question, and whether this recording can answer it."""
 
-    question: Annotated[
-        str, column("Question", "What one may want to know of a run.", kind="words")
-    ]
+    question: Annotated[str, column("Question", "A common question about a run.", kind="words")]
     answer: Annotated[
         Literal["yes", "in part", "no"],
-        column("Answer", "Whether this recording answers it: yes, in part, no.", kind="words"),
+        column("Answer", "Yes, in part or no: can this recording answer it?", kind="words"),
     ]
-    has: Annotated[str, column("Has", "What was recorded that answers it.", kind="text")]
-    lacks: Annotated[
-        str, column("Lacks", "What was not recorded and would answer it.", kind="text")
-    ]
+    has: Annotated[str, column("Has", "The recorded data that answers it.", kind="text")]
+    lacks: Annotated[str, column("Lacks", "The missing data that would answer it.", kind="text")]
 
 
 class Count(Struct, frozen=True):
     """Number of events of one kind."""
 
-    label: Annotated[str, column("Kind", "What the events are.", kind="words")]
+    label: Annotated[str, column("Kind", "Kind of the events.", kind="words")]
     count: Annotated[int, column("Events", "Number of events, each in one row.")]
     help: str = ""
 
@@ -61,13 +57,13 @@ class NoteRow(Struct, frozen=True):
             " explains; good confirms.",
         ),
     ]
-    title: Annotated[str, column("Note", "What is so.", kind="words")]
+    title: Annotated[str, column("Note", "The observation.", kind="words")]
     count: Annotated[
-        int | None, column("Events", "How often; empty where counting makes no sense.")
+        int | None, column("Events", "Number of cases; empty if they are not countable.")
     ]
-    consequence: Annotated[str, column("Consequence", "What follows for figures.", kind="text")]
-    remedy: Annotated[str, column("Remedy", "How to record it better.", kind="text")]
-    total: Annotated[int | None, column("Out of", "Number it is counted among.", is_minor=True)]
+    consequence: Annotated[str, column("Consequence", "Its effect on figures.", kind="text")]
+    remedy: Annotated[str, column("Remedy", "A better way to record.", kind="text")]
+    total: Annotated[int | None, column("Out of", "Number of all such events.", is_minor=True)]
     example: Annotated[
         str, column("Example", "One of them, as in the file.", kind="text", is_minor=True)
     ]

@@ -190,11 +190,11 @@ UNKNOWN_KIND = LegendEntry(
     "uninstrumented_ns",
     "Of no known kind",
     "other",
-    "Nothing was recorded, or events of another recorder, of which it is not known what they are to"
-    " a training step: Trace shows them.",
+    "Nothing was recorded, or another recorder's events whose role in a training step is not known."
+    " Trace shows them.",
     ghost=True,
 )
-"""What is left of a step in the file of another recorder."""
+"""The rest of a step in the file of another recorder."""
 
 COPY = LegendEntry("exposed_copy_ns", "Copy", "memcpy", "A copy runs.")
 UNTOLD = LegendEntry(
@@ -204,10 +204,10 @@ UNTOLD = LegendEntry(
     "No kernel was recorded: in this time kernels ran, or the device was idle.",
     ghost=True,
 )
-"""A copy, and what is left of a step, as a device is seen whose kernels were not recorded."""
+"""Parts of a step on a device whose kernels were not recorded: copies, and the rest."""
 
 RESTS = ("uninstrumented_ns", "other_ns")
-"""What is left of a step when all other parts are told: there in any recording."""
+"""The rest of a step after all other parts; every recording has it."""
 
 
 def named_for(parts: Sequence[LegendEntry], *recordings: Facts) -> tuple[LegendEntry, ...]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Struct)
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 Words = Annotated[str, Meta(max_length=4000)]
-"""What is searched for; names of kernels alone can be over a thousand characters long."""
+"""A search text; kernel names can exceed a thousand characters."""
 
 
 class SharePart(Struct, frozen=True):

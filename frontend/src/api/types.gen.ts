@@ -144,13 +144,13 @@ export interface AliveTree {
 
 /** A question, and whether this recording can answer it. */
 export interface Answerable {
-  /** What one may want to know of a run. */
+  /** A common question about a run. */
   readonly question: string;
-  /** Whether this recording answers it: yes, in part, no. */
+  /** Yes, in part or no: can this recording answer it? */
   readonly answer: "in part" | "no" | "yes";
-  /** What was recorded that answers it. */
+  /** The recorded data that answers it. */
   readonly has: string;
-  /** What was not recorded and would answer it. */
+  /** The missing data that would answer it. */
   readonly lacks: string;
 }
 
@@ -469,7 +469,7 @@ export interface CopyRow {
 
 /** Number of events of one kind. */
 export interface Count {
-  /** What the events are. */
+  /** Kind of the events. */
   readonly label: string;
   /** Number of events, each in one row. */
   readonly count: number;

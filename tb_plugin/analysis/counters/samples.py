@@ -67,7 +67,7 @@ KNOWN = (
     _named("nvlink_rx", r"^NVLink RX\b|^nvlrx__"),
     _named("nvlink_tx", r"^NVLink TX\b|^nvltx__"),
 )
-"""What each counter measures, by its name; the first match counts."""
+"""Kind of each counter by a pattern of its name; the first match counts."""
 
 SAMPLING_KINDS = ("sm_active", "dram", "dram_read", "dram_write", "pcie", "nvlink_rx", "nvlink_tx")
 """Kinds that come from sampling performance counters, which locks the clocks of the device."""

@@ -35,7 +35,7 @@ from .model import (
 from .replays import batch_of, coded
 
 LEAST_SHARE = 0.9
-"""Part of a graph's kernel time that must find its launch; else nothing is lent."""
+"""Share of a graph's kernel time that must find its launch before operators are taken over."""
 MOST_PLACES = 20_000  # of a sequence: longer ones are not aligned
 
 _BEGIN = regex(r"StreamBeginCapture")

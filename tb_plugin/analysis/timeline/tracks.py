@@ -444,13 +444,10 @@ class _Streams:
         """What the numbers of ``_detail`` mean; "" where there is but the stream's own."""
         said = []
         if self._renamed["original_stream"].get(stream):
-            said.append(
-                "A lane is where the recorder was told to draw work; the original stream is the one"
-                " that it ran on."
-            )
+            said.append("The recording assigns this work to a lane; it ran on the original stream.")
         if self._renamed["annotated_stream"].get(stream):
             said.append(
-                "A replay may run on another stream than its capture did: this is the stream that"
-                " it ran on, and behind it stands the one that the graph's annotation names."
+                "A replay may run on another stream than its capture did: the first number is the"
+                " stream it ran on, the second the one that the graph's annotation names."
             )
         return " ".join(said)

@@ -230,7 +230,7 @@ _OF_MEMORY = {
     "total_allocated": -1,
     "total_reserved": -1,
 }
-"""Args of allocator events, and what stands where one is missing."""
+"""Args of allocator events, and the value of a missing one."""
 
 
 def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:

@@ -121,8 +121,8 @@ def _addressed(one: Note, evidence: HealthInputs) -> Note:
 
 
 _VERBS = {"have": "has", "are": "is", "were": "was", "start": "starts", "end": "ends",
-          "last": "lasts", "outlive": "outlives", "name": "names", "lack": "lacks",
-          "belong": "belongs", "say": "says"}  # fmt: skip
+          "last": "lasts", "mark": "marks", "name": "names", "lack": "lacks",
+          "belong": "belongs"}  # fmt: skip
 _ONE = regex(r"^((?:.* )?1) (\w+?)s\b(?: (\w+))?(.*)$")
 
 
@@ -140,6 +140,7 @@ def one_of(text: str) -> str:
     rest = re.sub(r"\bthey (\w+)", lambda m: f"it {_VERBS.get(m[1], m[1])}", rest)
     if verb == "of":
         rest = rest.replace(" are not events", " is not an event")
+        rest = re.sub(r"(?<! that)(?<! may) (are|have)\b", lambda m: f" {_VERBS[m[1]]}", rest)
     noun = noun[:-1] if noun.endswith(("che", "sse")) else noun
     return f"{before} {noun}{said}{rest.replace(' their ', ' its ').replace(' them', ' it')}"
 

@@ -37,7 +37,7 @@ EVERYTHING = (
 HOST = ("overview", "operators", "timeline", "modules")
 DEVICE = ("overview", "kernels", "operators", "timeline")
 
-CHOSEN = "Since torch 2.15 activities can be chosen by kind: what is missing may be so by choice."
+CHOSEN = "Since torch 2.15 activities can be chosen by kind; the user may have left these out."
 
 
 class OfTorch(NamedTuple):
@@ -177,15 +177,15 @@ FILE: Mapping[str, NoteKind] = {
     "unpaired_end": NoteKind(
         "warning",
         "{count} ends of slices have no begin",
-        "The begin was before the recording, or was lost: such an end is ignored.",
+        "Ignored: the begin was before the recording, or was lost.",
         "",
         HOST,
     ),
     "lost_iid": NoteKind(
         "warning",
         "{count} names are not in the file",
-        "A packet that explains a name was lost, or was before the recording: # and the number of"
-        " the name stand in its place.",
+        "The packet with the name was lost, or was before the recording. # and the number of the"
+        " name replace it.",
         "",
         HOST,
     ),
@@ -195,7 +195,7 @@ FILE: Mapping[str, NoteKind] = {
     "snapshot_no_history": NoteKind(
         "warning",
         "The snapshot has no history",
-        "It tells what was held when it was taken, and not how that came.",
+        "It lists the blocks held when it was taken, but no earlier allocations.",
         OfTorch(
             "Call `_record_memory_history()` of the device's module (`torch.cuda.memory`,"
             " `torch.xpu.memory`) before the training begins."
@@ -230,7 +230,7 @@ FILE: Mapping[str, NoteKind] = {
     ),
     "skipped_text": _skipped(
         "{count} pieces of text could not be read",
-        "It belongs to no event; reading went on behind it.",
+        "The text belongs to no event; reading continued after it.",
     ),
     "oversized": _skipped(
         "{count} events or values are too large", "Left out, and missing from every figure."
@@ -254,7 +254,7 @@ FILE: Mapping[str, NoteKind] = {
         "After the first, {count} more were read: their events are part of this recording, their"
         " metadata is not. If they come from different processes or machines, sums and idle times"
         " mix them.",
-        "Write each recording into a file of its own.",
+        "Write each recording into a separate file.",
     ),
     "json_lines": harmless("One event a line", "The lines were read as a list of events."),
     "trailing_text": NoteKind(
@@ -288,7 +288,7 @@ FILE: Mapping[str, NoteKind] = {
 TIME: Mapping[str, NoteKind] = {
     "timeless": _lost(
         "{count} events have no plausible time",
-        "Stamped hours away from the recording: counted, but left out of every figure.",
+        "The time is hours away from the recording. Left out of every figure.",
         OfTorch("torch 2.12.0 can write 0: record with another version."),
     ),
     "no_time": _uncertain("{count} events without a time", "Left out of every figure."),
@@ -301,31 +301,30 @@ TIME: Mapping[str, NoteKind] = {
     "unfinished": NoteKind(
         "info",
         "{count} ranges never ended",
-        "Still open when the recording stopped; each lasts until the end of the trace.",
+        "Open when the recording stopped; each is drawn to the end of the trace.",
         "",
         HOST,
     ),
     "stray_ends": harmless("{count} ends without a begin", "Ignored."),
     "rounded_time": harmless(
         "Times are whole microseconds",
-        "Each is off by up to 1 µs, which is much for short events: {count} of {total} read 0. Sums"
-        " are not biased.",
+        "Each is off by up to 1 µs: {count} of {total} durations read 0. Sums are not biased.",
         UPGRADE,
     ),
     "partial_overlap": harmless(
-        "{count} events outlive what encloses them",
-        "Generators and coroutines do that, and clocks that differ. Such an event hangs below the"
-        " next one that contains it; no time is counted twice.",
+        "{count} events end after the event that encloses them",
+        "Generators, coroutines and differing clocks cause this. Each such event becomes a child of"
+        " the next event that contains it; no time is counted twice.",
     ),
     "stream_overlap": harmless(
         "{count} kernels start before the one ahead of them on their stream ends",
-        "Dependent launches and graphs do that. Busy time counts every instant once.",
+        "Dependent launches and graphs cause this. Busy time counts every instant once.",
     ),
     "clock_skew": NoteKind(
         "warning",
         "{count} kernels start before their launch",
-        "The clocks of host and device disagree by up to {detail}: delays between launch and"
-        " kernel, and the causes of idle time, are uncertain by that much.",
+        "The clocks of host and device disagree by up to {detail}. Launch delays and causes of"
+        " idle time are uncertain by that much.",
         "",
         DEVICE,
     ),
@@ -356,13 +355,13 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "prologue": harmless(
         "{count} kernels were launched before the recording began",
-        "Counted as device time, and in no step and no operator.",
+        "Counted as device time, but in no step and no operator.",
         WARM_UP,
     ),
     "long_prologue": NoteKind(
         "warning",
         "{share} of the device activity was launched before the recording began",
-        "{count} of {total} count as device time and belong to no step and no operator.",
+        "{count} of {total} count as device time, but in no step and no operator.",
         WARM_UP,
         DEVICE,
     ),
@@ -377,20 +376,20 @@ LINKS: Mapping[str, NoteKind] = {
     "chosen_kinds": harmless("Activities may have been chosen by kind", CHOSEN),
     "graphs": harmless(
         "{count} of {total} kernels were replayed by graphs",
-        "One launch starts many: inside a graph the operator of a kernel is not known.",
+        "One launch starts many kernels: the operator of each is not known.",
     ),
     "graph_dependencies": harmless(
-        "{count} arrows say what waits for what inside graphs",
-        "Such an arrow is no launch. Idle time inside a graph and the critical path follow it."
-        " A node that starts a little before the one it waits for ends has an arrow back in time.",
+        "{count} arrows mark dependencies inside graphs",
+        "These are not launches. Idle time inside a graph and the critical path follow them."
+        " If a node starts just before its predecessor ends, its arrow points back in time.",
     ),
     "external_id_ignored": harmless(
         "External ids repeat the correlation",
-        "torch 1.11 to 2.3 write them so; operators were found by the launches instead.",
+        "torch 1.11 to 2.3 write them this way; operators were found by their launches instead.",
     ),
     "external_id_disagrees": harmless(
         "{count} kernels name another operator than the one around their launch",
-        "The operator around the launch counts ({total} were compared).",
+        "The operator around the launch is used ({total} were compared).",
     ),
     "shared_correlation": harmless(
         "{count} correlations belong to several calls", "The launching call of each was taken."
@@ -409,7 +408,7 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "unknown_device": harmless(
         "No device known",
-        "No event is known to be work of a device: device views are not available.",
+        "No event is recognized as device work: device views are not available.",
     ),
     "lost_kernels": NoteKind(
         "warning",
@@ -424,16 +423,16 @@ CONTENT: Mapping[str, NoteKind] = {
     "left_out_kernels": NoteKind(
         "warning",
         "{count} launches, but no kernels",
-        f"Other work of devices was recorded. {CHOSEN} The time of kernels is in no figure: what"
-        " needs it is not available, and the devices are not known to be idle.",
+        f"Other device work was recorded. {CHOSEN} Figures of kernel time and idle time are not"
+        " available.",
         BOTH_SIDES,
         DEVICE,
     ),
     "left_out_copies": NoteKind(
         "info",
         "{count} calls copy, but no copies were recorded",
-        f"Other work of devices was recorded. {CHOSEN} The time of copies is in no figure: where"
-        " nothing else ran, a device seems to be idle.",
+        f"Other device work was recorded. {CHOSEN} No figure includes copies: a device looks"
+        " idle where only copies ran.",
         BOTH_SIDES,
         DEVICE,
     ),
@@ -447,7 +446,7 @@ CONTENT: Mapping[str, NoteKind] = {
     "no_shapes": NoteKind(
         "info",
         "No input shapes",
-        "Operators cannot be told apart by shape; FLOPs and efficiency are not available.",
+        "Operators cannot be grouped by shape; FLOPs and efficiency are not available.",
         _record(SHAPES),
         ("operators",),
     ),
@@ -487,7 +486,7 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "after_loop": _uncertain(
         "No step was recorded: the loop ended before",
-        "The only step, {detail}, is what ran after the last prof.step(): it holds no work.",
+        "The only step, {detail}, began after the last prof.step() and has no work.",
         OfTorch("Record with a schedule that is shorter than the loop."),
     ),
     "step_not_called": _of_steps(
@@ -495,8 +494,8 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "steps_from_annotations": harmless(
         "Steps are the annotations “{detail}”",
-        "The recorder wrote no steps; this family of annotations repeats regularly and covers most"
-        " of the trace.",
+        "The recorder wrote no steps. These annotations repeat regularly and cover most of the"
+        " trace.",
         MARK_STEPS,
     ),
     "step_numbers": _of_steps(
@@ -504,7 +503,7 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "unfinished_step": _of_steps(
         "The last step is cut off",
-        "It was open when the recording stopped: it is shorter than it was.",
+        "It was open when the recording stopped: its recorded part is too short.",
     ),
     "graph_nodes": harmless(
         "{count} nodes of graphs are not device work",
@@ -513,41 +512,39 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "cuspy": harmless(
         "Device work was recorded by Cuspy, torch's second CUPTI engine",
-        "It writes neither occupancy nor the operator of a launch: kernels are linked by the call"
-        " that launched them, occupancy is computed where the device's properties are in the file.",
+        "It records neither occupancy nor the operator of a launch. Kernels are linked by their"
+        " launching call; occupancy is computed if the file has the device's properties.",
     ),
     "perfetto": harmless(
         "Read from Perfetto protobuf",
-        "torch leaves out of it what its JSON has: directions and kinds of memory of copies, static"
-        " shared memory and the limits of the device (so there is no occupancy), allocator events"
-        " and instants, arrows from forward to backward, rank and world size, and all that was"
-        " added to the file. None of them is available here.",
+        "Not available, because torch writes it to JSON only: direction and memory kind of copies,"
+        " static shared memory and limits of the device (and so occupancy), allocator events,"
+        " instants, arrows from forward to backward, rank, world size and added metadata.",
         OfTorch("For these, export to a name that ends with .json.gz."),
     ),
     "cut_rows": NoteKind(
         "warning",
         "{count} of {total} rows of devices may have been cut",
-        "torch ends each row of a lane in a .pftrace where the next one starts, and does not mark"
-        " it. These end exactly there: the time of kernels, busy time and overlap of their lanes"
-        " are lower bounds.",
+        "torch cuts overlapping rows of a .pftrace where the next one starts, without a mark."
+        " Kernel time, busy time and overlap of these lanes are lower bounds.",
         OfTorch("For whole rows, export to a name that ends with .json.gz."),
         DEVICE,
     ),
     "not_torch": harmless(
         "Not written by PyTorch",
-        "The packets of this Perfetto file are those of another program. Trace shows its slices and"
-        " counters; no other view has anything to say about them.",
+        "Another program wrote this Perfetto file. Trace shows its slices and counters; the other"
+        " views are not available.",
     ),
     "occupancy_computed": harmless(
         "The occupancy of {count} of {total} kernels was computed",
-        "The recorder wrote 0 there, or nothing: so it rounds what is below half a percent, and so"
-        " it does for kernels with more than 48 KiB of shared memory. It follows from grid, block,"
-        " registers, shared memory and the device's properties, and is an upper bound.",
+        "The recorder wrote 0 or nothing, as it does below half a percent and for more than 48 KiB"
+        " of shared memory. Computed from grid, block, registers, shared memory and the device's"
+        " properties; an upper bound.",
     ),
     "occupancy_unknown": harmless(
         "The occupancy of {count} of {total} kernels is not known",
-        "The recorder wrote 0 there, which is no value, and the properties of the device or the"
-        " launch, from which it could be computed, are not in the file. No mean counts them.",
+        "The recorder wrote 0, which is no value, and the file lacks the properties of the device"
+        " or the launch to compute it. Means leave these kernels out.",
     ),
     "unknown_categories": harmless(
         "Events of unknown categories: {detail}",
@@ -555,12 +552,12 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "lost_names": harmless(
         "{count} events are called “unknown”",
-        "torch since 2.7 writes that in place of names with characters that are not ASCII.",
+        "torch 2.7 and newer write this instead of names with non-ASCII characters.",
         OfTorch("Use ASCII in record_function() names."),
     ),
     "several_processes": harmless(
         "{count} host processes in one file",
-        "The file was merged: figures of the host add up over its processes.",
+        "The file was merged: host figures are sums over its processes.",
     ),
     "recorder_errors": _uncertain(
         "The recorder reported {count} errors", "Events may be missing from the file."
@@ -571,27 +568,26 @@ CONTENT: Mapping[str, NoteKind] = {
     "profiler_overhead": NoteKind(
         "warning",
         "Recording took {share} of the time",
-        "The profiler's own work held up the host: host times are longer than without it.",
+        "The profiler's own work delayed the host: host times are longer than without it.",
         OfTorch("Skip the first steps: schedule(wait=1, warmup=2, active=…).", of_profile=True),
         HOST,
     ),
     "python_tracing": harmless(
         "Python frames were traced",
-        "Tracing each call makes Python code slower than it is without the profiler; device times"
-        " are not affected.",
+        "Tracing slows Python code down; device times are not affected.",
         OfTorch("For true host times record once without with_stack."),
     ),
     "thread_renamed": harmless(
         "{count} threads have two names",
-        "Numbers of threads were used again; the last name is shown.",
+        "Thread numbers were reused; the last name is shown.",
     ),
     "python_exporter": harmless(
         "Written by torch's Python exporter",
-        "It writes the number of multiprocessors under another key; this was corrected.",
+        "It writes the number of multiprocessors under another key, which is read, too.",
     ),
     "derived_rows": harmless(
         "{count} rows derived by the exporter",
-        "Other rows say the same (overlap analysis): left out of every figure.",
+        "Duplicates of other rows (overlap analysis): left out of every figure.",
     ),
 }
 

@@ -193,7 +193,7 @@ def special_file(mode: int) -> TraceFormatError | None:
     return TraceFormatError(
         "special_file",
         f"This is {what}, not a file with a trace.",
-        hint="Write what it gives into a file, and open that.",
+        hint="Write its output into a file, and open that file.",
     )
 
 

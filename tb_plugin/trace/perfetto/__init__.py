@@ -6,7 +6,7 @@ What is here is known of every file; the modules are imported for one that may b
 SNIFFED = 64 * 1024
 """Bytes by which a file is judged."""
 ORIGIN = "kinetoscopePerfetto"
-"""Top-level key of the text, which says that the file is protobuf and who wrote it."""
+"""Top-level key that marks text made from protobuf; its value is the recorder."""
 PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
 """Bytes of JSON text in ASCII."""
 

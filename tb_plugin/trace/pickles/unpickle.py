@@ -45,7 +45,7 @@ from .pickle_bytes import (
 
 _SMALL = 1 << 30
 Fold: TypeAlias = Callable[["dict[Any, Any] | list[Any]"], object]
-"""What a complete dict or list becomes before it is put into another one; itself if it stays."""
+"""Replacement of a complete dict or list before it enters another one; may be the same object."""
 
 
 class Unpickled(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ...analysis.timeline.range.devices import AreaDevice
 
 FrameLayout = Literal["merged", "split", "filtered", "user"]
-"""How Python frames are shown."""
+"""Layout of Python frames."""
 LayoutName = Literal[
     "merged", "split", "filtered", "user",
     "merged-folded", "split-folded", "filtered-folded", "user-folded",

@@ -171,7 +171,7 @@ class TrackRow(Struct, frozen=True):
     slices: Annotated[int, column("Slices", "Number of its slices.")]
     busy_ns: Annotated[int, column("Busy", "Union of its slices.")]
     busy_ratio: Annotated[float | None, column("Share", "Busy time as a share of the whole trace.")]
-    lanes: Annotated[int, column("Lanes", "How deep its slices are nested.")]
+    lanes: Annotated[int, column("Lanes", "Nesting depth of its slices.")]
     overlaps: Annotated[
         int, column("Overlaps", "Slices that overlap in a way nesting does not explain.")
     ]
@@ -186,14 +186,14 @@ class CounterRow(Struct, frozen=True):
     samples: Annotated[int, column("Samples", "Number of values.")]
     low: Annotated[float, column("Lowest", "The smallest value.")]
     high: Annotated[float, column("Highest", "The largest value.")]
-    definition: Annotated[str, column("Definition", "How it is made.", kind="text")]
+    definition: Annotated[str, column("Definition", "Its computation.", kind="text")]
 
 
 class LimitRow(Struct, frozen=True):
     """One thing that the picture cannot show."""
 
-    about: Annotated[str, column("About", "The picture, or what was not recorded.")]
-    text: Annotated[str, column("What", "Why it is not there.", kind="text")]
+    about: Annotated[str, column("About", "The picture, or missing data.")]
+    text: Annotated[str, column("What", "The reason.", kind="text")]
 
 
 class StepExtent(Struct, frozen=True):

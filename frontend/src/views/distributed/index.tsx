@@ -1,4 +1,4 @@
-/** Who makes the other ranks wait, and why? */
+/** Which rank makes the others wait, and why? */
 import type { Distributed } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count, plural } from "../../base/text/format";

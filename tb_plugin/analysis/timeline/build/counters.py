@@ -142,8 +142,8 @@ def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
             kind="queue",
             label=f"{_name(trace, device)} queue",
             unit="count",
-            definition="Launches whose call has begun and whose work has not: a replay of a graph"
-            " is one. What was launched before the recording is in it from the start.",
+            definition="Launches whose call has begun and whose work has not; a graph replay counts"
+            " as one. Launches from before the recording count from its start.",
             ts=ts,
             value=value,
         )

@@ -107,7 +107,7 @@ RULES: tuple[tuple[str, str], ...] = (
     (r"^<built-in ", "functions of the interpreter"),
     (r"^<string>\(", "code made at run time"),
 )
-"""Pattern, and what it hides."""
+"""Pattern, and the kind of frames that it hides."""
 
 _ANY = regex("|".join(f"(?:{pattern})" for pattern, _ in RULES))
 
