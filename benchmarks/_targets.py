@@ -87,11 +87,13 @@ def _of_kind(kind: str) -> Iterator[Target]:
         1.05, False, "{:.3f}", (f"ingest/{kind}/exponent",), itself,
     )  # fmt: skip
     yield Target(
-        f"{kind}, 1 GB: CPU time of torch-tb-profiler, as a multiple of ours to the Overview",
+        f"{kind}, 1 GB: CPU time of torch-tb-profiler, as a multiple"
+        " of kinetoscope's to the Overview",
         20, True, times, ingest(kind, LARGE, "peer_tb_cpu", "overview_cpu"), ratio,
     )  # fmt: skip
     yield Target(
-        f"{kind}, 1 GB: CPU time of loading with HTA, as a multiple of ours to the Overview",
+        f"{kind}, 1 GB: CPU time of loading with HTA, as a multiple"
+        " of kinetoscope's to the Overview",
         25, True, times, ingest(kind, LARGE, "peer_hta_cpu", "overview_cpu"), ratio,
     )  # fmt: skip
     yield Target(
