@@ -183,7 +183,7 @@ def kept_event(folder: Path) -> dict[str, Json]:
 
 
 def _depth(value: Json) -> int:
-    """How deep values are nested, at most one more than what is allowed."""
+    """Nesting depth of a value, at most one more than the limit."""
     level, depth = [value], 0
     while level and depth <= MOST_EVENT_DEPTH:
         depth += 1

@@ -1,4 +1,4 @@
-"""What was tolerated, lost or missing in a file, and what follows from it (contract).
+"""Tolerated, lost or missing parts of a file, and their consequences (contract).
 
 It travels inside the summary of a trace, so it is known without any column.
 """

@@ -1,4 +1,4 @@
-"""What a file tells that is of memory alone: a snapshot of the allocator, or bytes by category.
+"""Data of a file of memory alone: a snapshot of the allocator, or bytes by category.
 
 Apart from their readers, because every trace has a place for them and few have one.
 """
@@ -48,7 +48,7 @@ class FrameStacks(Struct, frozen=True):
 
 
 class AllocatorEvents(Struct, frozen=True):
-    """What the allocator did, in the order of the file: by device, then by time.
+    """Events of the allocator in the order of the file: by device, then by time.
 
     Attributes:
         device: number of the device, ``HOST`` for pinned host memory.
@@ -83,7 +83,7 @@ class AllocatorEvents(Struct, frozen=True):
 
 
 class Segments(Struct, frozen=True):
-    """What was reserved from the device when the snapshot was taken; one row a segment.
+    """Segments reserved from the device at the time of the snapshot; one row each.
 
     Attributes:
         first_block: row of the first block; one more than there are segments.
@@ -185,5 +185,5 @@ class MemoryTimeline(Struct, frozen=True, eq=False):
 
     @property
     def length_us(self) -> int:
-        """How long it lasts."""
+        """Duration."""
         return (int(self.ts.max(initial=0)) - self.first_ns) // 1000 + 1

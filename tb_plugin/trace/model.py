@@ -81,7 +81,7 @@ class DeviceClass(IntEnum):
 
 
 class Link(IntEnum):
-    """How the launch of a device activity was found, which is the confidence of the link."""
+    """The method that found the launch of a device activity, which is its confidence."""
 
     CORRELATION = 0  # or an arrow from the call, where the recorder writes no correlation
     EXTERNAL_ID = 1  # no call recorded; the op is known by External id or arrow, launch is −1
@@ -191,7 +191,7 @@ class FlowTable(ColumnTable, frozen=True, eq=False):
 
 
 class GraphEdgeTable(ColumnTable, frozen=True, eq=False):
-    """What waits for what inside replayed graphs, where the recorder was asked to write it.
+    """Dependencies inside replayed graphs, if the recorder wrote them.
 
     A node is a row of DeviceTable, or behind those, one of ``Trace.syncs``: a call of the host or
     an event that the graph holds. A target begins when all its sources have ended.
@@ -260,7 +260,7 @@ class Device(Struct, frozen=True):
 
 
 class Recording(Struct, frozen=True):
-    """How the file was made, by its own account; None for unknown."""
+    """Metadata of the recording; None for unknown."""
 
     torch_era: str  # era of the format, "A" … "H", "Ascend", "Perfetto", "Other", "unknown"
     resolution_ns: int  # 1000 for whole-microsecond files, else 1
@@ -309,7 +309,7 @@ class Trace(Struct, frozen=True, eq=False):
 
     @property
     def is_memory_alone(self) -> bool:
-        """Whether the file tells of memory, and of no ops and kernels."""
+        """True if the file has memory data only, no ops or kernels."""
         return self.snapshot is not None or self.timeline is not None
 
     def text(self, code: int) -> str:

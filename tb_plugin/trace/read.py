@@ -257,7 +257,7 @@ def _sparse_of(raw: RawTrace) -> dict[str, Sparse]:
 
 
 class _Filled(Struct, frozen=True, eq=False):
-    """What cells of sparse columns complete; ``args`` are those of each table."""
+    """Sparse columns completed by their cells; ``args`` are those of each table."""
 
     ids: HostIds
     args: list[dict[str, Sparse]]

@@ -47,7 +47,7 @@ def is_before(torch_era: str, first: str) -> bool:
 
 
 def with_option(option: Option, torch_era: str) -> str:
-    """How to record with an option what the file of an era lacks.
+    """How to record with an option that a file of this era lacks.
 
     >>> with_option(FRAMES, "F")
     'record with `with_stack=True`'
@@ -69,7 +69,7 @@ def with_option(option: Option, torch_era: str) -> str:
 
 
 def with_steps(torch_era: str) -> str:
-    """How to mark steps."""
+    """Instruction to mark steps."""
     how = "call `prof.step()` after each step and give `profile()` a `schedule`"
     if torch_era == ASCEND:
         return f"{how}, `torch_npu.profiler.schedule`"
@@ -82,7 +82,7 @@ _ACTIVITIES = {"GPU": "CUDA", "": "CUDA"}
 
 
 def activity(device_type: str) -> str:
-    """What ``ProfilerActivity`` calls a type of device; AMD's GPUs go by the name of CUDA, too.
+    """Name of a type of device in ``ProfilerActivity``; AMD's GPUs are called CUDA, too.
 
     >>> activity("GPU"), activity("XPU")
     ('CUDA', 'XPU')
@@ -91,7 +91,7 @@ def activity(device_type: str) -> str:
 
 
 def with_device(device_type: str, torch_era: str) -> str:
-    """How to record a type of device beside the host; "": the file does not tell which it was."""
+    """Instruction to record a device beside the host; "" if the file does not name its type."""
     if device_type == "NPU":
         return "record with `torch_npu.profiler` and its `ProfilerActivity.NPU`"
     if device_type == "MPS":

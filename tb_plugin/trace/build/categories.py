@@ -162,10 +162,10 @@ def role_of(category: str) -> EventRole:
 
 
 def is_graph_node(category: str) -> bool:
-    """Whether rows of the category are nodes of a graph at which the device does nothing."""
+    """True if rows of the category are graph nodes without device work."""
     return category.casefold() in GRAPH_NODES
 
 
 def is_known(category: str) -> bool:
-    """Whether the table lists the category; the empty one counts as known."""
+    """True if the table lists the category; the empty one counts as known."""
     return not category or category.casefold() in ROLES

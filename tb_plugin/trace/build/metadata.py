@@ -1,4 +1,4 @@
-"""What the file says about itself: kinds of events, names of processes and threads, the recording.
+"""Metadata of a file: kinds of events, names of processes and threads, the recording.
 
 The counts by phase and category are taken once for all later stages. Names and labels come from
 the metadata events (phase ``M``). How the trace was recorded follows from the top-level keys and
@@ -55,7 +55,7 @@ class Census(Struct, frozen=True, eq=False):
     index: I32  # by category code: what ``tally`` adds to the phase; empty where there are too many
 
     def of_phase(self, phase: int) -> int:
-        """How many events have this phase."""
+        """Number of events of this phase."""
         return int(self.count[self.phase == phase].sum())
 
     def categories(self, phases: Collection[int] | None = None) -> list[int]:

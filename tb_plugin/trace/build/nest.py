@@ -235,7 +235,7 @@ def _parents_by_stacks(ts: I64, end: I64, first: Flags, clock: I8, tolerance_ns:
 def _contains(
     ts: I64, end: I64, clock: I8, above: I32, row: NDArray[np.intp], tolerance_ns: int
 ) -> NDArray[np.bool_]:
-    """Whether ``above``, which started before ``row``, contains it within the tolerance."""
+    """True if ``above``, which started before ``row``, contains it within the tolerance."""
     stop = end[above]
     inside = stop - ts[row]
     over = end[row] - stop

@@ -65,7 +65,7 @@ _NO_DUR = np.empty(0, np.int64)
 
 
 def order_rows(rows: I32, group: I32, ts: I64, dur: I64 = _NO_DUR) -> OrderedRows:
-    """Rows of the file by (group, ts, −dur); what is equal stays in its order.
+    """Rows of the file by (group, ts, −dur); equal rows keep their order.
 
     ``group`` has a number from 0 on of each of the rows; times have an entry per row of the file,
     and durations count where they are given.
@@ -167,7 +167,7 @@ class FilledNames(ColumnTable, frozen=True, eq=False):
 
 
 def fill_names(events: RawEvents, role: U8, row: I32, kinds: Kinds) -> FilledNames:
-    """What these rows of the file are; ``role`` has an entry for every row."""
+    """Kinds of these rows of the file; ``role`` has an entry for every row."""
     if not (handed(row, np.int32) and handed(events.name, np.int32)):
         return fill_names_in_python(events, role, row, kinds)
     count = len(row)

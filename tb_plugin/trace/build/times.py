@@ -331,7 +331,7 @@ def _limits(ranges: Sequence[EventRows], instants: Sequence[EventRows]) -> Bound
 
 
 def _is_near(low: int, high: int, longest: int) -> bool:
-    """Whether all is plausible: what lies within an hour is within an hour of its middle half."""
+    """True if all times are plausible; a range of an hour is always near its middle half."""
     return low > -EDGE_NS and high + max(longest, 0) < min(low + FAR_NS, EDGE_NS)
 
 

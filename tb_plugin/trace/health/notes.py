@@ -74,7 +74,7 @@ class NoteKind(Struct, frozen=True):
     counts_as: str = ""
 
     def remedy_of(self, torch_era: str = "", device_type: str = "") -> str:
-        """What to do about it with the recorder of such a file; "" for nothing."""
+        """The remedy for the recorder of this file; "" if there is none."""
         if isinstance(self.remedy, str):
             return self.remedy
         if is_of_other_recorder(torch_era):

@@ -30,7 +30,7 @@ FOLDED = (".stacks", ".folded", ".collapsed")
 
 
 def is_folded(path: Path) -> bool:
-    """Whether the name says that a file holds folded stacks."""
+    """True if the name is that of a file of folded stacks."""
     return path.suffix.lower() in FOLDED
 
 

@@ -151,7 +151,7 @@ class InflateObserver:
         """Called where the deflate stream of a member begins, with its byte in the layer."""
 
     def feeds(self, data: bytes) -> int:
-        """How much of ``data``, the next bytes of the member, is to be inflated before the rest.
+        """Number of bytes of ``data``, the next ones of the member, to inflate before the rest.
 
         Called when all text before is inflated; bytes behind the stream may be among the data.
         """
@@ -468,7 +468,7 @@ _LEVEL = 1
 
 
 class _Tried(NamedTuple):
-    """What seems to be a block: its bit in the file, and the text that it would begin with."""
+    """A possible block: its bit in the file, and the text that it would begin with."""
 
     bit: int
     text: bytes

@@ -1,4 +1,4 @@
-"""The text of a stored trace, block by block; or what the file is instead.
+"""The text of a stored trace, block by block; or the actual type of another file.
 
 The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
 members, up to three layers), UTF-8 with a byte order mark, UTF-16, UTF-32. Other compressors are
@@ -368,7 +368,7 @@ class WholeText(Text):
         super().__init__(source, faults, self._points)
 
     def seek_index(self) -> SeekIndex:
-        """The points in what was read."""
+        """Points of access in the text read so far."""
         return self._points.index()
 
 
@@ -510,7 +510,7 @@ def _decode(layer: Buffered, head: bytes, faults: FaultLog) -> Layer:
 
 
 class _Transcoded:
-    """UTF-16 or UTF-32 text as UTF-8; what is invalid becomes U+FFFD."""
+    """UTF-16 or UTF-32 text as UTF-8; invalid characters become U+FFFD."""
 
     def __init__(self, layer: Layer, encoding: str) -> None:
         self._layer = layer

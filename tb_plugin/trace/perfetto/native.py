@@ -48,7 +48,7 @@ _TABLE = "\n".join(
 
 
 class Notes:
-    """What was odd: how often, and the place and a number of the first."""
+    """Irregularities: their number, and place and value of the first."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
@@ -73,11 +73,11 @@ class TranscoderFailed(Exception):
 
 
 class Transcoder(Protocol):
-    """Two passes over a file; what the first finds is used by the second."""
+    """Two passes over a file; the second uses the results of the first."""
 
     @property
     def notes(self) -> Notes:
-        """What was odd in both passes."""
+        """Irregularities of both passes."""
         ...
 
     @property
@@ -92,7 +92,7 @@ class Transcoder(Protocol):
 
     @property
     def from_torch(self) -> bool:
-        """Whether torch wrote the file."""
+        """True if torch wrote the file."""
         ...
 
     def survey(self, piece: bytes, *, last: bool) -> None:
@@ -140,7 +140,7 @@ class NativeTranscoder:
 
     @property
     def notes(self) -> Notes:
-        """What was odd in both passes."""
+        """Irregularities of both passes."""
         notes = Notes()
         for kind, (count, place, value) in zip(
             _KINDS, self._told()[_HEAD:].reshape(-1, 3).tolist(), strict=True
@@ -161,5 +161,5 @@ class NativeTranscoder:
 
     @property
     def from_torch(self) -> bool:
-        """Whether torch wrote the file."""
+        """True if torch wrote the file."""
         return bool(self._told()[2])

@@ -1,4 +1,4 @@
-"""A Perfetto file as a layer of text: how it is told from other files, and its JSON in pieces.
+"""A Perfetto file as a layer of text: its detection, and its JSON in pieces.
 
 The text begins with what the first packets say, so that a look at its beginning costs no more than
 that. Then the file is read twice, front to back (``native`` says why).
@@ -24,7 +24,7 @@ _PACKETS_SNIFFED = 64
 
 
 def is_perfetto(head: bytes) -> bool:
-    """Whether a file that begins with ``head`` (up to ``SNIFFED`` bytes) holds Perfetto packets."""
+    """True if a file that begins with ``head`` (up to ``SNIFFED`` bytes) holds Perfetto packets."""
     if head[:1] != bytes([KEY]):
         return False
     found = Frames().feed(head, last=len(head) < SNIFFED)
@@ -34,7 +34,7 @@ def is_perfetto(head: bytes) -> bool:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether bytes could be a part of a JSON text."""
+    """True if the bytes could be a part of a JSON text."""
     if not data.translate(None, PRINTABLE):
         return True
     try:

@@ -86,7 +86,7 @@ def fields(data: Bytes, at: int, end: int) -> Iterator[Field]:
 
 
 class Message:
-    """The fields of a message by their numbers; those of a wire type that no one expects are out.
+    """The fields of a message by number, without those of an unexpected wire type.
 
     ``ints[n]`` are the integers with number n in their order, ``parts[n]`` where the bytes of such
     fields are, ``doubles[n]`` where those of eight fixed bytes begin.
@@ -165,7 +165,7 @@ class Frames:
         self._searching = False
 
     def feed(self, piece: bytes, *, last: bool) -> Iterator[Packet | Loss]:
-        """What ends in this piece; ``last`` when none follows."""
+        """Packets and losses that end in this piece; ``last`` if none follows."""
         self.data += piece
         at = 0
         while at < len(self.data):
@@ -182,7 +182,7 @@ class Frames:
         self._offset += at
 
     def _next(self, at: int, *, last: bool) -> tuple[Packet | Loss | None, int]:
-        """What begins at ``at``, and the place behind it; nothing where more must be read."""
+        """The packet or loss at ``at``, and the place behind it; nothing if more must be read."""
         data, size = self.data, len(self.data)
         length, start = self._length(at) if data[at] == KEY else (_NO_LENGTH, at)
         if length == _NO_LENGTH or length > MOST_PACKET_BYTES:
@@ -240,7 +240,7 @@ class Frames:
             at += 1
 
     def _seems_packet(self, at: int, *, last: bool) -> bool | None:
-        """Whether a packet begins at ``at``; None where more must be read to tell."""
+        """True if a packet begins at ``at``; None if more must be read to decide."""
         size = len(self.data)
         length, start = self._length(at)
         end = start + length

@@ -170,7 +170,7 @@ class _Place(str):
 
 
 class _Row(int):
-    """Stands for an entry: its row."""
+    """Row of an entry, in its place."""
 
 
 _INTEGERS = (
@@ -275,13 +275,13 @@ class _Table:
 
 
 def _int(value: object, missing: int) -> int:
-    """A whole number that int64 holds, else what stands for a missing one."""
+    """A whole number that int64 holds, else ``missing``."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return int(value) if is_number and 0 <= value <= _LARGEST else missing  # type: ignore[call-overload, operator]
 
 
 def _state(one: dict[Any, Any], backend: str) -> int:
-    """How far a collective came. Gloo never moves on from "scheduled", it only retires."""
+    """State of a collective. Gloo never moves on from "scheduled", it only retires."""
     state = text_of(one.get("state"))
     if state == "completed" or (bool(one.get("retired")) and backend.lower() != "nccl"):
         return COMPLETED
@@ -322,7 +322,7 @@ def _place(frame: dict[Any, Any]) -> _Place:
 
 
 def _odd_entries(root: object) -> int:
-    """How much of what stands where the entries belong is none."""
+    """Number of values among the entries that are no entry."""
     entries = root.get("entries", []) if isinstance(root, dict) else []
     if not isinstance(entries, list | tuple):
         return 1
@@ -549,7 +549,7 @@ MOST_FILES = 100_000
 
 
 def logs_below(path: Path) -> tuple[Path, ...]:
-    """The files that may be logs: ``path`` itself, or what lies in this folder and looks like one.
+    """Possible logs: ``path`` itself, or the files in this folder that look like one.
 
     Of a folder the files that begin as a pickle, or as JSON that is no trace by its name.
     """

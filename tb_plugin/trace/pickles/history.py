@@ -35,12 +35,12 @@ def _times(snapshot: Snapshot) -> Iterator[int]:
 
 
 def has_times(snapshot: Snapshot) -> bool:
-    """Whether each event has one; torch 2.0 wrote none."""
+    """True if each event has a time; torch 2.0 wrote none."""
     return bool((snapshot.events.time_us > 0).all())
 
 
 def length_us(snapshot: Snapshot) -> int:
-    """How long the history lasts; without times a µs for each event."""
+    """Duration of the history; without times a µs for each event."""
     if not has_times(snapshot):
         return max(1, len(snapshot.events.size))
     return max(_times(snapshot), default=0) - first_us(snapshot) + 1
@@ -77,7 +77,7 @@ def steps_of(snapshot: Snapshot) -> Iterator[tuple[str, int, int]]:
 
 
 def with_snapshot(trace: Trace, snapshot: Snapshot) -> Trace:
-    """The trace of ``ranges_json`` with its snapshot, and what must be said of it."""
+    """The trace of ``ranges_json`` with its snapshot, and the health notes for it."""
     skipped = sum(snapshot.skipped.values())
     notes = []
     if snapshot.damage:

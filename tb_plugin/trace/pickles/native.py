@@ -81,7 +81,7 @@ def read_natively(stream: ByteStream) -> tuple[RecordTables, str] | None:
 
 
 def _damage(reader: int, stream: ByteStream) -> str:
-    """What is wrong with the instruction at which the reader stopped; "" if nothing is."""
+    """The fault of the instruction at which the reader stopped; "" if there is none."""
     found = _columns(reader, _OF_CUT, len(_COLUMNS))
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""Where is the reader in the bytes of a pickle? What comes next, and what is wrong there."""
+"""Position of the reader in the bytes of a pickle; next instruction, and faults there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_KEY = (1 << 61) - 1
 
 
 def text_of(value: object, most: int | None = None) -> str:
-    """A plain value as text, cut; of a container what it is, and nothing of what it holds."""
+    """A plain value as text, cut; for a container its type without its contents."""
     if isinstance(value, str):
         # Half a surrogate pair is no text that can be written.
         return value if most is None else value[:most].encode("utf-8", "replace").decode()
@@ -47,7 +47,7 @@ class ByteStream(Protocol):
 
 
 class PickleLimits(Struct, frozen=True):
-    """What a pickle may cost. Beyond it, it is refused with the limit that it broke.
+    """Limits of a pickle. A larger one is refused with the limit that it broke.
 
     Attributes:
         depth: containers within each other, and open at the same time.
@@ -73,7 +73,7 @@ class PickleDamageError(Exception):
 
 
 class PickleBytes:
-    """A place in a stream; what is behind it is forgotten."""
+    """A place in a stream; bytes before it are dropped."""
 
     def __init__(self, stream: ByteStream, limits: PickleLimits) -> None:
         self.stream, self.limits = stream, limits
@@ -84,7 +84,7 @@ class PickleBytes:
 
     @property
     def offset(self) -> int:
-        """How many bytes stand before the present instruction."""
+        """Number of bytes before the present instruction."""
         return self.before + self.instruction
 
     def some(self) -> tuple[bytes, int]:
@@ -165,7 +165,7 @@ class PickleBytes:
             raise PickleDamageError(self.where("a number that is none")) from None
 
     def quoted(self) -> bytes:
-        """What stands in quotes on a line."""
+        """The quoted text on a line."""
         line = self.line().strip()
         if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
             raise PickleDamageError(self.where("a string without quotes"))

@@ -20,7 +20,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def int_or(value: object, missing: int = MISSING) -> int:
-    """A whole number that int64 holds, else what stands for a missing one."""
+    """A whole number that int64 holds, else ``missing``."""
     is_number = type(value) is int or type(value) is bool  # and no row
     return int(value) if is_number and -_LARGEST <= value <= _LARGEST else missing  # type: ignore[call-overload, operator]
 
@@ -45,25 +45,25 @@ class RecordTables(Struct, frozen=True, eq=False):
 
 
 class FrameRow(int):
-    """Stands for a frame: its row."""
+    """Row of a frame, in its place."""
 
     __slots__ = ()
 
 
 class CallStackRow(int):
-    """Stands for a list of frames: its row."""
+    """Row of a list of frames, in its place."""
 
     __slots__ = ()
 
 
 class EventRow(int):
-    """Stands for an allocator event: its row."""
+    """Row of an allocator event, in its place."""
 
     __slots__ = ()
 
 
 class BlockRow(int):
-    """Stands for a block: its row."""
+    """Row of a block, in its place."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ def revived(value: object) -> object:
 
 
 class RowRun(Struct, frozen=True):
-    """Stands for rows that follow each other."""
+    """Consecutive rows, in their place."""
 
     kind: type[int]
     first: int
@@ -171,7 +171,7 @@ class SnapshotRecords:
     # --- while reading --------------------------------------------------------------------------
 
     def fold(self, container: dict[Any, Any] | list[Any]) -> object:
-        """The row that stands for a complete record; the container itself if it is none."""
+        """Row of a complete record; the container itself if it is none."""
         if isinstance(container, list):
             return self._list(container)
         if "action" in container and "size" in container:

@@ -1,4 +1,4 @@
-"""What does a memory snapshot of torch hold? The device allocator's blocks now, and what it did.
+"""Contents of a memory snapshot of torch: the device allocator's present blocks and its history.
 
 ``torch.cuda.memory._dump_snapshot()`` writes it as a pickle. All vintages from torch 2.0 on are
 read: with and without times, with pinned host memory, pools, user metadata and the marks of

@@ -89,7 +89,7 @@ def unpickle(
 
 
 class Cut(Struct, frozen=True):
-    """An instruction that another reader could not run, and what it found there.
+    """An instruction that another reader could not run, and its bytes.
 
     Attributes:
         offset: how many bytes stand before the instruction.
@@ -105,7 +105,7 @@ class Cut(Struct, frozen=True):
 
 
 def damage_at(cut: Cut, stream: ByteStream, *, limits: PickleLimits = LIMITS) -> str:
-    """What this reader says of the same instruction, the first of ``stream``; "" if it runs.
+    """This reader's fault for the same instruction, the first of ``stream``; "" if it runs.
 
     Raises:
         TraceFormatError: as ``unpickle``.
@@ -197,7 +197,7 @@ class _Machine(PickleBytes):
             raise PickleDamageError(self.where(LACKS)) from None
 
     def close(self, damage: str) -> object:
-        """The outermost value; containers that are still open get what was read for them."""
+        """The outermost value; containers that are still open get the values read for them."""
         while self.marks or len(self.stack) > 1:
             with suppress(PickleDamageError):
                 self._close_innermost()
@@ -227,7 +227,7 @@ class _Machine(PickleBytes):
             self._close_chain([target, *items[last:]])
 
     def _close_chain(self, chain: list[Any]) -> None:
-        """Put what stands above a container into it: a member of one comes without a mark."""
+        """Put the values above a container into it: a member of one comes without a mark."""
         while len(chain) > 1:
             value, below = chain.pop(), chain[-1]
             if isinstance(below, _List):
@@ -282,7 +282,7 @@ class _Machine(PickleBytes):
         return _Folded(items, deepest + 1, size)
 
     def small(self, item: _Dict | _List) -> object:
-        """What stands for a complete container; one that is met again is not looked at again."""
+        """Replacement of a complete container; one that is met again is not folded again."""
         if item.small is not None:
             return item.small
         small = self.fold(item)

@@ -167,7 +167,7 @@ class Guard:
 
 
 class Effort:
-    """The part of a text that may be looked at in vain: in proportion to what was read.
+    """Budget for vain searches in a text: in proportion to the text read.
 
     Where text is damaged, a value may seem to begin at every byte and to go on to the end. Looking
     that far for each would take time that is quadratic in the size of the file.
@@ -296,11 +296,11 @@ class TextWindow:
 
     @property
     def eof(self) -> bool:
-        """Whether the text ends with ``data``."""
+        """True if the text ends with ``data``."""
         return self.all_read and not self._behind
 
     def fill(self, want: int) -> None:
-        """Makes ``left >= want``, unless the text ends before. Drops what is used."""
+        """Make ``left >= want``, unless the text ends before. Drops used bytes."""
         if self.eof or self.left >= want:
             return
         self.hold(want)
@@ -342,7 +342,7 @@ class TextWindow:
         return 0 if self.all_read or self._error is not None else max(0, missing)
 
     def _read_piece(self) -> int:
-        """Reads a piece behind what is in memory; how many bytes, 0 at the end of the text."""
+        """Read a piece behind the bytes in memory; its size, 0 at the end of the text."""
         piece = self._text.read(PIECE_BYTES)
         if piece:
             self._behind.append(piece)
@@ -361,7 +361,7 @@ class TextWindow:
             self._behind_bytes -= len(self.data)
 
     def grow(self) -> bool:
-        """Reads more behind what is there; False at the end of the text."""
+        """Read more behind the bytes in memory; False at the end of the text."""
         before = self.left
         self.fill(before + max(before, self._block_bytes))
         return self.left > before

@@ -357,7 +357,7 @@ class _Batch:
         self._end = place + length
 
     def flush(self) -> None:
-        """Hands over what was taken."""
+        """Hand over the collected events."""
         if self._events:
             self._sink.events(self._events, self._places, self._end)
 

@@ -140,7 +140,7 @@ def canonical_int(text: str) -> int | None:
 
 
 def is_text(value: object) -> bool:
-    """Whether ``value`` is a JSON string (a ``NumberText`` is a number)."""
+    """True if ``value`` is a JSON string (a ``NumberText`` is a number)."""
     return isinstance(value, str) and not isinstance(value, NumberText)
 
 
@@ -197,7 +197,7 @@ _DECODER = json.JSONDecoder(
 
 
 def has_lone_surrogate(text: bytes) -> bool:
-    """Whether half a surrogate pair is named in JSON that is sound apart from that."""
+    """True if otherwise valid JSON names half a surrogate pair."""
     return bool(_SURROGATE.search(text)) and b"\\" in _ESCAPE.sub(b"", text)
 
 

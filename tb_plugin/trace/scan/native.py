@@ -73,7 +73,7 @@ _POINTERS = frozenset({"new", "take", "take_rows", "take_values", "take_wide_val
 
 
 class NativePanic(Exception):
-    """The library has a bug: what was read must be read again without it."""
+    """The library has a bug: the text must be read again without it."""
 
 
 class _Handed(ctypes.Structure):

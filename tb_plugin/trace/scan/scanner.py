@@ -352,7 +352,7 @@ def _no_events(metadata: dict[str, Json]) -> TraceFormatError:
 
 
 def _is_execution_trace(metadata: dict[str, Json]) -> bool:
-    """Whether it has what ExecutionTraceObserver writes: nodes with an id, and a schema or pid."""
+    """True for output of ExecutionTraceObserver: nodes with an id, and a schema or pid."""
     nodes = metadata.get("nodes")
     return (
         isinstance(nodes, list)
@@ -398,7 +398,7 @@ LEAST_EXPECTED, EXPECTED_MORE, MOST_TIMES = 128 * 1024, 1.2, 64
 def scan(
     stream: Source, on_progress: OnProgress | None = None, *, limits: ScanLimits | None = None
 ) -> RawTrace:
-    """Reads a trace into columns (``raw`` describes them, ``raw.KINDS`` what is tolerated).
+    """Read a trace into columns (``raw`` describes them, ``raw.KINDS`` the tolerated faults).
 
     With the native library where there is one. ``on_progress`` is called at most five times a
     second, and once at the end.
@@ -527,7 +527,7 @@ def _read(
 
 
 def _rows_in_all(rows: int, window: TextWindow, text: WholeText) -> int:
-    """How many rows there will be, or some more, if the rest of the text is like that so far."""
+    """Estimated number of all rows, slightly too high, from the text read so far."""
     share = window.place / window.end_place * text.bytes_done / text.bytes_total
     return min(int(rows / share * EXPECTED_MORE), MOST_TIMES * rows)
 

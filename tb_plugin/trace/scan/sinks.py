@@ -36,7 +36,7 @@ class ColumnsSink:
         return BlockRuns(self.block, limits)
 
     def block(self, array: bytes, place: int) -> None:
-        """Takes the text of a JSON array of events, what is behind its ``[`` from ``place``.
+        """Take the text of a JSON array of events, from behind its ``[`` at ``place``.
 
         Typed if possible, else value by value.
 
@@ -88,7 +88,7 @@ class ListSink:
 
 
 def add_block(columns: Columns, faults: FaultLog, array: bytes, place: int) -> None:
-    """Appends the events of a JSON array, what is behind its ``[`` from ``place``, value by value.
+    """Append the events of a JSON array, from behind its ``[`` at ``place``, value by value.
 
     Raises:
         Damaged: it is none. Nothing was appended.

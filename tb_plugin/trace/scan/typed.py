@@ -416,7 +416,7 @@ class _Ids(dict["int | str", int]):
 
 
 class TypedBlocks:
-    """Appends blocks to ``columns``; what it has learned speeds up the next one."""
+    """Appends blocks to ``columns``; layouts learned from one block speed up the next."""
 
     def __init__(self, columns: Columns, faults: FaultLog) -> None:
         self._columns = columns
