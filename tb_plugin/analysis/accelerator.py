@@ -36,7 +36,7 @@ MOST_VERSION_CHARS = 100
 
 
 def accelerator(trace: Trace) -> Accelerator:
-    """What the file tells of the run's device: of its use first, then of what was available."""
+    """The run's device according to the file: the used one first, else the available one."""
     told = trace.recording.handler
     found = (
         next((device.type for device in trace.devices if device.type), "")
@@ -73,7 +73,7 @@ def _none_available(told: Mapping[str, Any]) -> str:
 
 
 def _recorded_and_idle(trace: Trace, kind: str) -> str:
-    """What to say where a device was recorded, and did nothing; "" where that is not known."""
+    """Message for a device that was recorded and idle; "" if that is not known."""
     options = trace.recording.handler.get("profiler")
     chosen = options.get("activities") if isinstance(options, Mapping) else None
     called = activity(kind)

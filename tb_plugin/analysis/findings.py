@@ -114,7 +114,7 @@ class Explanation(Struct, frozen=True):
 
 
 class RuleName(Struct, frozen=True):
-    """A rule by its id, and what it looks for."""
+    """Id and title of a rule."""
 
     id: str
     title: str
@@ -129,7 +129,7 @@ class Unchecked(Struct, frozen=True):
 
 
 class Lacking(Struct, frozen=True):
-    """What a recording lacks, how to record it, and the rules that could not run for it."""
+    """Missing data, how to record it, and the rules that need it."""
 
     needs: str
     rules: tuple[RuleName, ...]

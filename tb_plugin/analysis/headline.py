@@ -88,7 +88,7 @@ def _nothing(selection: Selection) -> str:
 def _named_cause(
     selection: Selection, total: Partition, findings: Sequence[Finding]
 ) -> Sentence | None:
-    """The sentence of the first finding, where it claims most of what the device waits for.
+    """The sentence of the first finding, if it claims most of the device's waiting.
 
     It names the call; the parts of the step do not.
     """
@@ -118,7 +118,7 @@ def _found_sentence(selection: Selection, finding: Finding, ratio: float, detail
 
 
 def _cut_sentence(selection: Selection) -> Sentence:
-    """The sentence for a truncated recording: what is missing first, then only what is there."""
+    """The sentence for a truncated recording: the missing part first, then the recorded part."""
     stub = next((one for one in selection.facts.health.notes if one.kind == "after_loop"), None)
     if stub is not None:
         return Sentence(f"{stub.title}.", f"{stub.consequence} {stub.remedy}", cause=NOTHING)
@@ -242,7 +242,7 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
 
 
 def _on_the_host(selection: Selection, ns: int) -> str:
-    """Idle time in which the host prepares launches; as a rule it is known what it was in."""
+    """Idle time in which the host prepares launches, with the host's activity if known."""
     total = selection.partition
     silent = total.idle_uninstrumented_ns if total else 0
     if silent * 2 > ns:
@@ -253,7 +253,7 @@ def _on_the_host(selection: Selection, ns: int) -> str:
 
 
 def _without_cause(selection: Selection, ns: int) -> str:
-    """What is known of idle time that nothing explains: launched work, or a silent host."""
+    """Idle time without a cause: launched work, or a silent host."""
     queued = selection.idle.queued_ns
     if queued * 2 < ns:
         mean = duration(selection.mean(ns))

@@ -130,7 +130,7 @@ def no_device_activity(device: Accelerator, torch_era: str, notes: Sequence[Note
 
 
 def health_of(trace: Trace, device: Accelerator) -> HealthRecord:
-    """The record of the trace's health; a missing device by what the file tells of the run's."""
+    """Health record of the trace; a note on a missing device depends on the run's device."""
     if not (device.type or device.none) or is_of_other_recorder(trace.recording.torch_era):
         return trace.health
     how = how_to_record(device, trace.recording.torch_era)
@@ -454,7 +454,7 @@ _VERSIONS = {
 
 
 def recording_facts(trace: Trace) -> RecordingFacts:
-    """How the trace was made, by its own account, and which optional kinds of data it has."""
+    """Metadata of the recording, and the optional kinds of data that it has."""
     from .modules.sources import source_of  # a kept summary has the answer
 
     told = trace.recording
@@ -496,7 +496,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
 
 
 def _with_tags(metadata: Mapping[str, Any], handler: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the user wrote into the file, and the tags given to our handler."""
+    """Metadata that the user wrote into the file, and the tags given to our handler."""
     tags = handler.get("user")
     return {**metadata, **tags} if isinstance(tags, Mapping) else metadata
 

@@ -132,7 +132,7 @@ def summarize(trace: Trace) -> Facts:
 
 
 class _Measured(NamedTuple):
-    """What one device did, by step."""
+    """Figures of one device, by step."""
 
     gauges: list[StepGauges]
     launches: list[LaunchSums]
@@ -148,7 +148,7 @@ class _Measured(NamedTuple):
     def of(
         cls, hosts: Hosts, work: DeviceWork, windows: Windows, series: tuple[Series, ...]
     ) -> _Measured:
-        """``series``: what was sampled of the device."""
+        """``series``: samples of the device's counters."""
         # In the order of the fields: what takes longest begins first.
         columns = side_by_side(
             lambda: gauges(work, windows),
@@ -170,7 +170,7 @@ def _counters(work: DeviceWork) -> tuple[Series, ...]:
 
 
 class _HostSteps(NamedTuple):
-    """What the host did, by step."""
+    """Figures of the host, by step."""
 
     by_category: list[Breakdown]
     partition: list[HostPartition] | None
@@ -266,7 +266,7 @@ def _totals(trace: Trace, device: Device, totals: I64) -> I64:
 
 
 def _peaks(trace: Trace, device: Device) -> dict[str, Any]:
-    """How full the memory of a device got, and when."""
+    """Peak memory of a device, and its time."""
     memory = trace.memory
     rows = _totals(trace, device, memory.total_allocated)
     allocated = take(memory.total_allocated, rows)
@@ -280,7 +280,7 @@ def _peaks(trace: Trace, device: Device) -> dict[str, Any]:
 
 
 def _peak_event(trace: Trace, row: int) -> PeakEvent:
-    """What the host was in at an allocator event."""
+    """The host's activity at an allocator event."""
     memory, host = trace.memory, trace.host
     ts = int(memory.ts[row])
     low, high = np.searchsorted(host.thread, memory.thread[row] + np.array([0, 1], np.int32))

@@ -262,7 +262,7 @@ def _recording(facts: Facts) -> dict[str, str]:
 
 
 def tables(answer: Health) -> tuple[Table, ...]:
-    """Notes, counts, answerable questions, what the file says about itself, what the user added."""
+    """Notes, counts, answerable questions, metadata of the file, metadata of the user."""
     return (
         table_from("What to know", heads(NoteRow), map(_note_row, answer.notes)),
         table_from("What was read", answer.counts_columns, answer.counts),

@@ -211,7 +211,7 @@ RESTS = ("uninstrumented_ns", "other_ns")
 
 
 def named_for(parts: Sequence[LegendEntry], *recordings: Facts) -> tuple[LegendEntry, ...]:
-    """The parts as they are called in some recordings: what is left says what is known of it.
+    """The parts under their names for these recordings; the rest depends on the missing data.
 
     How to record the Python that ran in it is said as their recorder could have done so.
     """
@@ -277,7 +277,7 @@ GAUGES: dict[str, tuple[str, str]] = {
 
 
 def gauge_help(key: str, facts: Facts) -> str:
-    """What a figure of a device is; of a recording without steps nothing is said of steps."""
+    """Description of a device figure; for a recording without steps it does not mention steps."""
     text = GAUGES[key][1]
     return text.replace(_OF_STEPS, "") if step_noun(facts) == "recording" else text
 
@@ -287,7 +287,7 @@ _CORES = regex(r"\b([Tt])ensor(?=[- ]core)")
 
 
 def cores_name(devices: Iterable[DeviceFacts]) -> str:
-    """What the vendor of the used devices calls their units for matrix products."""
+    """The vendor's name for the units for matrix products of the used devices."""
     return MATRIX_CORES if {one.vendor for one in devices if one.used} == {"AMD"} else TENSOR_CORES
 
 
@@ -326,7 +326,7 @@ class PathKind(NamedTuple):
 
 
 def path_kind(kind: str, facts: Facts) -> PathKind:
-    """What one of ``PATH_KINDS`` is called: work of a device by class, else by cause.
+    """Name of one of ``PATH_KINDS``: device work by class, else by cause.
 
     Without a device what the host does is the work.
     """

@@ -1,4 +1,4 @@
-"""Progress of an answer: told by whoever computes it, heard by whoever had it computed.
+"""Progress of an answer, passed from the computation to its listeners.
 
     with heard_by(listener):
         view.build(subject, query)    # somewhere below: tell("comparing ranks", 3, 12)
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class StageProgress(NamedTuple):
-    """What is being done, and how much of it is done."""
+    """A stage of a computation, and its progress."""
 
     phase: str
     done: int
@@ -28,7 +28,7 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=(
 
 
 def tell(phase: str, done: int, total: int) -> None:
-    """Tell everybody who listens in this thread."""
+    """Report progress to the listeners of this thread."""
     for listener in _listeners.get():
         listener(StageProgress(phase, done, total))
 

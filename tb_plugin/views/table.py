@@ -89,7 +89,7 @@ ValuesOf = Callable[[Any, NDArray[np.intp]], Values]
 
 
 class Declared(Struct, frozen=True):
-    """What a row's field declares beside its type; without a label it is in no table."""
+    """Declaration of a row's field beside its type; without a label it is in no table."""
 
     label: str
     help: str
@@ -165,7 +165,7 @@ def _types(hint: object) -> set[object]:
 
 
 def heads(kind: type[Struct], source: object = None) -> tuple[Column, ...]:
-    """The columns of a table of such rows; ``source`` is what the rows are of."""
+    """The columns of a table of such rows; ``source`` is the object with the values."""
     return tuple(
         field.head
         for field in fields_of(kind)

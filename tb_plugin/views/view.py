@@ -45,7 +45,7 @@ class Recordings(Protocol):
 
     @property
     def own(self) -> TracePlace | None:
-        """The place of the trace that was asked for; None for a file that was opened alone."""
+        """The place of the requested trace; None for a file that was opened alone."""
 
     def workers(self) -> Sequence[RunWorker]:
         """The workers of its run, itself among them, each with the same span."""
@@ -62,7 +62,7 @@ class Recordings(Protocol):
         """
 
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
-        """The view's artifact of each trace. What is not there yet is made, and is ``waiting``."""
+        """The view's artifact of each trace. Missing ones are made, and are ``waiting``."""
 
     def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
         """The view's artifact of the traces that have it already; nothing is read or made."""

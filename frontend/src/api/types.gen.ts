@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c3b4d856";
+export const CONTRACT = "c95e0bde";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -999,7 +999,7 @@ export interface Explanation {
   readonly links: readonly Reference[];
 }
 
-/** A window as a trace file of its own. */
+/** A window as a separate trace file. */
 export interface ExportQuery extends RangeQuery {
 }
 
@@ -1668,7 +1668,7 @@ export interface Kernels {
   readonly definitions: Readonly<Record<string, string>>;
 }
 
-/** What a recording lacks, how to record it, and the rules that could not run for it. */
+/** Missing data, how to record it, and the rules that need it. */
 export interface Lacking {
   readonly needs: string;
   readonly rules: readonly RuleName[];
@@ -2851,7 +2851,7 @@ export interface RowsQuery extends RangeQuery {
   readonly limit?: number;
 }
 
-/** A rule by its id, and what it looks for. */
+/** Id and title of a rule. */
 export interface RuleName {
   readonly id: string;
   readonly title: string;
@@ -3064,7 +3064,7 @@ export interface SliceQuery {
   readonly layout?: LayoutName;
 }
 
-/** One slice, with what is needed to name it, draw it and go there. */
+/** One slice, with the data to name, draw and reach it. */
 export interface SliceRef {
   readonly slice: number;
   readonly name: string;

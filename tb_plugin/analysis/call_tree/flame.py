@@ -44,7 +44,7 @@ class FlameTree(ColumnTable, frozen=True, eq=False, dict=True):
 
     @property
     def value(self) -> I64:
-        """What each box weighs together with all boxes inside it."""
+        """Value of each box, including all boxes inside it."""
         return np.asarray(self._below[0])
 
     @property
@@ -54,7 +54,7 @@ class FlameTree(ColumnTable, frozen=True, eq=False, dict=True):
 
     @property
     def total(self) -> int:
-        """What all boxes weigh together."""
+        """Sum of all boxes."""
         return int(self.own.sum())
 
     def text(self, row: int) -> str:
@@ -201,7 +201,7 @@ def _by_depth_first(
     waiting: list[tuple[int, int]] = []
 
     def enter(at: int, above: int) -> None:
-        """Push the children of a box, the first one last; ``−2 − at`` stands for its rest."""
+        """Push the children of a box, the first one last; ``−2 − at`` marks its rest."""
         if rest[at + 1][2]:
             waiting.append((-2 - at, above))
         waiting.extend((one, above) for one in reversed(children.get(at, ())))
@@ -232,7 +232,7 @@ def _node(tree: FlameTree, row: int, above: int) -> FlameNode:
 
 
 def folded(tree: FlameTree) -> Iterator[str]:
-    """One line per path with a value of its own: names joined by ";", a blank, the value.
+    """One line per path with a self value: names joined by ";", a blank, the value.
 
     That is what FlameGraph and speedscope read. A ";" or a line break in a name would split it, so
     they become "," and blanks.

@@ -1,4 +1,4 @@
-"""The call path of each row, and what a row inherits from the rows around it.
+"""The call path of each row, and values inherited from enclosing rows.
 
 A row inherits its module, its annotation and its Python frames from its ancestors. Slices with
 equal paths share a *node*; nodes are numbered by the first slice that has them. In all tables here
@@ -135,7 +135,7 @@ def sums_below_in_python(value: I64, parent: I32) -> I64:
 
 
 def few_sums_below(rows: I32, value: I64, parent: I32) -> tuple[I32, I64]:
-    """What ``sums_below`` makes of columns that have something in few rows; shape (columns, rows).
+    """``sums_below`` for columns with values in few rows; shape (columns, rows).
 
     Returns the rows at or above one of them, and the columns there.
     """

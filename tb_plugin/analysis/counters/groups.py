@@ -1,4 +1,4 @@
-"""What counters say of groups of device work: the kernels of one name, class or launch.
+"""Counter figures of groups of device work: the kernels of one name, class or launch.
 
 Each figure is over the union of a group's intervals, so that work side by side counts once in its
 group. Groups that run at the same time share the device, and each is told all of its power: the
@@ -90,7 +90,7 @@ def group_figures(
 
 
 def _samples(one: Series, work: GroupWork, groups: int) -> I64:
-    """How many samples hold while each group runs; each counts once in a group."""
+    """Number of samples that hold while each group runs; each counts once in a group."""
     steps = one.steps
     low = np.searchsorted(steps.end, work.start, side="right")
     high = np.searchsorted(steps.start, work.end, side="left")

@@ -1,4 +1,4 @@
-"""What a device's counters say of its steps: integrals by part, and the figures made of them.
+"""Counter figures of a device by step: integrals by part, and figures derived from them.
 
 ``step_counters`` integrates every known counter over the parts of each step, once, when a recording
 is read. ``measured`` adds them up over chosen steps; a ``CounterSum`` has the figures.
@@ -82,7 +82,7 @@ def _parts(work: DeviceWork, windows: Windows) -> list[Intervals]:
 
 
 def _cut(time: Intervals, frame: Intervals) -> tuple[Intervals, I64]:
-    """What of a set lies in the windows, and the window of each piece."""
+    """The part of a set inside the windows, and the window of each piece."""
     at, window = overlaps(time, frame)
     start = np.maximum(time.start[at], frame.start[window])
     end = np.minimum(time.end[at], frame.end[window])
@@ -137,7 +137,7 @@ class CounterSum(Struct, frozen=True, dict=True):
 
 
 def is_constant(counter: CounterFacts) -> bool:
-    """Whether it kept one value throughout: of a clock, that it was locked, or never limited."""
+    """True if it kept one value throughout: a clock was locked, or never limited."""
     return counter.high - counter.low <= LOCKED_RATIO * abs(counter.high)
 
 

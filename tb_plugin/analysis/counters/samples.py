@@ -87,7 +87,7 @@ _UNITS: tuple[tuple[re.Pattern[str], str, float], ...] = (
 
 
 def kind_of(name: str) -> str:
-    """What a counter measures; "" where it is not known.
+    """Kind of a counter; "" if unknown.
 
     >>> kind_of("SM Active (%)"), kind_of("Cycles (Current Kernel)")
     ('sm_active', '')
@@ -215,7 +215,7 @@ def _series(device: int, kind: str, name: str, ts: I64, value: F64) -> Series | 
 
 
 def _decimals(value: F64, covered_ns: int) -> int:
-    """How many digits behind the point are held: those of the values, as far as there is room."""
+    """Number of decimals to keep: those of the values, as far as there is room."""
     most = float(np.abs(value).max())
     if not most:
         return 0

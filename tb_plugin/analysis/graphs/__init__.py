@@ -1,1 +1,1 @@
-"""Graphs: what was replayed by one launch, what waited inside it, and which operators it holds."""
+"""Replayed graphs: their work, their waiting, and the operators of their nodes."""

@@ -30,7 +30,7 @@ def make_graphs(trace: Trace, folder: Path, on_share: Callable[[float], None]) -
 
 
 def make_captures(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
-    """Fills an empty folder with what a recording of a capture launched.
+    """Store the launches of a recording of a capture in an empty folder.
 
     Raises:
         OSError: no room, or no permission.

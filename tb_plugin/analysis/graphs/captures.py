@@ -149,7 +149,7 @@ def _launches(
 
 
 class Lent(Struct, frozen=True, eq=False):
-    """The best fitting sequence of launches for a graph, and what it lends.
+    """The best fitting sequence of launches for a graph, and the operators taken from it.
 
     ``ratio`` is the part of the graph's kernel time whose launch was found.
     """
@@ -164,7 +164,7 @@ class Lent(Struct, frozen=True, eq=False):
 
     @property
     def fits(self) -> bool:
-        """Whether so much was found that the rest of the order can be believed."""
+        """True if enough nodes match to trust the order of the rest."""
         return self.ratio >= LEAST_SHARE
 
 

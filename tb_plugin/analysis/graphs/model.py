@@ -24,7 +24,7 @@ NONE = -1
 
 
 class NodeKind(IntEnum):
-    """What a node of a graph is."""
+    """Kind of a graph node."""
 
     KERNEL = 0
     COPY = 1
@@ -37,7 +37,7 @@ WORK = (NodeKind.KERNEL, NodeKind.COPY, NodeKind.SET)
 
 
 class IdleKind(IntEnum):
-    """What a replay waited for while none of its work ran."""
+    """Cause of idle time inside a replay."""
 
     LATENCY = 0  # what the next node depends on had ended: the launch inside the graph
     HOST = 1  # a call of the host that the next node depends on
@@ -155,7 +155,7 @@ class SequenceTable(ColumnTable, frozen=True, eq=False):
 
 
 class CaptureColumns(Struct, frozen=True, eq=False):
-    """What a recording of a capture launched."""
+    """Launches of a recording of a capture."""
 
     strings: tuple[str, ...]
     sequences: SequenceTable

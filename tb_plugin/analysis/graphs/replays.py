@@ -391,7 +391,7 @@ def _idle(
     nodes: GraphNodeTable,
     gaps: _Gaps,
 ) -> IdleTable:
-    """What each gap was spent on; all parts sum to the gaps."""
+    """Causes of each gap; all parts sum to the gaps."""
     found: list[tuple[NDArray[Any], ...]] = []
     nobody = np.full(len(gaps), NONE, np.int32)
 

@@ -43,7 +43,7 @@ class GraphGroups(KernelGroups, frozen=True, eq=False, dict=True):
 
     @cached_property
     def replays(self) -> F64:
-        """How often each was replayed."""
+        """Number of replays of each graph."""
         return np.array(
             [
                 len(rows) if key != OUTSIDE else np.nan
@@ -54,7 +54,7 @@ class GraphGroups(KernelGroups, frozen=True, eq=False, dict=True):
 
     @cached_property
     def nodes(self) -> F64:
-        """What the largest of its replays holds: device work, calls of the host, events."""
+        """Nodes of its largest replay: device work, host calls, events."""
         return self._each(lambda rows: float(self.graphs.replays.node_count[rows].max()))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A part of a trace as a trace file of its own: which events, and the text of the file.
+"""A part of a trace as a separate trace file: selection of events, and text of the file.
 
 Slices are copied whole, as the file writes them. Arrows are written anew between the slices that
 are included, because an arrow of the file may end outside.

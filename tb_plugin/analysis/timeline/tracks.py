@@ -371,7 +371,7 @@ class _Streams:
         )
 
     def _graph(self, number: int) -> Heading:
-        """What is folded, above the streams."""
+        """Heading of a folded track, above the streams."""
         if self._folding is None:
             raise ValueError("nothing is folded")
         one: FoldedTrack = self._folding.tracks[number]
@@ -441,7 +441,7 @@ class _Streams:
         return f" ({', '.join(told)})" if told else ""
 
     def _note(self, stream: int) -> str:
-        """What the numbers of ``_detail`` mean; "" where there is but the stream's own."""
+        """Meaning of the numbers in ``_detail``; "" if only the stream's number is there."""
         said = []
         if self._renamed["original_stream"].get(stream):
             said.append("The recording assigns this work to a lane; it ran on the original stream.")

@@ -119,7 +119,7 @@ class TimelineManifest(Struct, frozen=True):
 
 
 class SliceRef(Struct, frozen=True):
-    """One slice, with what is needed to name it, draw it and go there."""
+    """One slice, with the data to name, draw and reach it."""
 
     slice: int
     name: str

@@ -1,4 +1,4 @@
-"""A window of the trace as a trace file of its own: read again and written in a reading process."""
+"""A window of the trace as a separate trace file, read again and written in a reading process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BOUNDS = ReadBounds(cpu_seconds=1800, memory_bytes=None)
 
 
 class _Asked(Struct, frozen=True):
-    """What is exported: an area, and the stored layout that its tracks are of."""
+    """The exported area, and the stored layout of its tracks."""
 
     layout: str
     start_ns: int

@@ -122,7 +122,7 @@ def _within(one: SliceRef, at: int) -> int:
 
 
 def _chosen(columns: IdleColumns, *, inferred: bool) -> tuple[PathParts, I32]:
-    """The path, with or without what is inferred, and the slice of each part."""
+    """The path, with or without inferred parts, and the slice of each part."""
     if inferred or not columns.inferred_count:
         return columns.path, columns.path_names.slice
     return columns.certain, columns.certain_names.slice

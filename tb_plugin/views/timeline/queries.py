@@ -145,4 +145,4 @@ class BundlesQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
 
 
 class ExportQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
-    """A window as a trace file of its own."""
+    """A window as a separate trace file."""

@@ -307,7 +307,7 @@ def counters(subject: Subject, query: CountersQuery) -> bytes:
 
 
 def minimap(subject: Subject, query: MinimapQuery) -> bytes:
-    """How busy each track is over the whole trace."""
+    """Busy time of each track over the whole trace."""
     began = time.perf_counter()
     opened = opened_of(subject, query.layout)
     rows = as_bytes(

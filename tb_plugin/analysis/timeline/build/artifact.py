@@ -51,7 +51,7 @@ OnShare = Callable[[float], None]
 
 
 class Drawn(Struct, frozen=True, eq=False):
-    """What is drawn, whatever the layout; columns by slice id."""
+    """Slices of all layouts; columns by slice id."""
 
     trace: Trace
     groups: TrackGroups
@@ -259,7 +259,7 @@ def _steps(trace: Trace) -> tuple[TimelineStep, ...]:
 
 
 def _build_warnings(dur: I64) -> list[str]:
-    """What the picture cannot show as recorded. What was not used at all, Health lists."""
+    """Limits of the picture. Health lists unused events."""
     found = []
     if empty := int(np.count_nonzero(dur == 0)):
         found.append(f"{plural(empty, 'slice')} of no length: drawn as instants.")

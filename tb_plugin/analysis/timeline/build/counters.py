@@ -120,7 +120,7 @@ def steps(start: I64, stop: I64, height: F64) -> tuple[I64, F64]:
 
 
 def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
-    """What is launched and has not begun; and how far the calls are ahead of their work."""
+    """Launched work that has not begun, and the lead of calls over their work."""
     launch = trace.device.launch
     before = trace.device.link == Link.PROLOGUE
     for device in distinct_values(trace.device.device[launch >= 0]).tolist():

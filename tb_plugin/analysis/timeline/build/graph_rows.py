@@ -55,7 +55,7 @@ class FoldedTrack(Struct, frozen=True):
 
 
 class Folding(Struct, frozen=True, eq=False):
-    """What is folded; tracks of work first, those of annotations behind them."""
+    """Folded tracks: work first, annotations last."""
 
     tracks: tuple[FoldedTrack, ...]
     work: I32  # track of each row of DeviceTable; −1 for what stays on its stream
@@ -160,7 +160,7 @@ def node_codes(trace: Trace, rows: NDArray[Any]) -> I32:
 
 
 def note_of(track: FoldedTrack) -> str:
-    """What a folded track is, in a sentence or two."""
+    """Description of a folded track, in a sentence or two."""
     streams = plural(len(track.streams), "stream")
     if track.stem == "annotations":
         return f"Annotations of {streams} on which graphs alone ran."

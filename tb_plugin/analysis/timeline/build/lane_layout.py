@@ -267,7 +267,7 @@ def _in_time_order(ids: I32, ts: I64, dur: I64) -> I32:
 
 
 def _python(trace: Trace, layout: str) -> tuple[I32 | None, bool]:
-    """For each host row: 0 with the ops, 1 in a track of its own, −1 hidden; None: all 0.
+    """For each host row: 0 with the ops, 1 in a separate track, −1 hidden; None: all 0.
 
     And whether no frame is the user's own, so that all are shown.
     """
