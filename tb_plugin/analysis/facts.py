@@ -402,7 +402,7 @@ class DeviceFacts(Struct, frozen=True):
     peak_reserved_bytes: int | None
     least_allocated_bytes: int | None = None  # lowest allocated total
     peak_event: PeakEvent | None = None  # where the highest allocated total was reached
-    has_peak: bool = False  # its data sheet is in the table (patterns/device_peaks)
+    has_peak: bool = False  # its data sheet is in the table (speed_of_light/devices)
     learned: Learned = field(default_factory=Learned)
     # From a launch's return to its work's begin: 10th, 50th and 90th percentile, ns. Below 0: the
     # work began within the call. None: nothing linked.

@@ -45,9 +45,10 @@ from .overview.attribution import (
     partitions,
 )
 from .overview.utilization import StepGauges, gauges
-from .patterns.products import counters_of, peak_of
+from .patterns.products import counters_of
 from .patterns.recognize import patterns_of
 from .recording import classified, counts, health_of, recording_facts, unavailable
+from .speed_of_light.devices import peak_of
 from .steps import Windows, step_windows
 
 # c10 DeviceType → the type of device as the trace names it.

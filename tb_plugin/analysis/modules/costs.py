@@ -23,7 +23,8 @@ from ..memory.events import SHARED, Counted, hosts_of_events, pair, sort_events
 from ..memory.model import NEVER
 from ..operators.calls import spread
 from ..operators.credit import credit
-from ..operators.flops import MODELS, flops_of
+from ..operators.flops import flops_of
+from ..speed_of_light.models import FLOPS_OPS
 from ..steps import Windows
 from ..timeline.tracks import HOST
 from .model import NONE, ModuleBusy, ModuleSums, Outside, OutsideSums, Phase
@@ -248,7 +249,7 @@ def _outermost_ops(trace: Trace, found: FoundModules) -> NDArray[np.intp]:
 def _innermost_flops(trace: Trace) -> tuple[I32, F64]:
     """Ops with a model that contain no other one, and their operations."""
     host = trace.host
-    modelled = np.array([name in MODELS for name in trace.strings], bool)
+    modelled = np.array([name in FLOPS_OPS for name in trace.strings], bool)
     rows = where(modelled[host.name])
     shapes = spread(host.args.get("input_dims"), len(host))[rows]
     flops, _ = flops_of(trace, rows, shapes)

@@ -6,9 +6,7 @@
   and those of them with sizes that do not fit tensor cores
 * ``attention``: attention in single steps, with a softmax over a square of scores
 
-The fastest that a device can compute and move data is data (``device_peaks.json``): dense rates,
-each with the page of its vendor. A device that is not there gets no ceiling, rather than a wrong
-one. Where only a part of a device is there (MIG), its rates are scaled by its multiprocessors.
+The fastest that a device can compute and move data is data (``speed_of_light/devices``).
 """
 
 from __future__ import annotations
@@ -16,11 +14,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -46,11 +42,12 @@ from ...base.arrays import (
 from ...base.group_sums import group_sums
 from ...base.intervals import Intervals, union_of
 from ...base.regex import regex
-from ...trace.model import Device, DeviceClass, Trace
+from ...trace.model import DeviceClass, Trace
 from ..counters.samples import Series, series_of
 from ..device_work import DeviceWork
 from ..operators.flops import flops_of
 from ..overview.utilization import MatrixUse, are_eligible, kernel_use
+from ..speed_of_light.devices import DevicePeak, peak_of
 from .host_code import Found, HostCode
 
 LEAST_SQUARE = 64  # scores of attention
@@ -174,51 +171,6 @@ def kernel_kinds(trace: Trace, rows: I64, by_time: I32) -> KernelKinds:
 
 
 # --- data sheets ----------------------------------------------------------------------------------
-
-
-class DevicePeak(Struct, frozen=True):
-    """One row of the table; ``device`` is a pattern of its name."""
-
-    device: str
-    half_tflops: float  # float16 and bfloat16, dense, on tensor or matrix cores
-    tf32_tflops: float | None
-    float_tflops: float  # float32, without tensor cores
-    bandwidth_gb_s: float
-    multiprocessors: int
-    source: str
-
-    def flops(self, dtype: str, device: Device) -> float | None:
-        """Operations per second for an input type as the recorder names it; None unknown."""
-        rate = {
-            "c10::BFloat16": self.half_tflops,
-            "c10::Half": self.half_tflops,
-            "float": self.float_tflops,
-        }.get(dtype)
-        return None if rate is None else rate * 1e12 * self._part(device)
-
-    def tf32(self, device: Device) -> float | None:
-        """Operations per second of float32 products in TF32; None where it has none."""
-        return None if self.tf32_tflops is None else self.tf32_tflops * 1e12 * self._part(device)
-
-    def bandwidth(self, device: Device) -> float:
-        """Bytes per second of its memory."""
-        return self.bandwidth_gb_s * 1e9 * self._part(device)
-
-    def _part(self, device: Device) -> float:
-        have = device.multiprocessor_count
-        return min(1.0, have / self.multiprocessors) if have else 1.0
-
-
-@cache
-def device_peaks() -> tuple[DevicePeak, ...]:
-    """All rows."""
-    text = Path(__file__).with_name("device_peaks.json").read_bytes()
-    return msgspec.json.decode(text, type=tuple[DevicePeak, ...])
-
-
-def peak_of(device: Device) -> DevicePeak | None:
-    """The row of a device; None where its name is not there."""
-    return next((one for one in device_peaks() if re.search(one.device, device.name)), None)
 
 
 def counters_of(trace: Trace, device: int) -> tuple[Series, ...]:

@@ -1,0 +1,1 @@
+"""How fast could every kernel, op, module and step have been on this device?"""

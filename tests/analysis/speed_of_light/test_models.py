@@ -1,0 +1,271 @@
+"""The models against PyTorch: FLOPs of its own counter, bytes of the addresses that calls touch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from kinetoscope.analysis.speed_of_light.arguments import (
+    CallArguments,
+    OddArgumentError,
+    RefusedError,
+    arguments_of,
+)
+from kinetoscope.analysis.speed_of_light.models import FLOPS_OPS, MODELS, work_of
+
+torch = pytest.importorskip("torch")
+
+from tests.analysis.speed_of_light.cases import PRODUCTS, TRANSFERS  # noqa: E402  # needs torch
+
+CASES = {**PRODUCTS, **TRANSFERS}
+
+
+CASE = "case of the test: "
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[dict[str, Any]]]:
+    """The ops of each case, all from one recording."""
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as found:
+        for name, run in CASES.items():
+            with record_function(CASE + name):
+                run()
+    path = tmp_path_factory.mktemp("recorded") / "trace.json"
+    found.export_chrome_trace(str(path))
+    events = json.loads(path.read_text())["traceEvents"]
+    ranges = [one for one in events if one.get("name", "").startswith(CASE) and "dur" in one]
+    ops = [one for one in events if one.get("cat") == "cpu_op" and "Input Dims" in one["args"]]
+    ops.sort(key=lambda one: (one["ts"], -one["dur"]))
+    return {
+        case["name"].removeprefix(CASE): [
+            one for one in ops if case["ts"] <= one["ts"] < case["ts"] + case["dur"]
+        ]
+        for case in ranges
+    }
+
+
+def call_of(op: dict[str, Any], list_dtype: str = "float32") -> CallArguments:
+    """The arguments of a recorded op."""
+    args = op["args"]
+    return arguments_of(
+        args["Input Dims"],
+        args["Input type"],
+        args.get("Input Strides", []),
+        args.get("Concrete Inputs"),
+        list_dtype,
+    )
+
+
+def innermost(ops: list[dict[str, Any]], names: Any) -> Iterator[dict[str, Any]]:
+    """Ops with a model that hold no other one."""
+    modelled = [one for one in ops if one["name"] in names]
+    for at, one in enumerate(modelled):
+        inner = (other for other in modelled[at + 1 :] if other["tid"] == one["tid"])
+        if not any(other["ts"] < one["ts"] + one["dur"] for other in inner):
+            yield one
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_flops_equal_the_counter_of_pytorch(
+    name: str, recorded: Mapping[str, list[dict[str, Any]]]
+) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        PRODUCTS[name]()
+    ops = innermost(recorded[name], FLOPS_OPS)
+    found = sum(work_of(one["name"], call_of(one)).flops for one in ops)
+    assert found == counter.get_total_flops()
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(PRODUCTS) >= 60
+
+
+# --- bytes: every address of every tensor that a call is given, and of what it returns ------------
+
+# Their own argument is written, and not read.
+WRITE_ONLY = {"copy_", "zero_", "fill_", "normal_", "uniform_"}
+# Of these the sizes alone are used, or a few elements: the count of addresses says more.
+READS_LESS = {"nll_loss_forward", "embedding", "index_select", "gather", "scatter_"}
+
+
+def addresses(one: torch.Tensor) -> int:
+    """Bytes at different addresses."""
+    if not one.numel():
+        return 0
+    places = torch.zeros((), dtype=torch.int64)
+    for size, stride in zip(one.shape, one.stride(), strict=True):
+        places = places[..., None] + torch.arange(size) * stride
+    return len(torch.unique(places)) * one.element_size()
+
+
+class Counting(torch.utils._python_dispatch.TorchDispatchMode):
+    """Bytes read and written by every call below autograd."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, int, int]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func._schema.name.removeprefix("aten::")
+        with torch.utils._python_dispatch._disable_current_modes():
+            read = written = 0
+            seen: set[tuple[int, int]] = set()
+            given = [*zip(func._schema.arguments, args, strict=False)]
+            given += [(one, kwargs[one.name]) for one in func._schema.arguments
+                      if kwargs and one.name in kwargs]  # fmt: skip
+            for argument, value in given:
+                is_out = argument.alias_info is not None and argument.alias_info.is_write
+                for one in value if isinstance(value, list | tuple) else [value]:
+                    if not isinstance(one, torch.Tensor) or one.dim() == 0:
+                        continue
+                    if is_out:
+                        written += addresses(one)
+                        seen.add((one.data_ptr(), one.numel()))
+                    if not (is_out and (argument.kwarg_only or name in WRITE_ONLY)):
+                        read += addresses(one)
+            for one in torch.utils._pytree.tree_leaves(result):
+                if isinstance(one, torch.Tensor) and (one.data_ptr(), one.numel()) not in seen:
+                    written += addresses(one)
+        self.calls.append((name, read, written))
+        return result
+
+
+def test_bytes_are_those_of_the_addresses_that_calls_touch(
+    recorded: Mapping[str, list[dict[str, Any]]],
+) -> None:
+    near, far = 0, []
+    for name, run in CASES.items():
+        with Counting() as counting:
+            run()
+        truth: dict[str, Counter[int]] = {}
+        for op, read, written in counting.calls:
+            truth.setdefault(op, Counter())[read + written] += 1
+        for one in recorded[name]:
+            op = one["name"].removeprefix("aten::")
+            if one["name"] not in MODELS or op not in truth or op in READS_LESS:
+                continue
+            try:
+                work = work_of(one["name"], call_of(one))
+            except RefusedError:
+                continue
+            moved = work.read + work.written
+            known = [bytes_ for bytes_, left in truth[op].items() if left]
+            best = min(known, key=lambda bytes_: abs(bytes_ - moved), default=None)
+            if best is None:
+                continue
+            truth[op][best] -= 1
+            if math.isclose(best, moved, rel_tol=0.01, abs_tol=16):
+                near += 1
+            else:
+                far.append((name, op, moved, best))
+    assert near >= 100
+    assert near >= 0.95 * (near + len(far)), far
+
+
+# --- what torch does not count, and what must not be counted --------------------------------------
+
+
+def given(dims: Any, types: Any, values: Any = None, strides: Any = ()) -> CallArguments:
+    return arguments_of(dims, types, strides, values)
+
+
+HEADS = [[2, 4, 16, 8], [2, 4, 48, 8], [2, 4, 48, 8]]
+HALF = ["c10::Half"] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "causal", "pairs"),
+    [
+        ("aten::_scaled_dot_product_efficient_attention", "False", 16 * 48),
+        # Upper left: row i sees i + 1 columns. Lower right: and the 32 before them.
+        ("aten::_scaled_dot_product_efficient_attention", "True", 16 * 17 // 2),
+        ("aten::_scaled_dot_product_flash_attention", "True", 16 * 17 // 2 + 16 * 32),
+    ],
+)
+def test_a_causal_mask_hides_pairs_from_light_alone(name: str, causal: str, pairs: int) -> None:
+    at = 6 if "efficient" in name else 4
+    values = [""] * 8
+    values[at] = causal
+    call = given(
+        [*HEADS, [], [], [], [], []], [*HALF, "", "Scalar", "Scalar", "Scalar", ""], values
+    )
+    work = work_of(name, call)
+    assert work.flops == 2 * 8 * 16 * 48 * 16
+    assert work.least == 2 * 8 * pairs * 16
+
+
+def test_backward_of_attention_has_five_products() -> None:
+    dims = [[2, 4, 16, 8], *HEADS, [2, 4, 16, 8], [2, 4, 16], [], [], [], [], [], []]
+    types = ["c10::Half"] * 5 + ["float"] + [""] * 6
+    work = work_of(
+        "aten::_scaled_dot_product_flash_attention_backward", given(dims, types, [""] * 12)
+    )
+    assert work.flops == 5 * 2 * 8 * 16 * 48 * 8
+
+
+def test_lengths_of_sequences_that_are_packed_are_not_told() -> None:
+    dims = [[1, 64, 4, 8]] * 3 + [[5], [5], [], [], [], []]
+    types = [*HALF, "int", "int", "Scalar", "Scalar", "Scalar", "Scalar"]
+    with pytest.raises(RefusedError, match="lengths"):
+        work_of("aten::_flash_attention_forward", given(dims, types, [""] * 9))
+
+
+def test_an_expanded_tensor_is_read_once() -> None:
+    call = given([[8, 4], [8, 4]], ["float", "float"], ["", ""], [[0, 1], [4, 1]])
+    assert work_of("aten::mul", call)[2:4] == (4 * 4 + 32 * 4, 32 * 4)
+
+
+def test_an_in_place_op_reads_and_writes_and_filling_writes_alone() -> None:
+    call = given([[6], []], ["float", "Scalar"], ["", "1."])
+    assert work_of("aten::mul_", call)[2:4] == (24, 24)
+    assert work_of("aten::fill_", call)[2:4] == (0, 24)
+
+
+def test_a_list_without_a_type_is_refused() -> None:
+    call = given([[[3], [5]], []], ["TensorList", "Scalar"], ["", "0"])
+    with pytest.raises(RefusedError, match="dtype"):
+        work_of("aten::cat", call)
+    typed = arguments_of([[[3], [5]], []], ["TensorList", "Scalar"], [], ["", "0"], "float16")
+    assert work_of("aten::cat", typed)[2:4] == (16, 16)
+
+
+def test_names_of_generated_kernels_hold_no_products() -> None:
+    dims, types = [[64, 32], [64, 32], []], ["float", "float", "Scalar"]
+    assert work_of("triton_poi_fused_addmm_gelu_0", given(dims, types))[:4] == (0, 0, 8192, 8192)
+    with pytest.raises(RefusedError, match="model"):
+        work_of("triton_tem_fused_mm_3", given(dims, types))
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "types", "values", "reason"),
+    [
+        ("aten::index", [[4, 6], []], ["float", ""], ["", ""], "model"),
+        ("aten::mm", [[4, 6], [5, 7]], ["float", "float"], ["", ""], "shapes"),
+        ("aten::mm", [[4, 6], []], ["float", ""], ["", ""], "shapes"),
+        ("aten::sum", [[4, 6], [], [], []], ["float", "ScalarList", "Scalar", ""], None, "output"),
+        ("aten::exp", [[4]], ["c10::Something"], [""], "dtype"),
+    ],
+)
+def test_a_call_without_a_figure_says_why(
+    name: str, dims: Any, types: Any, values: Any, reason: str
+) -> None:
+    with pytest.raises(RefusedError, match=reason):
+        work_of(name, given(dims, types, values))
+
+
+def test_impossible_arguments_are_named() -> None:
+    dims = [[2, 3, 8, 8], [4, 3, 3, 3], *[[]] * 7]
+    values = ["", "", "", "[0, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1"]
+    with pytest.raises(OddArgumentError) as error:
+        work_of("aten::convolution", given(dims, ["float", "float", *[""] * 7], values))
+    assert error.value.what == "a stride of 0"
