@@ -103,7 +103,7 @@ function title(choice: Choice, pending: readonly ReadingSpan[]): string {
 /** What the reader can expect; the server's own words where it has some. */
 function explained(catalog: Catalog, { run, span }: Choice): string {
   if (span.state !== "waiting") {
-    return "What is ready can be used now. This page opens by itself when the file is read.";
+    return "Finished recordings can be used now. This page opens when the file is read.";
   }
   const file = catalog.files.find(
     ({ path, logdir }) => path === span.file && logdir === run.logdir,

@@ -72,7 +72,7 @@ export const columns: readonly Column<FileInfo>[] = [
   }),
   numberColumn("read", "Read in", readIn, {
     sort: ({ read_seconds }) => read_seconds,
-    help: "How long reading took; “cache” where what was read before was kept.",
+    help: "Time to read the file; “cache” if a stored copy was used.",
   }),
   numberColumn(
     "modified",
@@ -87,7 +87,7 @@ export const columns: readonly Column<FileInfo>[] = [
   {
     key: "verdict",
     head: "Verdict",
-    help: "Whether it is in use, and why not. A row opens on the words that find no room.",
+    help: "Used or not, with the reason. Open a row for the full text.",
     width: 160,
     grow: 5,
     isMain: true,

@@ -16,7 +16,7 @@ function ClockFact({ clock }: { clock: RankClock | undefined }) {
   const shift = `${added < 0 ? "−" : "+"}${time(Math.abs(added))}`;
   return (
     <>
-      <dt title="What is added to its wall clock, beside the first worker here.">Clock</dt>
+      <dt title="Offset added to its wall clock, relative to the first worker here.">Clock</dt>
       <dd>
         {problem !== "" ? problem : added === 0 ? "as recorded" : shift}{" "}
         {uncertainty === null ? null : <span className="dim">± {time(uncertainty)}</span>}

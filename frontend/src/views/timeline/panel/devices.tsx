@@ -97,7 +97,7 @@ export function AreaDevices({ answer, scope }: { answer: AreaAnswer; scope: Scop
             <Heading help="Time in which memory was copied or set." className="num minor">
               Copies
             </Heading>
-            <Heading help="How many stretches nothing ran in." className="num">
+            <Heading help="Number of intervals in which nothing ran." className="num">
               Gaps
             </Heading>
             <Heading help="The longest of them; leads to it." className="num">

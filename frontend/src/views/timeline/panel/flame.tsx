@@ -63,7 +63,7 @@ function columnsOf(unit: string): readonly Column<FlameBox>[] {
     }),
     numberColumn("slices", "Slices", ({ node }) => count(node.count), {
       sort: ({ node }) => node.count,
-      help: "How many slices of the area it is.",
+      help: "Number of slices in the area.",
       width: 88,
     }),
   ];

@@ -39,7 +39,7 @@ export function AreaCounters({ answer }: { answer: AreaAnswer }) {
       <table className="tl-counters">
         <thead>
           <tr>
-            <Heading help="What was sampled or counted.">Series</Heading>
+            <Heading help="The sampled or counted quantity.">Series</Heading>
             <Heading help="The least value in the area." className="num">
               Min
             </Heading>

@@ -23,7 +23,7 @@ function columnsOf({ source }: Scope): readonly Column<SliceRow>[] {
     {
       key: "name",
       head: "Name",
-      help: "What the slice is called, and the colour of its kind.",
+      help: "Name of the slice, and the colour of its kind.",
       width: 160,
       grow: 4,
       sort: true,

@@ -57,7 +57,7 @@ function columnsOf(
       cell: (row) => <KindName kind={row.kind} name={row.text} />,
     },
     figure("count", "Count", (row) => count(row.count), {
-      help: "How many slices of the area it is.",
+      help: "Number of slices in the area.",
     }),
     figure(
       "total_ns",
