@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview.document import AdviceDocument, advise
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
+from kinetoscope.views.overview.document import AdviceDocument, advise
 from tests.planted.training import FOUND, REPAIRED
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,10 +21,9 @@ import numpy as np
 from msgspec import Struct
 
 from . import views
+from .analysis.advice.rule import read_thresholds
+from .analysis.advice.rule import thresholds as named_thresholds
 from .analysis.facts import Facts
-from .analysis.overview.document import AdviceDocument
-from .analysis.thresholds import read_thresholds
-from .analysis.thresholds import thresholds as named_thresholds
 from .base import units
 from .base.errors import NotFoundError, QueryError
 from .frames import (
@@ -39,6 +38,7 @@ from .frames import (
 from .session.session import Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.health import Health
+from .views.overview.document import AdviceDocument
 from .views.overview.view import Overview, Ruler, Share, advice_on
 from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest

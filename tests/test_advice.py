@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
-from kinetoscope.analysis.advice.rule import unanswered
-from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.advice import check_all
+from kinetoscope.analysis.headline import headline, unanswered
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
@@ -47,9 +45,9 @@ def rows() -> list[Advice]:
 def advice_on(file: str) -> tuple[str, str]:
     """The sentence on top, and the first finding, else why there is none."""
     chosen = select(summarize(read(TRACES / file)))
-    findings, _ = check_all(RULES, chosen)
+    findings, _ = check_all(chosen)
     said = headline(chosen, findings)
-    why = unanswered(RULES, chosen, said, findings)
+    why = unanswered(chosen, said, findings)
     finds = f"{findings[0].id}: {findings[0].text}" if findings else f"none: {why and why.text}"
     return plain(said.headline), plain(finds)
 

@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 from gen_api_types import TARGET, TypeGenerationError, main, type_text
 from gen_docs import main as main_of_docs
-from gen_docs import with_columns
+from gen_docs import with_tables
 
 Mood = Literal["fine", "bad"]
 
@@ -84,9 +84,9 @@ def test_check_notices_a_stale_file_and_leaves_it_alone(
 
 def test_the_docs_have_the_declared_columns() -> None:
     text = "<!-- columns: kernels.rows.CopyRow -->\nstale\n<!-- end of columns -->\nafter"
-    written = with_columns(text)
+    written = with_tables(text)
     assert "| Size | `total_bytes` | Bytes moved or set" in written
     assert "stale" not in written
     assert written.endswith("after")
-    assert with_columns(written) == written
+    assert with_tables(written) == written
     assert main_of_docs(["--check"]) == 0

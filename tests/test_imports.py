@@ -207,14 +207,16 @@ READERS = frozenset(
 MAKERS = frozenset(
     {
         "kinetoscope.analysis.idle.artifact", "kinetoscope.analysis.idle.causes",
-        "kinetoscope.analysis.host_activity", "kinetoscope.analysis.kernel_families",
         "kinetoscope.analysis.modules.sources", "kinetoscope.analysis.operators.groups",
         "kinetoscope.session.folder", "kinetoscope.store.catalog",
         "kinetoscope.store.catalog_state", "kinetoscope.store.discovery.poller",
         "kinetoscope.store.ingest.pool", "kinetoscope.trace.event_text",
     }
 )  # fmt: skip
-"""What makes answers, or looks for files: an answer that was kept is there without."""
+"""What makes answers, or looks for files: an answer that was kept is there without.
+
+Rules answer anew each time, and what they look for in a trace stands beside them.
+"""
 OF_FEW_FILES = ("trace.pickles.snapshot", "trace.io.memory_timeline", "analysis.memory.growth")
 
 
@@ -233,7 +235,7 @@ def test_an_answer_that_was_kept_needs_no_reader(
         kept & (READERS | MAKERS | SERVER | {"pyarrow", "rich.console", "rich.progress"}) == set()
     )
     assert first & {f"kinetoscope.{name}" for name in OF_FEW_FILES} == set()
-    assert len([name for name in kept if name.startswith("kinetoscope.")]) < 100
+    assert len([name for name in kept if name.startswith("kinetoscope.")]) < 105
 
 
 NOT_FOR_SMALL = frozenset(

@@ -1,4 +1,4 @@
-"""Writes the tables of columns in docs/ from their declarations: `python tools/gen_docs.py`.
+"""Writes tables in docs/ from what they are declared by: `python tools/gen_docs.py`.
 
 A page names a row between two comments, and everything between them is written:
 
@@ -6,6 +6,9 @@ A page names a row between two comments, and everything between them is written:
     | column | key | definition |
     …
     <!-- end of columns -->
+
+The tables of rules and of thresholds stand between ``<!-- rules -->`` and ``<!-- thresholds -->``
+and their ends in the same way; a rule's docstring is its row.
 
 With --check nothing is written; the exit status is 1 when a page is stale.
 """
@@ -16,8 +19,11 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 
+from kinetoscope.analysis.advice import RULES
+from kinetoscope.analysis.advice.rule import OF_SEVERITY, Threshold, all_thresholds
 from kinetoscope.base.units import NBSP
 from kinetoscope.views.table import Column, fields_of
 
@@ -25,9 +31,52 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"(<!-- columns: ([\w.]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
 
 
-def with_columns(text: str) -> str:
-    """A page with its tables of columns written anew."""
-    return BLOCK.sub(lambda found: f"{found[1]}{_table(found[2])}{found[3]}", text)
+ADVICE = re.compile(r"(<!-- (rules|thresholds) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+
+
+def with_tables(text: str) -> str:
+    """A page with its tables written anew."""
+    text = BLOCK.sub(lambda found: f"{found[1]}{_table(found[2])}{found[3]}", text)
+    tables = {"rules": _rules, "thresholds": _thresholds}
+    return ADVICE.sub(lambda found: f"{found[1]}{tables[found[2]]()}{found[3]}", text)
+
+
+def _rules() -> str:
+    """The table of rules; thresholds stand in the docstrings by their names."""
+    values = {name: _number(one) for name, one in all_thresholds().items()}
+    rows = ["| rule | fires when | ceiling |", "|---|---|---|"]
+    for rule in sorted(RULES, key=lambda one: one.id):
+        text = cleandoc(rule.text).format(**values)
+        fires, _, ceiling = text.partition("\n\nCeiling: ")
+        rows.append(
+            f"| {rule.id} | {_on_one_line(fires)} | {_on_one_line(ceiling).rstrip('.') or '–'} |"
+        )
+    return "\n".join([*rows, ""])
+
+
+def _thresholds() -> str:
+    rows = ["| name | default | meaning |", "|---|---|---|"]
+    rows += [_threshold(one) for one in OF_SEVERITY]
+    rows += [
+        _threshold(one, f"{rule.id}: ")
+        for rule in sorted(RULES, key=lambda one: one.id)
+        for one in rule.thresholds
+        if one not in OF_SEVERITY
+    ]
+    return "\n".join([*rows, ""])
+
+
+def _threshold(one: Threshold, rule: str = "") -> str:
+    return f"| `{one.name}` | {one.value:g} | {rule}{one.meaning} |"
+
+
+def _number(one: Threshold) -> str:
+    """A threshold with its unit, which is the end of its name; one of cores is no share."""
+    return f"{one.value * 100:g} %" if one.name.endswith("_ratio") else f"{one.value:g}"
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _table(row: str) -> str:
@@ -49,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     stale = []
     for page in sorted(DOCS.glob("*.md")):
         text = page.read_text(encoding="utf-8")
-        written = with_columns(text)
+        written = with_tables(text)
         if written != text:
             stale.append(page.name)
             if "--check" not in arguments:

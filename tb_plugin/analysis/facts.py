@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ..trace.health_record import HealthRecord
-from .patterns.model import Patterns
+from .findings import Patterns
 
 
 class Breakdown(Struct, frozen=True):

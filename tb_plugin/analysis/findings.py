@@ -1,16 +1,79 @@
-"""Sentences and findings for the user, and rules that could not run (contract).
+"""Patterns of a trace, findings made of them, and rules that could not run (contract).
+
+A pattern is something that programs do and that has a known remedy: values read one by one, a
+matrix product in an unfavourable shape. It names the events, so that a finding can be checked.
 
 Text between backticks is code. The page and the terminal show these as they are.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+# Without `from __future__ import annotations`: msgspec would compile each annotation, a text then,
+# before the first summary is read.
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
 Severity = Literal["high", "medium", "low", "info"]
+
+
+class PatternEvent(Struct, frozen=True, array_like=True, gc=False):
+    """One event of a pattern, as evidence.
+
+    ``event`` is its row in the file; ``slice`` its row among the slices of the Trace view, which
+    are the host's rows and behind them the devices'.
+    """
+
+    event: int
+    slice: int
+    ts: int
+    dur_ns: int
+    step: int  # index of the step; −1 outside of all
+    name: str
+
+
+class PatternStep(Struct, frozen=True, array_like=True, gc=False):
+    """What a pattern does in one step. ``ns`` is the length of a union of intervals."""
+
+    step: int
+    count: int  # events that begin in it
+    ns: int
+
+
+class Pattern(Struct, frozen=True):
+    """One pattern: the events of one place in the code, or of one name.
+
+    ``device`` is the row of the device whose time it takes: the idle time during its events on the
+    host, or the time of its kernels. −1: the time of the main thread, in a run without devices.
+    """
+
+    kind: str  # key of
+    name: str  # what it is about: an op, an optimizer, a kernel
+    device: int
+    frame: str = ""  # innermost frame of the user's code around it; "" unknown
+    steps: tuple[PatternStep, ...] = ()  # those it is seen in
+    events: tuple[PatternEvent, ...] = ()  # the longest
+    figures: Mapping[str, float] = {}
+    kernels: bool = False  # its time is that of kernels, not idle time
+
+
+class Claim(Struct, frozen=True, array_like=True, gc=False):
+    """Time of one step that exactly the patterns of ``members`` claim together.
+
+    Bit i of ``members`` is the i-th pattern of the same device. The claims of a step are disjoint,
+    so the union of some patterns is the sum of the claims that have one of them.
+    """
+
+    device: int
+    step: int
+    members: int
+    ns: int
+
+
+class Patterns(Struct, frozen=True):
+    """All patterns of a trace, and how they overlap."""
+
+    found: tuple[Pattern, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 class Sentence(Struct, frozen=True):
@@ -133,6 +196,18 @@ class Lacking(Struct, frozen=True):
 
     needs: str
     rules: tuple[RuleName, ...]
+
+
+class Said(Struct, frozen=True):
+    """All that is said of the chosen steps: a sentence, and the findings that it is made of."""
+
+    sentence: Sentence
+    findings: tuple[Finding, ...]  # the most worthwhile first
+    unchecked: tuple[Unchecked, ...]
+    # Why what the sentence blames has no finding; None where it has one, or blames nothing.
+    unanswered: Explanation | None
+    together_ns: float  # all ceilings together, per step: no instant counts twice
+    rule_count: int
 
 
 def by_need(unchecked: Iterable[Unchecked]) -> tuple[Lacking, ...]:

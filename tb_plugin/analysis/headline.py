@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
+from ..trace.recipes import FRAMES, with_option
+from .advice import RULES, check_all
+from .advice.claims import claimed_ns
+from .advice.distributed import COMMUNICATION_RATIO
+from .advice.input import LOADER_RATIO
+from .advice.launches import IDLE_RATIO
+from .advice.waits import compute_bound, device_causes, is_compute_bound
 from .facts import HostPartition, Partition, StepFacts
-from .findings import Finding, Sentence
+from .findings import Explanation, Finding, Reference, Said, Sentence
+from .recording import OTHER_RECORDER
 from .steps import Selection
 from .wording import fraction, held_by, of_step, step_noun, the_device
 
-COMPUTE_BOUND_RATIO = 0.85  # kernels fill the step
-MOSTLY_RATIO = 0.50  # … or they fill most of it
-SMALL_RATIO = 0.10  # … and nothing else takes this much
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
 NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
@@ -46,6 +53,20 @@ _HOST_WORK = {
     "runtime_ns": "calls of the runtime",
     "python_ns": "Python",
 }
+
+
+def verdict(selection: Selection) -> Said:
+    """The sentence, the findings of all rules, and what they could not check."""
+    findings, unchecked = check_all(selection)
+    said = headline(selection, findings)
+    return Said(
+        sentence=said,
+        findings=findings,
+        unchecked=unchecked,
+        unanswered=unanswered(selection, said, findings),
+        together_ns=claimed_ns(selection, [one.gain for one in findings if one.gain is not None]),
+        rule_count=len(RULES),
+    )
 
 
 def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence:
@@ -175,32 +196,9 @@ def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
     )
 
 
-def device_causes(part: Partition) -> dict[str, int]:
-    """Possible causes of idle time, in ns. Launch calls and all other host work are one cause."""
-    return {
-        "idle_dataloader_ns": part.idle_dataloader_ns,
-        "idle_host_ns": part.idle_host_ns,
-        "idle_sync_ns": part.idle_sync_ns,
-        "idle_unattributed_ns": part.idle_unattributed_ns + part.idle_queued_ns,
-        "exposed_communication_ns": part.exposed_communication_ns,
-        "exposed_copy_ns": part.exposed_copy_ns,
-    }
-
-
 def _part(selection: Selection, cause: str, ns: int) -> str:
     """``a third of every step``."""
     return f"{fraction(selection.ratio(ns))} {of_step(selection, _agreeing(selection, cause))}"
-
-
-def is_compute_bound(selection: Selection, total: Partition) -> bool:
-    """True if kernels fill the chosen steps, or most of them and nothing else takes a tenth."""
-    largest = max(device_causes(total).values())
-    return _compute_bound(selection.ratio(total.compute_ns), selection.ratio(largest))
-
-
-def _compute_bound(compute: float, largest_other: float) -> bool:
-    most = compute >= MOSTLY_RATIO and largest_other < SMALL_RATIO
-    return most or compute >= COMPUTE_BOUND_RATIO
 
 
 def _device_detail(selection: Selection, total: Partition) -> str:
@@ -346,8 +344,100 @@ def _leading(selection: Selection, step: StepFacts) -> str:
     if one is not None:
         parts = device_causes(one.partition)
         cause = max(parts, key=lambda key: parts[key])
-        bound = _compute_bound(one.partition.compute_ns / length, parts[cause] / length)
+        bound = compute_bound(one.partition.compute_ns / length, parts[cause] / length)
         return "compute_ns" if bound else cause
     host = step.host or HostPartition()
     keys = (*_HOST_CAUSES, *_HOST_WORK)
     return max(keys, key=lambda key: getattr(host, key))
+
+
+# --- causes without a finding ---------------------------------------------------------------------
+
+
+def unanswered(
+    selection: Selection, said: Sentence, findings: Sequence[Finding]
+) -> Explanation | None:
+    """Why the cause in the headline has no finding, and where to look; None where it has one."""
+    answering = {rule.id for rule in RULES if said.cause in {*rule.answers, rule.id}}
+    if any(finding.id in answering for finding in findings):
+        return None
+    why: Explanation | None
+    if said.cause in (CUT, "uninstrumented_ns"):
+        why = _cut_short() if said.cause == CUT else _uninstrumented(selection)
+    else:
+        why = _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
+    if why is not None and why.links == _TRACE and selection.facts.step_source == "whole_trace":
+        return replace(why, links=_WHOLE_TRACE)
+    return why
+
+
+_KERNELS = (Reference("The longest kernels", "kernels"),)
+_OPERATORS = (Reference("The longest operators", "operators"),)
+_TRACE = (Reference("These steps in the trace", "timeline"),)
+_WHOLE_TRACE = (Reference("The recording in the trace", "timeline"),)
+_COMPUTES = Explanation(
+    "The host computes: no rule that could be checked finds a cause in its operators.", _OPERATORS
+)
+_COMMUNICATES = Explanation(
+    f"The rule on communication asks for more than {share(COMMUNICATION_RATIO.value)} of the "
+    "time, with nothing else running.",
+    _TRACE,
+)
+_LOADS = Explanation(
+    f"The rule on the DataLoader asks for more than {share(LOADER_RATIO.value)} of the time, "
+    "with nothing else running.",
+    _TRACE,
+)
+_IDLE_IS_SMALL = Explanation(
+    f"The rule on idle devices asks for {share(IDLE_RATIO.value)} of the time, apart from the "
+    "DataLoader.",
+    _TRACE,
+)
+_UNANSWERED: Mapping[str, Explanation | None] = {
+    NOTHING: None,
+    CAPTURE: Explanation(
+        "Capturing a graph happens once. To see how the device is used, record steps that replay "
+        "it.",
+        _TRACE,
+    ),
+    "compute_ns": Explanation(
+        "The device works most of the time: what is left to gain is in its kernels.", _KERNELS
+    ),
+    "forward_ns": _COMPUTES,
+    "backward_ns": _COMPUTES,
+    "optimizer_ns": _COMPUTES,
+    "runtime_ns": Explanation(
+        "The host calls the runtime: no rule that could be checked says why.", _OPERATORS
+    ),
+    "python_ns": Explanation(
+        "The host runs Python: no rule that could be checked finds a cause in it.", _OPERATORS
+    ),
+    "compile_ns": Explanation(
+        "Code is compiled when it first runs, or when shapes change: run some steps before the "
+        "recording starts.",
+        _TRACE,
+    ),
+    "exposed_communication_ns": _COMMUNICATES,
+    "communication_ns": _COMMUNICATES,
+    "idle_dataloader_ns": _LOADS,
+    "dataloader_ns": _LOADS,
+}
+
+
+def _cut_short() -> Explanation:
+    return Explanation(
+        "What is missing could be the cause of anything: rules on times were not checked. Record "
+        "again, or copy the whole file.",
+        (Reference("Where it ends", "health"),),
+    )
+
+
+def _uninstrumented(selection: Selection) -> Explanation:
+    if selection.facts.counts.get("python", 0):
+        text = "Neither ops nor Python frames were recorded on this thread in that time."
+    elif is_of_other_recorder(selection.facts.torch_era):
+        text = f"{OTHER_RECORDER}: Trace shows its events."
+    else:
+        how = with_option(FRAMES, selection.facts.torch_era)
+        text = f"To see the Python that ran there: {how}."
+    return Explanation(text, _TRACE)

@@ -15,8 +15,9 @@ a ``Selection`` has the sums over them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,7 +60,10 @@ from .facts import (
     Place,
     StepFacts,
 )
-from .thresholds import DEFAULTS, Thresholds
+
+Limits = Mapping[str, float]
+"""Thresholds of advice that a user replaces, by name."""
+NO_LIMITS: Limits = MappingProxyType({})
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
@@ -277,7 +281,7 @@ class Selection(Struct, frozen=True, dict=True):
     facts: Facts
     indexes: tuple[int, ...]
     device: int | None
-    limits: Thresholds = DEFAULTS
+    limits: Limits = {}
 
     @cached_property
     def steps(self) -> tuple[StepFacts, ...]:
@@ -466,7 +470,7 @@ def _copies_together(parts: Sequence[CopySum]) -> CopySum:
 
 
 def select(
-    facts: Facts, steps: str = "", device: int | None = None, limits: Thresholds = DEFAULTS
+    facts: Facts, steps: str = "", device: int | None = None, limits: Limits = NO_LIMITS
 ) -> Selection:
     """The selection of a query. Raises QueryError for unknown steps or devices."""
     used = [row for row, one in enumerate(facts.devices) if one.used]

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..base.arrays import I64, distinct_values, is_any, take
 from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
+from .advice.claims import patterns_of
 from .counters.measured import step_counters
-from .counters.samples import Series
+from .counters.samples import Series, counters_of
 from .device_work import DeviceWork, used_devices
 from .facts import (
     Breakdown,
@@ -45,8 +46,6 @@ from .overview.attribution import (
     partitions,
 )
 from .overview.utilization import StepGauges, gauges
-from .patterns.products import counters_of
-from .patterns.recognize import patterns_of
 from .recording import classified, counts, health_of, recording_facts, unavailable
 from .speed_of_light.devices import peak_of
 from .steps import Windows, step_windows

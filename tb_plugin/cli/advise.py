@@ -1,6 +1,6 @@
 """``kinetoscope advise PATH``: what holds the steps of a trace, and what to do about it.
 
-The JSON is a document with a stable schema (``analysis/overview/document``) for other programs:
+The JSON is a document with a stable schema (``views/overview/document``) for other programs:
 every finding names events that ``--slice`` and the page resolve, and what this recording cannot
 answer is listed with what to record.
 """
@@ -14,18 +14,18 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from ..analysis.overview.document import (
+from ..analysis.advice.rule import read_thresholds, thresholds
+from ..base.errors import NotFoundError
+from ..base.units import duration, share
+from ..session.session import Session, Wanted, choose
+from ..trace.model import Trace
+from ..views.overview.document import (
     MOST_BYTES,
     AdviceDocument,
     as_markdown,
     capital,
     fitted,
 )
-from ..analysis.thresholds import read_thresholds, thresholds
-from ..base.errors import NotFoundError
-from ..base.units import duration, share
-from ..session.session import Session, Wanted, choose
-from ..trace.model import Trace
 from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
 from ..views.table import Column, Table

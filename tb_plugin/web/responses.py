@@ -22,7 +22,7 @@ from werkzeug import Request, Response
 from werkzeug.datastructures import Headers
 
 from .. import __version__
-from ..analysis.thresholds import VARIABLE, thresholds_version
+from ..analysis.advice.rule import VARIABLE, thresholds_version
 from ..base.errors import KinetoscopeError
 from ..store.contract import ErrorInfo
 from .contract import CONTRACT, ErrorAnswer

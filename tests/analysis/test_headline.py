@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.analysis import headline as headlines
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
-from kinetoscope.analysis.advice.rule import unanswered
+from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.findings import Sentence
-from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.headline import headline, unanswered
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
@@ -244,15 +242,13 @@ def test_a_file_that_ends_early_says_so_first_and_gets_no_finding_on_times(
     chosen = select(cut_off(tmp_path / "worker0.pt.trace.json", compressed=compressed))
     said = headline(chosen)
     assert re.match(r"The file ends after \S+\s\S+ of an unknown length: ", said.headline)
-    findings, unchecked = check_all(RULES, chosen)
+    findings, unchecked = check_all(chosen)
     assert findings == ()
     assert "ends in the middle" in next(one.needs for one in unchecked if one.id == "IN1")
-    why = unanswered(RULES, chosen, said, findings)
+    why = unanswered(chosen, said, findings)
     assert why is not None
     assert "rules on times were not checked" in why.text
-    assert [
-        one.id for one in check_all(RULES, select(summarize(draw(WHOLE, names={"D": LOADER}))))[0]
-    ]
+    assert [one.id for one in check_all(select(summarize(draw(WHOLE, names={"D": LOADER}))))[0]]
 
 
 def test_a_chosen_step_that_was_cut_off() -> None:
@@ -274,7 +270,7 @@ CAUSES = [*headlines._DEVICE_CAUSES, *headlines._HOST_CAUSES, *headlines._HOST_W
 @pytest.mark.parametrize("cause", [*CAUSES, headlines.CUT, headlines.CAPTURE])
 def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
     chosen = select(summarize(draw("op |aaa|")))
-    why = unanswered(RULES, chosen, Sentence("", "", cause=cause), ())
+    why = unanswered(chosen, Sentence("", "", cause=cause), ())
     assert why is not None
     assert why.text.endswith(".")
     assert why.links
@@ -289,7 +285,7 @@ def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
 )
 def test_a_recording_without_steps_is_led_to_as_a_whole(drawn: str, link: str) -> None:
     chosen = select(summarize(draw(drawn)), "all")
-    why = unanswered(RULES, chosen, Sentence("", "", cause=headlines.CAPTURE), ())
+    why = unanswered(chosen, Sentence("", "", cause=headlines.CAPTURE), ())
     assert why is not None
     assert [one.text for one in why.links] == [link]
 

@@ -10,7 +10,6 @@ import pytest
 
 from kinetoscope.analysis.accelerator import accelerator
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.overview.document import advise
 from kinetoscope.analysis.recording import no_counters, no_device_activity
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
@@ -29,6 +28,7 @@ from kinetoscope.trace.recipes import (
     with_steps,
 )
 from kinetoscope.views import view_named
+from kinetoscope.views.overview.document import advise
 from tests.drawing import V100, trace_of
 from tests.trace.drawn import memory, x
 

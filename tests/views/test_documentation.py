@@ -7,8 +7,7 @@ import re
 import click
 import pytest
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.rule import Rule
+from kinetoscope.analysis.advice import RULES, Rule
 from kinetoscope.analysis.recording import QUESTIONS
 from kinetoscope.cli.entry import main
 from kinetoscope.trace.health.notes import CATALOG

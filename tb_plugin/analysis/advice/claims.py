@@ -1,34 +1,267 @@
-"""The patterns of a trace as rules see them: sums over the chosen steps, ceilings, evidence.
+"""What recognizers find in a trace, what findings claim of it, and phrases about both.
 
-``pattern_rule`` makes a rule that speaks of patterns alone: it fires where they take more than a
-threshold, and a function words it. ``check_all`` asks all rules, and says of each ceiling what
-findings above it claim already: they must not be added.
+A recognizer looks for one thing that programs do; ``on_host``, ``on_kernels`` and
+``on_collectives`` register it. ``patterns_of`` asks all, step by step, and keeps how the times that
+they claim overlap: so the union of any of them is exact for any choice of steps. ``with_shared``
+says of each ceiling what findings above it claim already: they must not be added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, repeat
+from typing import TypeVar
 
+import numpy as np
 from msgspec import Struct, structs
 
+from ...base.arrays import I64, least_of_largest, ranked, search, stable_order, take, where
+from ...base.group_sums import group_sums
+from ...base.intervals import EMPTY, Intervals, complement, intersect, length_within, merge
+from ...base.machine import each, side_by_side
 from ...base.units import duration, share
+from ...trace.model import Trace
+from ..counters.samples import Series
+from ..device_work import DeviceWork
 from ..facts import Spot
 from ..findings import (
-    Evidence,
+    Claim,
     Finding,
     Gain,
-    Reference,
+    Pattern,
+    PatternEvent,
+    Patterns,
+    PatternStep,
     SeenEvent,
-    Severity,
-    Unchecked,
     at_time,
 )
-from ..patterns.model import Pattern
-from ..steps import Selection
-from ..wording import device_noun, of_step, per_step, scope, short_frame, step_noun, whole_of
-from .rule import Need, Rule, ceiling, check_each, sentences, severity_of
+from ..host_activity import Hosts
+from ..steps import Selection, Windows
+from ..user_code import DeviceCode, Found, HostCode
+from ..wording import device_noun, of_step, per_step, short_frame, step_noun
 
+T = TypeVar("T", HostCode, DeviceCode)
+HostRecognizer = Callable[[HostCode], Iterator[Found]]
+DeviceRecognizer = Callable[[DeviceCode], Iterator[Found]]
 MOST_EVENTS = 5
+MOST_PATTERNS = 60  # of one device: a claim's members are the bits of an int64
+MOST_DEVICES = 16
+
+
+_HOST: list[HostRecognizer] = []
+_HIDING: set[HostRecognizer] = set()
+_PYTHON: list[Callable[[HostCode, Intervals], Iterator[Found]]] = []
+_KERNELS: list[DeviceRecognizer] = []
+_COLLECTIVES: list[DeviceRecognizer] = []
+
+
+def on_host(*, hides_python: bool = False) -> Callable[[HostRecognizer], HostRecognizer]:
+    """Register a recognizer of the main thread.
+
+    ``hides_python``: what it finds is not told again as Python of the frame around it.
+    """
+
+    def register(recognize: HostRecognizer) -> HostRecognizer:
+        _HOST.append(recognize)
+        if hides_python:
+            _HIDING.add(recognize)
+        return recognize
+
+    return register
+
+
+def in_python(
+    recognize: Callable[[HostCode, Intervals], Iterator[Found]],
+) -> Callable[[HostCode, Intervals], Iterator[Found]]:
+    """Register a recognizer of what others leave of Python's time."""
+    _PYTHON.append(recognize)
+    return recognize
+
+
+def on_kernels(recognize: DeviceRecognizer) -> DeviceRecognizer:
+    """Register a recognizer for devices that ran compute kernels."""
+    _KERNELS.append(recognize)
+    return recognize
+
+
+def on_collectives(recognize: DeviceRecognizer) -> DeviceRecognizer:
+    """Register a recognizer for devices that ran collectives."""
+    _COLLECTIVES.append(recognize)
+    return recognize
+
+
+def patterns_of(
+    hosts: Hosts,
+    works: Sequence[DeviceWork],
+    counters: Mapping[int, tuple[Series, ...]],
+    windows: Windows,
+) -> Patterns:
+    """The patterns of a trace; nothing for a trace without events that last.
+
+    ``counters`` are what was sampled of each device, by its row.
+    """
+    if not len(windows):
+        return Patterns()
+    code = HostCode(hosts.trace, hosts, windows)
+    works = works[:MOST_DEVICES]
+    on_host, *on_devices = side_by_side(
+        lambda: _on_host(code),
+        *(lambda one=one: _on_device(code, one, counters[one.device]) for one in works),
+    )
+    told = side_by_side(
+        *(
+            partial(_of_device, code, one, [*on_host, *found])
+            for one, found in zip(works, on_devices, strict=True)
+        )
+    ) or [_of_device(code, None, on_host)]
+    patterns = chain.from_iterable(some for some, _ in told)
+    claims = chain.from_iterable(some for _, some in told)
+    return Patterns(tuple(patterns), tuple(claims))
+
+
+def _each(recognizers: Sequence[Callable[[T], Iterator[Found]]], code: T) -> list[list[Found]]:
+    """What each of them finds."""
+    return each(lambda one: list(one(code)), recognizers)
+
+
+def _on_host(code: HostCode) -> list[Found]:
+    """The patterns of the main thread."""
+    if code.hosts.main < 0:
+        return []
+    by_each = _each(_HOST, code)
+    told = [
+        one.time
+        for recognize, some in zip(_HOST, by_each, strict=True)
+        for one in some
+        if recognize in _HIDING
+    ]
+    found = list(chain.from_iterable(by_each))
+    hidden = merge(*told) if told else EMPTY
+    return found + [one for recognize in _PYTHON for one in recognize(code, hidden)]
+
+
+def _on_device(code: HostCode, work: DeviceWork, counters: tuple[Series, ...]) -> list[Found]:
+    """The patterns of the kernels of a device; ``counters`` are what was sampled of it."""
+    one = DeviceCode(code, work, counters)
+    asked = [*(_KERNELS if len(one.rows) else ()), *(_COLLECTIVES if len(one.collectives) else ())]
+    return list(chain.from_iterable(_each(asked, one)))
+
+
+def _of_device(
+    code: HostCode, work: DeviceWork | None, found: Iterable[Found]
+) -> tuple[list[Pattern], list[Claim]]:
+    """The patterns as one device has them, or a run without, and the time of each set of them."""
+    device, idle = -1, None
+    if work is not None:
+        device = work.device
+        first, last = int(code.windows.start.min()), int(code.windows.end.max())
+        idle = complement(work.busy, first, last)
+    patterns: list[Pattern] = []
+    times: list[Intervals] = []
+    for one in found:
+        time = one.time
+        if idle is not None and not one.on_device:
+            time = intersect(time, idle)
+        pattern = _pattern(code, device, one, time)
+        if pattern.steps and len(patterns) < MOST_PATTERNS:
+            patterns.append(pattern)
+            times.append(time)
+    return patterns, _claims(code.windows, device, times)
+
+
+def _pattern(code: HostCode, device: int, found: Found, time: Intervals) -> Pattern:
+    windows, table = code.windows, code.trace.device if found.on_device else code.trace.host
+    rows = found.rows
+    step = code.windows.of(take(table.ts, rows))
+    count = np.bincount(step[step >= 0], minlength=len(windows))
+    spent = length_within(time, windows.start, windows.end)
+    some = np.flatnonzero((spent != 0) | (count > 0))
+    columns = some.tolist(), count[some].tolist(), spent[some].tolist()
+    steps = tuple(map(PatternStep, *columns))
+    return Pattern(
+        kind=found.kind,
+        name=found.name,
+        device=device,
+        frame=found.frame,
+        steps=steps,
+        events=_longest(code.trace, found, rows, step),
+        figures=found.figures,
+        kernels=found.on_device,
+    )
+
+
+def _longest(trace: Trace, found: Found, rows: I64, step: I64) -> tuple[PatternEvent, ...]:
+    """The longest events; those outside of all steps only where no other is."""
+    table = trace.device if found.on_device else trace.host
+    if (step >= 0).any():
+        rows, step = rows[step >= 0], step[step >= 0]
+    length = table.dur[rows]
+    if len(length) > MOST_EVENTS:
+        # Of equally long ones the first count; none that is shorter than the limit does.
+        long = np.flatnonzero(length >= least_of_largest(length, MOST_EVENTS))
+        rows, step, length = rows[long], step[long], length[long]
+    order = np.argsort(-length, kind="stable")[:MOST_EVENTS]
+    return tuple(
+        PatternEvent(
+            int(table.raw[rows[at]]),
+            int(rows[at]) + (len(trace.host) if found.on_device else 0),
+            int(table.ts[rows[at]]),
+            int(table.dur[rows[at]]),
+            int(step[at]),
+            trace.strings[int(table.name[rows[at]])],
+        )
+        for at in order.tolist()
+    )
+
+
+def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[Claim]:
+    """The time of each step by the set of patterns that claim it.
+
+    One sweep over the edges of all intervals: between two edges the set is the same.
+    """
+    cuts, members = _sweep(times, [windows.start, windows.end])
+    some = where(members != 0)  # all end at the last cut
+    members, start = take(members, some), take(cuts, some)
+    length = take(cuts, some + np.int32(1)) - start
+    del cuts, some
+    at = search(windows.start, start, "right") - 1
+    some = where((at >= 0) & (start < take(windows.end, np.maximum(at, 0))))
+    del start
+    sets, member = ranked(take(members, some))
+    del members
+    cells, cell = ranked(take(at, some) * max(len(sets), 1) + member)
+    del at, member
+    sums = group_sums(cell, take(length, some), len(cells)).total
+    steps, kinds = np.divmod(cells, max(len(sets), 1))
+    columns = (steps.tolist(), sets[kinds].tolist(), sums.tolist())
+    return list(map(Claim, repeat(device), *columns))
+
+
+def _sweep(times: Sequence[Intervals], more: Sequence[I64]) -> tuple[I64, I64]:
+    """All edges of some sets and ``more`` instants, and which sets hold from each to the next.
+
+    Bit i of what is told says so of the i-th set. Its intervals do not touch, so that each of its
+    edges turns the bit over.
+    """
+    sides = [edge for one in times for edge in (one.start, one.end)]
+    edges = [*sides, *more]
+    sets = [at for at in range(len(times)) for _ in range(2)] + [len(times)] * len(more)
+    which = np.repeat(np.array(sets, np.uint8), [len(one) for one in edges])
+    cuts = np.concatenate(edges)
+    low = int(cuts.min())
+    cuts -= low
+    order = stable_order(cuts)
+    which, cuts = take(which, order), take(cuts, order)
+    del order
+    last = np.ones(len(cuts), np.bool_)
+    np.not_equal(cuts[1:], cuts[:-1], out=last[:-1])
+    cuts = cuts[last]
+    cuts += low
+    bits = np.array([*(1 << at for at in range(len(times))), 0], np.int64)
+    members = take(bits.astype(np.int32) if len(times) < 31 else bits, which)
+    np.bitwise_xor.accumulate(members, out=members)
+    return cuts, members[last].astype(np.int64)
 
 
 class PatternSum(Struct, frozen=True):
@@ -122,13 +355,88 @@ def wasted(selection: Selection, seen: Seen) -> float:
     return share_of(selection, seen) * seen[0].figure("part", 1.0)
 
 
+def ceiling(selection: Selection, total_ns: float, method: str, *claims: str) -> Gain | None:
+    """A gain of ``total_ns`` over the chosen steps; None where there is nothing to gain."""
+    if total_ns <= 0:
+        return None
+    return Gain(
+        ns_per_step=selection.mean(total_ns),
+        ratio=selection.ratio(total_ns),
+        method=method,
+        claims=claims,
+    )
+
+
+def shares_of(selection: Selection, *names: str) -> list[float]:
+    """Some parts of the chosen device's partition, in each step that has one, of the step."""
+    found = []
+    for step in selection.steps:
+        if one := selection.device_step(step):
+            spent = sum(getattr(one.partition, name) for name in names)
+            found.append(spent / max(step.dur_ns, 1))
+    return found
+
+
 def gain_of(selection: Selection, seen: Seen, method: str, scale: float = 1.0) -> Gain | None:
     """The ceiling of some patterns: the union of their times, or a part ``scale`` of it."""
     total = total_of(selection, seen) * scale
     return ceiling(selection, total, method, *(f"pattern {one.row}" for one in seen))
 
 
-# --- words ----------------------------------------------------------------------------------------
+_PATTERN = "pattern "
+
+
+def with_shared(selection: Selection, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings in their order; of each ceiling, the part that those above it claim already."""
+    result = []
+    above: list[Gain] = []
+    for finding in findings:
+        gain = finding.gain
+        if gain is not None:
+            alone, before = gain.ns_per_step, claimed_ns(selection, above)
+            together = claimed_ns(selection, [*above, gain])
+            shared = min(max(alone - (together - before), 0.0), alone)
+            above.append(gain)
+            finding = structs.replace(  # noqa: PLW2901
+                finding, gain=structs.replace(gain, shared_ns_per_step=shared)
+            )
+        result.append(finding)
+    return result
+
+
+def claimed_ns(selection: Selection, gains: Sequence[Gain]) -> float:
+    """What some ceilings amount to together, per step: no instant counts twice.
+
+    Patterns are united exactly; fields of one partition are disjoint, and each counts once. Idle
+    time, or that of kernels, may be claimed by a pattern and by a field: together they are never
+    more than all of it. A ceiling that is a part of what it claims counts with that part.
+    """
+    part = selection.partition
+    found = selection.facts.patterns.found
+    fields = [gain for gain in gains if not _rows(gain)]
+    sizes: dict[tuple[str, ...], float] = {}
+    for gain in fields:
+        sizes[gain.claims] = max(sizes.get(gain.claims, 0.0), gain.ns_per_step)
+    idle = sum(ns for names, ns in sizes.items() if names and names[0].startswith("idle_"))
+    work = sum(ns for names, ns in sizes.items() if names == ("compute_ns",))
+    rest = sum(sizes.values()) - idle - work
+    whole = {
+        False: (idle, part.idle_ns if part is not None else selection.total_ns),
+        True: (work, part.compute_ns if part is not None else selection.total_ns),
+    }
+    total = rest
+    for kernels, (fixed, most) in whole.items():
+        mine = [gain for gain in gains
+                if _rows(gain) and found[_rows(gain)[0]].kernels is kernels]  # fmt: skip
+        rows = {row for gain in mine for row in _rows(gain)}
+        union = selection.mean(united_ns(selection, rows)) if rows else 0.0
+        alone = sum(gain.ns_per_step for gain in mine)
+        total += max(fixed, min(fixed + min(union, alone), selection.mean(most))) if mine else fixed
+    return total
+
+
+def _rows(gain: Gain) -> list[int]:
+    return [int(name.removeprefix(_PATTERN)) for name in gain.claims if name.startswith(_PATTERN)]
 
 
 def seen_event(
@@ -186,157 +494,3 @@ def often(selection: Selection, count: int) -> str:
     if round(mean) <= 1:
         return "once" if selection.count == 1 else "once a step"
     return f"{round(mean):,} times {per_step(selection)}"
-
-
-# --- rules that speak of patterns -----------------------------------------------------------------
-
-
-class PatternAdvice(Struct, frozen=True):
-    """What a rule says of patterns; the rest of a finding follows from them."""
-
-    title: str
-    said: str  # the evidence, with number and scope, and the cause
-    action: str
-    confidence: float
-    verify: str
-    method: str = ""  # how the ceiling is formed
-    snippet: str = ""
-    scale: float = 1.0  # of the claimed time
-    evidence: tuple[Evidence, ...] = ()
-    links: tuple[Reference, ...] = ()
-    otherwise: Severity = "low"  # the severity where nothing is claimed
-    headline: str = ""  # see ``Finding``
-
-
-Wording = Callable[[Selection, Seen], PatternAdvice | None]
-
-
-def pattern_rule(
-    rule_id: str,
-    title: str,
-    needs: tuple[Need, ...],
-    kinds: str | tuple[str, ...],
-    limit: str = "",
-    *,
-    choose: Callable[[Seen], Seen] = tuple,
-    measure: Callable[[Selection, Seen], float] = share_of,
-    answers: Iterable[str] = (),
-) -> Callable[[Wording], Rule]:
-    """A rule on patterns of some kinds, worded by the function that this decorates.
-
-    It fires where ``measure`` of those it chooses exceeds the threshold named ``limit`` ("": where
-    there are any) and the function has something to say.
-    """
-
-    def of(word: Wording) -> Rule:
-        def check(selection: Selection) -> Finding | None:
-            every = patterns(selection, *((kinds,) if isinstance(kinds, str) else kinds))
-            seen = choose(every)
-            least: float = getattr(selection.limits, limit) if limit else 0.0
-            if not seen or (limit and measure(selection, seen) <= least):
-                return None
-            advice = word(selection, seen)
-            return None if advice is None else _finding(rule_id, selection, seen, least, advice)
-
-        return Rule(rule_id, title, needs, check, frozenset(answers))
-
-    return of
-
-
-def _finding(
-    rule_id: str, selection: Selection, seen: Seen, limit: float, advice: PatternAdvice
-) -> Finding:
-    """The finding of some patterns, the longest first."""
-    gain = gain_of(selection, seen, advice.method, advice.scale) if advice.method else None
-    shares = [sum(parts) for parts in zip(*(one.shares for one in seen), strict=True)]
-    events = events_of(selection, seen)
-    first = (structs.replace(events[0].link, text="The longest in the trace"),) if events else ()
-    whole = f"share of the {whole_of(selection)}"
-    return Finding(
-        id=rule_id,
-        title=advice.title,
-        severity=severity_of(selection, gain, advice.otherwise, shares=shares, limit=limit),
-        confidence=advice.confidence,
-        text=sentences(advice.said, advice.action),
-        snippet=advice.snippet,
-        evidence=(
-            Evidence(whole, share_of(selection, seen), "ratio", limit or None),
-            Evidence("events", float(count_of(seen)), "count"),
-            *advice.evidence,
-        ),
-        gain=gain,
-        scope=scope(selection),
-        links=(*first, *advice.links),
-        verify=advice.verify,
-        events=events,
-        action=advice.action,
-        frame=seen[0].pattern.frame,
-        headline=advice.headline,
-        agreeing=sum(part > limit for part in shares),
-    )
-
-
-# --- all rules at once ----------------------------------------------------------------------------
-
-_PATTERN = "pattern "
-
-
-def check_all(
-    rules: Iterable[Rule], selection: Selection
-) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
-    """The findings of the rules, the largest gain ceiling first, and rules that could not run."""
-    findings, unchecked = check_each(rules, selection)
-    return tuple(with_shared(selection, findings)), unchecked
-
-
-def with_shared(selection: Selection, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings in their order; of each ceiling, the part that those above it claim already."""
-    result = []
-    above: list[Gain] = []
-    for finding in findings:
-        gain = finding.gain
-        if gain is not None:
-            alone, before = gain.ns_per_step, claimed_ns(selection, above)
-            together = claimed_ns(selection, [*above, gain])
-            shared = min(max(alone - (together - before), 0.0), alone)
-            above.append(gain)
-            finding = structs.replace(  # noqa: PLW2901
-                finding, gain=structs.replace(gain, shared_ns_per_step=shared)
-            )
-        result.append(finding)
-    return result
-
-
-def claimed_ns(selection: Selection, gains: Sequence[Gain]) -> float:
-    """What some ceilings amount to together, per step: no instant counts twice.
-
-    Patterns are united exactly; fields of one partition are disjoint, and each counts once. Idle
-    time, or that of kernels, may be claimed by a pattern and by a field: together they are never
-    more than all of it. A ceiling that is a part of what it claims counts with that part.
-    """
-    part = selection.partition
-    found = selection.facts.patterns.found
-    fields = [gain for gain in gains if not _rows(gain)]
-    sizes: dict[tuple[str, ...], float] = {}
-    for gain in fields:
-        sizes[gain.claims] = max(sizes.get(gain.claims, 0.0), gain.ns_per_step)
-    idle = sum(ns for names, ns in sizes.items() if names and names[0].startswith("idle_"))
-    work = sum(ns for names, ns in sizes.items() if names == ("compute_ns",))
-    rest = sum(sizes.values()) - idle - work
-    whole = {
-        False: (idle, part.idle_ns if part is not None else selection.total_ns),
-        True: (work, part.compute_ns if part is not None else selection.total_ns),
-    }
-    total = rest
-    for kernels, (fixed, most) in whole.items():
-        mine = [gain for gain in gains
-                if _rows(gain) and found[_rows(gain)[0]].kernels is kernels]  # fmt: skip
-        rows = {row for gain in mine for row in _rows(gain)}
-        union = selection.mean(united_ns(selection, rows)) if rows else 0.0
-        alone = sum(gain.ns_per_step for gain in mine)
-        total += max(fixed, min(fixed + min(union, alone), selection.mean(most))) if mine else fixed
-    return total
-
-
-def _rows(gain: Gain) -> list[int]:
-    return [int(name.removeprefix(_PATTERN)) for name in gain.claims if name.startswith(_PATTERN)]

@@ -1,55 +1,66 @@
-"""Do several devices work together well?
-
-CO1: does communication take a large part of the step?
-CO2: is little of it hidden behind compute?
-CO3: does it send many small messages?
-CO6: do kernels suffer from communication beside them?
-CO7: does one process drive several devices through DataParallel?
-CO8: does SyncBatchNorm hold the step?
-CO9: does DistributedDataParallel on GPUs communicate without NCCL?
-"""
+"""Do several devices work together well? Communication, its size, and how much is hidden."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec.structs import replace
+
+from ...base.intervals import EMPTY, subtract, union
+from ...base.regex import regex
 from ...base.units import duration, listing, share, size
 from ..facts import RunTraits
-from ..findings import Evidence, Finding, Reference, at_time
+from ..findings import Evidence, Reference, at_time
 from ..steps import Selection
+from ..user_code import DeviceCode, Found, HostCode, of_code
 from ..wording import device_names, per_step, scope, step_noun
 from .claims import (
-    PatternAdvice,
     Seen,
+    ceiling,
     count_of,
     events_of,
+    on_collectives,
+    on_host,
     part_of_step,
-    pattern_rule,
     patterns,
-    wasted,
 )
 from .rule import (
-    BFLOAT_CAPABILITY,
     CALLS,
     CAPABILITY,
     COLLECTIVES,
     DEVICE_ACTIVITY,
-    GRIDS,
     HOST_RANGES,
-    NCCL_CAPABILITY,
+    LOW_RATIO,
     OPS,
     TIME,
     TORCH_1_11,
-    TORCH_2_4,
     WHOLE,
+    Advice,
     Fact,
     Remedy,
-    Rule,
-    ceiling,
+    Threshold,
     is_older,
-    remedy_of,
+    pattern_rule,
+    rule,
     sentences,
-    severity_of,
 )
 
+COMMUNICATION_RATIO = Threshold("communication_ratio", 0.10, "communication")
+OVERLAP_RATIO = Threshold(
+    "overlap_ratio", 0.70, "of communication that compute covers; below it fires"
+)
+OVERLAP_COMMUNICATION_RATIO = Threshold(
+    "overlap_communication_ratio", 0.05, "… where there is so much communication"
+)
+SMALL_MESSAGE_RATIO = Threshold(
+    "small_message_ratio", 0.30, "of the time of collectives, in small messages"
+)
+SMALL_MESSAGE_COUNT = Threshold("small_message_count", 50.0, "small messages per step")
+
+
+NCCL_CAPABILITY = (3, 5)
+BFLOAT_CAPABILITY = (8, 0)
 _DATA_PARALLEL_DOCS = "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html"
 
 
@@ -59,27 +70,40 @@ def _starter(selection: Selection) -> str:
     return "python -m torch.distributed.launch --use_env" if old else "torchrun"
 
 
-def check_data_parallel(selection: Selection) -> Finding | None:
-    """Fires when `DataParallel.forward` ran and more than one device worked."""
+_DATA_PARALLEL = of_code(r"^DataParallel\.forward$")
+
+
+@on_host()
+def find_data_parallel(code: HostCode) -> Iterator[Found]:
+    """Calls of ``DataParallel.forward``."""
+    rows = code.named(_DATA_PARALLEL)
+    if len(rows):
+        yield Found("data_parallel", "DataParallel.forward", EMPTY, code.host_rows(rows))
+
+
+@rule(
+    "CO7",
+    "DataParallel on several devices",
+    (OPS, DEVICE_ACTIVITY),
+)
+def data_parallel(selection: Selection) -> Advice | None:
+    """`DataParallel.forward` ran, and more than one device worked."""
     used = [device for device in selection.facts.devices if device.used]
     if not selection.facts.traits.data_parallel or len(used) < 2:
         return None
-    return Finding(
-        id="CO7",
+    return Advice(
         title="One process drives all devices: use DistributedDataParallel",
         severity="medium",
         confidence=0.9,
-        text=(
+        said=(
             f"`DataParallel` runs on {device_names(used)} from one Python process, which copies "
-            "the model to each of them in every step and launches for all. Run one process per "
-            "device with `DistributedDataParallel`."
+            "the model to each of them in every step and launches for all."
         ),
         snippet=(
             f"{_starter(selection)} --nproc_per_node={len(used)} train.py\n"
             "model = DistributedDataParallel(model, device_ids=[local_rank])"
         ),
         evidence=(Evidence("devices of one process", len(used), "count", 1),),
-        gain=None,
         scope=scope(selection, device=False),
         links=(
             Reference(
@@ -93,9 +117,51 @@ def check_data_parallel(selection: Selection) -> Finding | None:
     )
 
 
-DATA_PARALLEL = Rule(
-    "CO7", "DataParallel on several devices", (OPS, DEVICE_ACTIVITY), check_data_parallel
+_BACKEND_DOCS = "https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use"
+
+
+@rule(
+    "CO9",
+    "The back end of DistributedDataParallel",
+    (WHOLE, OPS, DEVICE_ACTIVITY, CAPABILITY),
 )
+def backend(selection: Selection) -> Advice | None:
+    """`DistributedDataParallel` on a GPU communicates without NCCL.
+
+    The GPU has compute capability 3.5 or more, and only other back ends were seen.
+    """
+    traits = selection.facts.traits
+    able = [
+        device
+        for device in selection.facts.devices
+        if device.used
+        and device.type == "GPU"
+        and (device.vendor == "AMD" or (device.capability or (0, 0)) >= NCCL_CAPABILITY)
+    ]
+    backends = traits.communication_backends
+    # Where nothing was seen to communicate, nothing can be said of how.
+    if not traits.distributed_data_parallel or not backends or "nccl" in backends or not able:
+        return None
+    with_what = f"with {listing([f'`{name}`' for name in backends])}"
+    return Advice(
+        title="Gradients do not travel by NCCL",
+        severity="medium",
+        confidence=0.8,
+        said=(
+            f"`DistributedDataParallel` runs on a {able[0].type} and communicates {with_what}. "
+            "NCCL is the fastest back end between GPUs (RCCL on AMD, under the same name)."
+        ),
+        snippet='torch.distributed.init_process_group("nccl")',
+        evidence=(Evidence("collectives seen", selection.facts.recording.collectives, "count"),),
+        scope=scope(selection, device=False),
+        links=(
+            Reference("The collectives in the trace", "timeline", {"find": f"{backends[0]}:"}),
+            Reference("Which back end to use", url=_BACKEND_DOCS),
+        ),
+        verify="Record again: collectives are named `nccl:…`.",
+        events=events_of(selection, patterns(selection, "host_collectives")),
+        action="Choose NCCL when the process group is made.",
+    )
 
 
 _HOOKS = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html"
@@ -163,7 +229,6 @@ HAS_BFLOAT_HOOK = Fact(
 )
 REDUCES = _leads("all_reduce", "reduce_scatter")
 ON_DEVICE = Fact("collectives run on devices", lambda chosen: chosen.partition is not None)
-
 _ACCUMULATE = (
     "Accumulate gradients over several batches: inside `no_sync()` a backward pass reduces none."
 )
@@ -173,16 +238,23 @@ _ACCUMULATE_CODE = (
 )
 
 
-def _hook(name: str) -> str:
-    return (
+_NOT_COVERED = (
+    "time of collectives under which no kernel computed, although the next one was launched"
+)
+
+
+def _compress(text: str, hook: str, *facts: Fact) -> Remedy:
+    """How to send gradients of DistributedDataParallel with fewer bits."""
+    return Remedy(
+        f"Most of it reduces gradients{text}",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, *facts),
         "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
-        f"ddp_model.register_comm_hook(None, default_hooks.{name})"
+        f"ddp_model.register_comm_hook(None, default_hooks.{hook})",
+        (Reference("How to compress gradients", url=_HOOKS),),
     )
 
 
-_COMPRESS_LINK = (Reference("How to compress gradients", url=_HOOKS),)
-
-REMEDIES = (
+COMMUNICATION_REMEDIES = (
     Remedy(
         "Most of it takes tokens to experts and back: it lasts as long as the busiest expert. "
         "Balance the load of the experts, or let a second part of the batch compute meanwhile.",
@@ -205,26 +277,22 @@ REMEDIES = (
         (SHARDED,),
         links=(Reference("How FSDP shards and prefetches", url=_SHARDED),),
     ),
-    Remedy(
-        "Most of it reduces gradients with 32 bits: send them with 16, or accumulate them over "
-        "several batches (`no_sync()`).",
-        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, BFLOAT, HAS_BFLOAT_HOOK),
-        _hook("bf16_compress_hook"),
-        _COMPRESS_LINK,
+    _compress(
+        " with 32 bits: send them with 16, or accumulate them over several batches (`no_sync()`).",
+        "bf16_compress_hook",
+        *(WIDE, BFLOAT, HAS_BFLOAT_HOOK),
     ),
-    Remedy(
-        "Most of it reduces gradients with 32 bits: send them with 16 (this device has no "
-        "bfloat16: watch the loss), or accumulate them over several batches (`no_sync()`).",
-        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, NO_BFLOAT),
-        _hook("fp16_compress_hook"),
-        _COMPRESS_LINK,
+    _compress(
+        " with 32 bits: send them with 16 (this device has no bfloat16: watch the loss), or "
+        "accumulate them over several batches (`no_sync()`).",
+        "fp16_compress_hook",
+        *(WIDE, NO_BFLOAT),
     ),
-    Remedy(
-        "Most of it reduces gradients. If they have 32 bits, send them with 16; or accumulate "
-        "them over several batches (`no_sync()`).",
-        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDTH_UNKNOWN, BFLOAT, HAS_BFLOAT_HOOK),
-        _hook("bf16_compress_hook"),
-        _COMPRESS_LINK,
+    _compress(
+        ". If they have 32 bits, send them with 16; or accumulate them over several batches "
+        "(`no_sync()`).",
+        "bf16_compress_hook",
+        *(WIDTH_UNKNOWN, BFLOAT, HAS_BFLOAT_HOOK),
     ),
     Remedy(
         f"Most of it reduces gradients. {_ACCUMULATE}",
@@ -245,10 +313,39 @@ REMEDIES = (
 )
 
 
-def check_communication(selection: Selection) -> Finding | None:
-    """Fires when communication not covered by kernels or copies takes over 10 % of the steps."""
+@on_host()
+def find_host_collectives(code: HostCode) -> Iterator[Found]:
+    """Calls of collectives, and ranges of those under way on any thread."""
+    rows = np.flatnonzero(code.hosts.collective).astype(np.int64)
+    if len(rows):
+        host = code.trace.host
+        time = union(host.ts[rows], host.ts[rows] + host.dur[rows])
+        name = code.trace.strings[int(host.name[rows[np.argmax(host.dur[rows])]])]
+        yield Found("host_collectives", name, time, rows)
+
+
+@on_collectives
+def find_collectives(one: DeviceCode) -> Iterator[Found]:
+    """All collectives."""
+    yield one.found("collectives", one.collectives)
+
+
+@rule(
+    "CO1",
+    "Communication in the way of the step",
+    (TIME, WHOLE, HOST_RANGES),
+    COMMUNICATION_RATIO,
+    answers={"exposed_communication_ns", "communication_ns"},
+    remedies=COMMUNICATION_REMEDIES,
+)
+def communication(selection: Selection) -> Advice | None:
+    """Communication takes more than {communication_ratio} of the breakdown.
+
+    Ceiling: exposed communication, without what the host had not launched yet; without a
+    device, time of collectives.
+    """
     classic = selection.ratio(selection.breakdown.communication_ns)
-    if classic <= selection.limits.communication_ratio:
+    if classic <= COMMUNICATION_RATIO.of(selection.limits):
         return None
     part, host = selection.partition, selection.host
     exposed = part.exposed_communication_ns if part else host.communication_ns if host else 0
@@ -256,9 +353,7 @@ def check_communication(selection: Selection) -> Finding | None:
     gain = ceiling(
         selection,
         exposed - limited,
-        "time of collectives under which no kernel computed, although the next one was launched"
-        if part
-        else "time of collectives on the main thread",
+        _NOT_COVERED if part else "time of collectives on the main thread",
         "exposed_communication_ns" if part else "communication_ns",
     )
     # The classic category is only what no copy covers; a part of a device's collectives is said of
@@ -272,35 +367,28 @@ def check_communication(selection: Selection) -> Finding | None:
         if limited * 10 >= exposed > 0
         else ""
     )
-    remedy = remedy_of(REMEDIES, selection)
-    return Finding(
-        id="CO1",
+    return Advice(
         title=f"Communication takes a large part of the {step_noun(selection.facts)}",
-        severity=severity_of(selection, gain, "low"),
         confidence=0.8,
-        text=sentences(
+        said=sentences(
             f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
             f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}.",
             held,
             f"Waiting for slower ranks is part of {'it' if held else 'that'}.",
-            remedy.text,
         ),
-        snippet=remedy.snippet,
         evidence=(
-            Evidence("communication", classic, "ratio", selection.limits.communication_ratio),
+            Evidence("communication", classic, "ratio", COMMUNICATION_RATIO.of(selection.limits)),
             Evidence(
                 f"exposed communication, {per_step(selection)}", selection.mean(exposed), "ns"
             ),
             *_operations(selection.facts.traits),
         ),
         gain=gain,
-        scope=scope(selection),
-        links=(*_longest(selection), *remedy.links),
+        links=_longest(selection),
         events=events_of(
             selection,
             patterns(selection, "collectives") or patterns(selection, "host_collectives"),
         ),
-        action=remedy.text,
         verify=f"Record again: communication should fall below 10 % of the "
         f"{step_noun(selection.facts)}.",
     )
@@ -331,16 +419,6 @@ def _longest(selection: Selection) -> tuple[Reference, ...]:
     return (Reference("The collectives in the trace", "timeline", {"find": f"{backend}:"}),)
 
 
-COMMUNICATION = Rule(
-    "CO1",
-    "Communication in the way of the step",
-    (TIME, WHOLE, HOST_RANGES),
-    check_communication,
-    frozenset({"exposed_communication_ns", "communication_ns"}),
-    REMEDIES,
-)
-
-
 HIDING = (
     Remedy(
         "Smaller buckets let the first gradients travel while the backward pass goes on.",
@@ -366,62 +444,83 @@ HIDING = (
 )
 
 
-def check_overlap(selection: Selection) -> Finding | None:
-    """Fires when compute hides less than 70 % of communication that takes over 5 % of the steps.
+@rule(
+    "CO2",
+    "Communication that compute does not hide",
+    (TIME, WHOLE, DEVICE_ACTIVITY),
+    OVERLAP_RATIO,
+    OVERLAP_COMMUNICATION_RATIO,
+    answers={"exposed_communication_ns"},
+    remedies=HIDING,
+)
+def overlap(selection: Selection) -> Advice | None:
+    """Kernels compute during less than {overlap_ratio} of the time of collectives.
 
-    Where communication takes so much that CO1 speaks of it, CO1 says how much is exposed, too.
+    Collectives take more than {overlap_communication_ratio}, more than {low_ratio} is to be
+    won, and CO1 is silent (it says how much is exposed, too).
+
+    Ceiling: exposed communication, without what the host had not launched yet.
     """
     limits, sums, part = selection.limits, selection.communication, selection.partition
-    large = selection.ratio(selection.breakdown.communication_ns) > limits.communication_ratio
+    large = selection.ratio(selection.breakdown.communication_ns) > COMMUNICATION_RATIO.of(limits)
     if part is None or large or not sums.total_ns:
         return None
     taken = selection.ratio(sums.total_ns)
     hidden = (sums.total_ns - sums.exposed_ns) / sums.total_ns
     # What the host had not launched yet would be idle without communication, too.
     blocking = sums.exposed_ns - sums.host_limited_ns
-    small = selection.ratio(blocking) <= limits.low_ratio
-    if taken <= limits.overlap_communication_ratio or hidden >= limits.overlap_ratio or small:
+    small = selection.ratio(blocking) <= LOW_RATIO.of(limits)
+    if (
+        taken <= OVERLAP_COMMUNICATION_RATIO.of(limits)
+        or hidden >= OVERLAP_RATIO.of(limits)
+        or small
+    ):
         return None
     gain = ceiling(
         selection,
         blocking,
-        "time of collectives under which no kernel computed, although the next one was launched",
+        _NOT_COVERED,
         "exposed_communication_ns",
     )
-    remedy = remedy_of(HIDING, selection)
     noun = step_noun(selection.facts)
-    return Finding(
-        id="CO2",
+    return Advice(
         title="Little of the communication is hidden behind compute",
-        severity=severity_of(selection, gain, "low"),
         confidence=0.7,
-        text=sentences(
+        said=sentences(
             f"Collectives take {duration(selection.mean(sums.total_ns))} {per_step(selection)}, "
             f"{share(taken)} of the {noun}, and kernels compute during {share(hidden)} of that.",
-            remedy.text,
         ),
-        snippet=remedy.snippet,
         evidence=(
-            Evidence("communication", taken, "ratio", limits.overlap_communication_ratio),
-            Evidence("of it, hidden behind compute", hidden, "ratio", limits.overlap_ratio),
+            Evidence("communication", taken, "ratio", OVERLAP_COMMUNICATION_RATIO.of(limits)),
+            Evidence("of it, hidden behind compute", hidden, "ratio", OVERLAP_RATIO.of(limits)),
         ),
         gain=gain,
-        scope=scope(selection),
-        links=(*_longest(selection), *remedy.links),
+        links=_longest(selection),
         verify="Record again: more of the communication lies beside kernels.",
         events=events_of(selection, patterns(selection, "collectives")),
-        action=remedy.text,
     )
 
 
-OVERLAP = Rule(
-    "CO2",
-    "Communication that compute does not hide",
-    (TIME, WHOLE, DEVICE_ACTIVITY),
-    check_overlap,
-    frozenset({"exposed_communication_ns"}),
-    HIDING,
-)
+_SYNC_NORM = regex(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
+
+
+@on_collectives
+def find_messages(one: DeviceCode) -> Iterator[Found]:
+    """Collectives by the size of their message, and those of SyncBatchNorm; exposed time alone."""
+    trace = one.trace
+    size = one.message_bytes()
+    kernels = one.work.compute
+    small = one.collectives[(size >= 0) & (size < 262144)]
+    if len(small):
+        spent = trace.device.dur[one.collectives]
+        found = one.found("small_messages", small,
+                          part=float(trace.device.dur[small].sum() / max(int(spent.sum()), 1)),
+                          largest=float(size[(size >= 0) & (size < 262144)].max()))  # fmt: skip
+        yield replace(found, time=subtract(found.time, kernels))
+    norm = one.below(one.collectives, _SYNC_NORM)
+    if norm.any():
+        found = one.found("sync_batch_norm", one.collectives[norm])
+        yield replace(found, time=subtract(found.time, kernels))
 
 
 @pattern_rule(
@@ -429,16 +528,22 @@ OVERLAP = Rule(
     "Small messages",
     (TIME, WHOLE, DEVICE_ACTIVITY, COLLECTIVES),
     "small_messages",
-    "low_ratio",
+    LOW_RATIO,
+    also=(SMALL_MESSAGE_RATIO, SMALL_MESSAGE_COUNT),
 )
-def messages(selection: Selection, seen: Seen) -> PatternAdvice | None:
-    """Over 30 % of the time of collectives is in small messages, over 50 per step."""
+def messages(selection: Selection, seen: Seen) -> Advice | None:
+    """Small messages take more than {small_message_ratio} of the time of collectives.
+
+    There are more than {small_message_count} per step of 256 KiB or less.
+
+    Ceiling: their time in which no kernel computes.
+    """
     limits, count = selection.limits, selection.mean(count_of(seen))
     part = seen[0].figure("part")
-    if part <= limits.small_message_ratio or count <= limits.small_message_count:
+    if part <= SMALL_MESSAGE_RATIO.of(limits) or count <= SMALL_MESSAGE_COUNT.of(limits):
         return None
     ddp = DDP_GRADIENTS.holds(selection)
-    return PatternAdvice(
+    return Advice(
         title="Communication sends many small messages",
         said=(
             f"{count:,.0f} collectives {per_step(selection)} send "
@@ -453,44 +558,14 @@ def messages(selection: Selection, seen: Seen) -> PatternAdvice | None:
         confidence=0.7,
         evidence=(
             Evidence(
-                f"small messages {per_step(selection)}", count, "count", limits.small_message_count
+                f"small messages {per_step(selection)}",
+                count,
+                "count",
+                SMALL_MESSAGE_COUNT.of(limits),
             ),
         ),
         verify=f"Record again: fewer collectives per {step_noun(selection.facts)}.",
         links=(Reference("How gradients are put into buckets", url=_NO_SYNC),) if ddp else (),
-    )
-
-
-def _fewer_blocks(selection: Selection) -> str:
-    """The setting of NCCL since 2.17, else the one that it and RCCL always had."""
-    device = selection.device_facts
-    new = device is not None and device.vendor == "NVIDIA" and not is_older(selection, TORCH_2_4)
-    return "NCCL_MAX_CTAS=8" if new else "NCCL_MAX_NCHANNELS=8"
-
-
-@pattern_rule(
-    "CO6",
-    "Kernels beside communication",
-    (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS),
-    "contention",
-    "contention_ratio",
-    measure=wasted,
-)
-def contention(selection: Selection, seen: Seen) -> PatternAdvice:
-    """Kernels under communication lose over 3 % of the steps against those alone."""
-    one, part = seen[0], seen[0].figure("part")
-    return PatternAdvice(
-        title="Kernels take longer while communication runs",
-        said=(
-            f"Kernels that run beside a collective, {part_of_step(selection, one)}, spend "
-            f"{share(part)} of that time beyond what the same kernels take alone."
-        ),
-        action="Let collectives use fewer multiprocessors, and compare the whole step.",
-        snippet=_fewer_blocks(selection) if NCCL.holds(selection) else "",
-        method="what these kernels take beyond the median of those without communication",
-        scale=part,
-        confidence=0.5,
-        verify="Record again: these kernels last as long as alone.",
     )
 
 
@@ -499,11 +574,14 @@ def contention(selection: Selection, seen: Seen) -> PatternAdvice:
     "SyncBatchNorm",
     (TIME, WHOLE, DEVICE_ACTIVITY, CALLS),
     "sync_batch_norm",
-    "sync_batch_norm_ratio",
+    Threshold("sync_batch_norm_ratio", 0.01, "collectives of SyncBatchNorm"),
 )
-def sync_norm(selection: Selection, seen: Seen) -> PatternAdvice:
-    """Collectives of SyncBatchNorm take over 1 % with nothing computing."""
-    return PatternAdvice(
+def sync_norm(selection: Selection, seen: Seen) -> Advice:
+    """Collectives of `SyncBatchNorm` with nothing computing take more than {sync_batch_norm_ratio}.
+
+    Ceiling: their time.
+    """
+    return Advice(
         title="`SyncBatchNorm` waits for all ranks in every layer",
         said=(
             f"Collectives of `SyncBatchNorm` run for {part_of_step(selection, seen[0])} with "
@@ -515,55 +593,3 @@ def sync_norm(selection: Selection, seen: Seen) -> PatternAdvice:
         confidence=0.8,
         verify="Record again: no collective in the forward pass.",
     )
-
-
-_BACKEND_DOCS = "https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use"
-
-
-def check_backend(selection: Selection) -> Finding | None:
-    """Fires when DDP ran on a device that NCCL supports, and only other back ends were seen."""
-    traits = selection.facts.traits
-    able = [
-        device
-        for device in selection.facts.devices
-        if device.used
-        and device.type == "GPU"
-        and (device.vendor == "AMD" or (device.capability or (0, 0)) >= NCCL_CAPABILITY)
-    ]
-    backends = traits.communication_backends
-    # Where nothing was seen to communicate, nothing can be said of how.
-    if not traits.distributed_data_parallel or not backends or "nccl" in backends or not able:
-        return None
-    with_what = f"with {listing([f'`{name}`' for name in backends])}"
-    return Finding(
-        id="CO9",
-        title="Gradients do not travel by NCCL",
-        severity="medium",
-        confidence=0.8,
-        text=(
-            f"`DistributedDataParallel` runs on a {able[0].type} and communicates {with_what}. "
-            "NCCL is the fastest back end between GPUs (RCCL on AMD, under the same name): "
-            "choose it when the process group is made."
-        ),
-        snippet='torch.distributed.init_process_group("nccl")',
-        evidence=(Evidence("collectives seen", selection.facts.recording.collectives, "count"),),
-        gain=None,
-        scope=scope(selection, device=False),
-        links=(
-            Reference("The collectives in the trace", "timeline", {"find": f"{backends[0]}:"}),
-            Reference("Which back end to use", url=_BACKEND_DOCS),
-        ),
-        verify="Record again: collectives are named `nccl:…`.",
-        events=events_of(selection, patterns(selection, "host_collectives")),
-        action="Choose NCCL when the process group is made.",
-    )
-
-
-BACKEND = Rule(
-    "CO9",
-    "The back end of DistributedDataParallel",
-    (WHOLE, OPS, DEVICE_ACTIVITY, CAPABILITY),
-    check_backend,
-)
-
-RULES = (DATA_PARALLEL, BACKEND, COMMUNICATION, OVERLAP, messages, contention, sync_norm)

@@ -1,41 +1,50 @@
-"""Is memory nearly full, badly used, or growing?
-
-ME1: is the memory of a device nearly full?
-ME2: does the allocator hold much that nothing uses?
-ME3: does memory grow from step to step?
-ME4: is most of a device's memory free?
-"""
+"""Is memory nearly full, badly used, or growing?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...base.arrays import I64, distinct_values, search
+from ...base.intervals import EMPTY
 from ...base.units import plural, share, size
 from ..facts import DeviceFacts
-from ..findings import Evidence, Finding, Reference, SeenEvent
+from ..findings import Evidence, Reference, SeenEvent
 from ..steps import Selection
+from ..user_code import Found, HostCode
 from ..wording import device_name
-from .claims import PatternAdvice, PatternSum, Seen, pattern_rule, seen_event
+from .claims import PatternSum, Seen, on_host, seen_event
 from .rule import (
     CAPACITY,
     DEVICE_ACTIVITY,
-    HELD_RATIO,
     MEMORY_EVENTS,
     MEMORY_TOTALS,
     TORCH_2_0,
+    TRAINS,
     WHOLE,
+    Advice,
     Fact,
     Remedy,
-    Rule,
+    Threshold,
     is_older,
+    pattern_rule,
     remedy_of,
+    rule,
     sentences,
 )
 
+MEMORY_RATIO = Threshold("memory_ratio", 0.90, "of the card's memory")
+FRAGMENTATION_RATIO = Threshold(
+    "fragmentation_ratio", 0.25, "of the reserved memory that nothing uses at the peak"
+)
+HEADROOM_RATIO = Threshold("headroom_ratio", 0.50, "of the card's memory; below it there is room")
+
+
+HELD_RATIO = 0.90  # of the highest allocated total: what is never given back was taken beforehand
 _ALLOCATOR_DOCS = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management"
 LEAST_RESERVED = 1 << 30  # bytes: fragments of less are no matter
-
 _MEMORY_CAPACITY_DOCS = "https://docs.pytorch.org/docs/stable/checkpoint.html"
-
-
 GROWS = Fact(
     "a tenth of the peak or more is given back within the recording",
     lambda chosen: (least := _held(chosen)) is not None and least < HELD_RATIO,
@@ -44,8 +53,6 @@ HELD = Fact(
     "more than nine tenths of the peak are held from the first allocator event to the last",
     lambda chosen: (least := _held(chosen)) is not None and least >= HELD_RATIO,
 )
-TRAINS = Fact("autograd ran", lambda chosen: chosen.facts.traits.backward)
-
 MEMORY_CAPACITY_REMEDIES = (
     Remedy(
         "Near its limit the allocator may have to free memory first, which stops the device. "
@@ -68,50 +75,53 @@ MEMORY_CAPACITY_REMEDIES = (
 )
 
 
-def check_memory_capacity(selection: Selection) -> Finding | None:
-    """Fires when tensors took over 90 % of the memory of their device.
+@rule(
+    "ME1",
+    "Memory near its capacity",
+    (DEVICE_ACTIVITY, MEMORY_TOTALS, CAPACITY),
+    MEMORY_RATIO,
+    remedies=MEMORY_CAPACITY_REMEDIES,
+)
+def capacity(selection: Selection) -> Advice | None:
+    """Tensors take more than {memory_ratio} of the memory of their device.
 
-    Frameworks that serve a model take nearly all memory when they start, on purpose: no finding.
+    Frameworks that serve a model take nearly all memory when they start, on purpose: no
+    finding.
     """
     if selection.facts.traits.serving:
         return None
     full = [
         device
         for device in selection.facts.devices
-        if (filled(device) or 0.0) > selection.limits.memory_ratio
+        if (filled(device) or 0.0) > MEMORY_RATIO.of(selection.limits)
     ]
     if not full:
         return None
     worst = max(full, key=lambda device: filled(device) or 0.0)
     seen = selection.of_device(selection.facts.devices.index(worst))
     remedy = remedy_of(MEMORY_CAPACITY_REMEDIES, seen)
-    return Finding(
-        id="ME1",
+    return Advice(
         title=f"The memory of {device_name(worst)} is nearly full",
         severity="medium",
         confidence=0.9,
-        text=sentences(
+        said=sentences(
             f"Tensors take up to {size(worst.peak_allocated_bytes or 0)}, "
             f"{share(filled(worst) or 0.0)} of the {size(worst.memory_bytes or 0)} of "
             f"{device_name(worst)}.",
-            remedy.text,
         ),
-        snippet=remedy.snippet,
+        remedy=remedy,
         evidence=tuple(
             Evidence(
                 f"peak of {device_name(device)}",
                 filled(device) or 0.0,
                 "ratio",
-                selection.limits.memory_ratio,
+                MEMORY_RATIO.of(selection.limits),
             )
             for device in full
         ),
-        gain=None,
         scope=f"the whole recording, {device_name(worst)}",
-        links=remedy.links,
         verify="Record again: the peak should fall below 90 % of the card.",
         events=_at_peak(selection, worst),
-        action=remedy.text,
     )
 
 
@@ -136,19 +146,16 @@ def filled(device: DeviceFacts) -> float | None:
     return device.peak_allocated_bytes / device.memory_bytes
 
 
-MEMORY_CAPACITY = Rule(
-    "ME1",
-    "Memory near its capacity",
-    (DEVICE_ACTIVITY, MEMORY_TOTALS, CAPACITY),
-    check_memory_capacity,
-    remedies=MEMORY_CAPACITY_REMEDIES,
+@rule(
+    "ME2",
+    "Reserved memory that nothing uses",
+    (DEVICE_ACTIVITY, MEMORY_TOTALS),
+    FRAGMENTATION_RATIO,
 )
+def fragments(selection: Selection) -> Advice | None:
+    """More than {fragmentation_ratio} of what the allocator reserved is never used by tensors.
 
-
-def check_fragments(selection: Selection) -> Finding | None:
-    """Fires when over a quarter of at least 1 GiB that the allocator reserved is used by nothing.
-
-    At the peaks of both totals, which the recording gives for the whole of it.
+    It reserved at least 1 GiB. Both totals are at their peaks.
     """
     split = [
         (device, device.peak_reserved_bytes - device.peak_allocated_bytes)
@@ -160,7 +167,7 @@ def check_fragments(selection: Selection) -> Finding | None:
     split = [
         (device, unused)
         for device, unused in split
-        if unused > selection.limits.fragmentation_ratio * (device.peak_reserved_bytes or 1)
+        if unused > FRAGMENTATION_RATIO.of(selection.limits) * (device.peak_reserved_bytes or 1)
     ]
     if not split or selection.facts.traits.serving:
         return None
@@ -172,16 +179,14 @@ def check_fragments(selection: Selection) -> Finding | None:
         f"Keep sizes the same from step to step{segments}, and call no `empty_cache()` between "
         "steps."
     )
-    return Finding(
-        id="ME2",
+    return Advice(
         title=f"{size(unused)} of {device_name(device)} are reserved and unused",
         severity="low",
         confidence=0.6,
-        text=sentences(
+        said=sentences(
             f"At its highest the allocator of {device_name(device)} reserves {size(reserved)}, and "
             f"tensors never take more than {size(device.peak_allocated_bytes or 0)} of it: "
             f"{share(unused / reserved)} is in pieces that did not fit.",
-            action,
         ),
         snippet="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" if grows else "",
         evidence=(
@@ -189,11 +194,10 @@ def check_fragments(selection: Selection) -> Finding | None:
                 "unused part of what is reserved",
                 unused / reserved,
                 "ratio",
-                selection.limits.fragmentation_ratio,
+                FRAGMENTATION_RATIO.of(selection.limits),
             ),
             Evidence("reserved at most", float(reserved), "bytes"),
         ),
-        gain=None,
         scope=f"the whole recording, {device_name(device)}",
         links=(
             Reference("Memory of this device", "memory"),
@@ -209,9 +213,85 @@ def check_fragments(selection: Selection) -> Finding | None:
     )
 
 
-FRAGMENTS = Rule(
-    "ME2", "Reserved memory that nothing uses", (DEVICE_ACTIVITY, MEMORY_TOTALS), check_fragments
-)
+HOST_MEMORY = 0  # c10's DeviceType
+
+
+@on_host()
+def find_leaks(code: HostCode) -> Iterator[Found]:
+    """Memory that grows in every step: of the host, and of each device."""
+    memory, windows = code.trace.memory, code.windows
+    if not len(memory):
+        return
+    from ..memory.growth import after_warm_up, growth  # of recordings with memory events
+
+    chosen = np.array(after_warm_up(windows.excluded), np.int64)
+    if len(chosen) < 2:
+        return
+    for kind, number in memory.allocating_devices():
+        mine = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
+        total = np.concatenate([np.zeros(1, np.int64), np.cumsum(memory.bytes[mine])])
+        at = np.searchsorted(memory.ts[mine], windows.end[chosen], side="left")
+        test = growth(total[at] - int(total.min()))
+        if test.verdict != "leak":
+            continue
+        rows = _kept(code, mine)
+        owners = _owners(code, rows)
+        sizes = memory.bytes[rows]
+        frame, where = "", rows
+        if len(rows) and (owners >= 0).any():
+            names = np.where(owners >= 0, code.name[np.maximum(owners, 0)], -1)
+            by_name = np.bincount(names + 1, sizes, len(code.trace.strings) + 1)
+            best = int(by_name[1:].argmax())
+            frame, where = code.trace.strings[best], rows[names == best]
+        figures = {
+            "bytes_per_step": test.bytes_per_step,
+            "rising": float(test.rising),
+            "steps": float(test.steps),
+            "device_type": float(kind),
+            "device_id": float(number),
+            "kept_here": float(memory.bytes[where].sum() / max(len(chosen), 1)),
+        }
+        yield Found("leak", "", EMPTY, _allocating(code, where), frame, figures)
+
+
+def _kept(code: HostCode, mine: I64) -> I64:
+    """Allocations within the steps whose address is not given back; () without addresses."""
+    memory = code.trace.memory
+    address = memory.address[mine]
+    if not len(mine) or not address.all():
+        return mine[:0]
+    order = np.lexsort((np.arange(len(mine)), address))
+    last = np.flatnonzero(np.diff(address[order], append=-1))
+    rows = np.sort(mine[order[last]])
+    rows = rows[memory.bytes[rows] > 0]
+    return rows[code.windows.of(memory.ts[rows]) >= 0]
+
+
+def _inner(code: HostCode, rows: I64) -> I64:
+    """The innermost event of the main thread that is open at each allocation; −1 for none."""
+    ts = code.trace.memory.ts[rows]
+    at = search(code.ts, ts, "right") - 1
+    for _ in range(200):
+        outside = (at >= 0) & (code.end[np.maximum(at, 0)] <= ts)
+        if not outside.any():
+            break
+        at = np.where(outside, code.parent[np.maximum(at, 0)], at)
+    return np.asarray(at, np.int64)
+
+
+def _owners(code: HostCode, rows: I64) -> I64:
+    if not len(code.ts):
+        return np.full(len(rows), -1, np.int64)
+    inner = _inner(code, rows)
+    return np.where(inner >= 0, code.owner[np.maximum(inner, 0)], -1).astype(np.int64)
+
+
+def _allocating(code: HostCode, rows: I64) -> I64:
+    """The events in which the blocks were allocated, as rows of the host table."""
+    if not len(code.ts):
+        return rows[:0]
+    inner = _inner(code, rows)
+    return code.host_rows(distinct_values(inner[inner >= 0]))
 
 
 @pattern_rule(
@@ -221,15 +301,19 @@ FRAGMENTS = Rule(
     "leak",
     choose=lambda seen: tuple(sorted(seen, key=_grows, reverse=True)[:1]),
 )
-def leak(selection: Selection, seen: Seen) -> PatternAdvice:
-    """Memory grows in nearly every step; see ``memory.growth`` for the test."""
+def leak(selection: Selection, seen: Seen) -> Advice:
+    """Memory at the end of the steps grows.
+
+    By more than 1 MiB a step and 0.1 % of its mean, in four of five steps. It names the line
+    that keeps the blocks.
+    """
     one = seen[0]
     grown, steps = _grows(one), int(one.figure("steps"))
     on_host = not one.figure("device_type")
     where = "on the host" if on_host else f"on device {int(one.figure('device_id'))}"
     site = f" What stays is allocated at `{one.frame}`." if one.frame else ""
     trains = selection.facts.traits.backward
-    return PatternAdvice(
+    return Advice(
         title=f"Memory grows by {size(grown)} in every step",
         said=(
             f"Tensors {where} take {size(grown)} more at the end of every step "
@@ -255,46 +339,41 @@ def _grows(one: PatternSum) -> float:
     return one.figure("bytes_per_step")
 
 
-def check_headroom(selection: Selection) -> Finding | None:
-    """Fires when a training on one device uses less than half of its memory.
+@rule(
+    "ME4",
+    "Memory that is free",
+    (DEVICE_ACTIVITY, MEMORY_TOTALS, CAPACITY),
+    HEADROOM_RATIO,
+)
+def headroom(selection: Selection) -> Advice | None:
+    """A training on one device uses less than {headroom_ratio} of its memory.
 
-    Larger batches make a step longer, so it has no ceiling: the gain is per sample.
+    Larger batches make a step longer, so there is no ceiling: the gain is per sample.
     """
     used = [one for one in selection.facts.devices if one.used]
     if len(used) != 1 or not selection.facts.traits.backward or selection.facts.traits.serving:
         return None
     device, part = used[0], filled(used[0])
     world = selection.facts.world_size or 1
-    if part is None or part >= selection.limits.headroom_ratio or world > 1:
+    if part is None or part >= HEADROOM_RATIO.of(selection.limits) or world > 1:
         return None
     action = "Try a larger batch: where each kernel gets more work, a sample takes less time."
-    return Finding(
-        id="ME4",
+    return Advice(
         title=f"Most of the memory of {device_name(device)} is free",
         severity="info",
         confidence=0.5,
-        text=sentences(
+        said=sentences(
             f"Tensors take at most {size(device.peak_allocated_bytes or 0)}, {share(part)} of the "
             f"{size(device.memory_bytes or 0)} of {device_name(device)}.",
-            action,
         ),
-        snippet="",
         evidence=(
             Evidence(
-                f"peak of {device_name(device)}", part, "ratio", selection.limits.headroom_ratio
+                f"peak of {device_name(device)}", part, "ratio", HEADROOM_RATIO.of(selection.limits)
             ),
         ),
-        gain=None,
         scope=f"the whole recording, {device_name(device)}",
         links=(Reference("Memory of this device", "memory"),),
         verify="Record again: the time per sample should be shorter.",
         events=_at_peak(selection, device),
         action=action,
     )
-
-
-HEADROOM = Rule(
-    "ME4", "Memory that is free", (DEVICE_ACTIVITY, MEMORY_TOTALS, CAPACITY), check_headroom
-)
-
-RULES = (MEMORY_CAPACITY, FRAGMENTS, leak, HEADROOM)

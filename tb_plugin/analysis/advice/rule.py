@@ -1,46 +1,44 @@
-"""Rules of advice: each maps the facts of chosen steps to a finding, or to None.
+"""Rules of advice: what one is, what it needs, and how its answer becomes a finding.
 
-Thresholds of the rules are in ``thresholds``; here are the inputs that rules need, each with the
-recipe to record it, and what makes a finding's severity.
+A rule is a function over the facts of chosen steps that returns ``Advice`` or None. ``rule`` and
+``pattern_rule`` register it with its id, title, inputs and thresholds; its docstring is its row in
+docs/findings.md: when it fires, and after ``Ceiling:`` what it claims. ``check_all`` asks all.
+
+A user's file may replace thresholds. It is JSON, an object from their names to numbers, named by
+the environment variable ``KINETOSCOPE_THRESHOLDS`` or given to a command:
+
+    {"loader_ratio": 0.02, "python_ratio": 0.2}
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from ...base.arrays import median
-from ...base.units import share
+from ...base.errors import QueryError
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import ALLOCATIONS, FRAMES, Option, is_before, with_option
 from ...trace.recipes import SHAPES as INPUT_SHAPES
 from ..accelerator import how_to_record
 from ..facts import DeviceFacts, Facts
-from ..findings import (
-    Explanation,
-    Finding,
-    Gain,
-    Reference,
-    Sentence,
-    Severity,
-    Unchecked,
-)
-from ..headline import CAPTURE, CUT, NOTHING
-from ..recording import CLOCK_COUNTERS, OTHER_RECORDER
-from ..steps import Selection, sigma_of
-from ..thresholds import DEFAULTS
-from ..wording import as_recorded
+from ..findings import Evidence, Finding, Gain, Reference, SeenEvent, Severity, Unchecked
+from ..recording import CLOCK_COUNTERS
+from ..steps import Limits, Selection, sigma_of
+from ..wording import as_recorded, scope, whole_of
+from .claims import Seen, count_of, events_of, gain_of, patterns, share_of, with_shared
 
-CAUSE_RATIO = 0.50  # of a device's idle time: what makes so much of it is its cause
-NAMED_RATIO = 0.10  # of a device's idle time: names that hold less are not said
-MANY_LAUNCHES = 20  # per step: short stretches of idle time that make a launch-bound run
-HELD_RATIO = 0.90  # of the highest allocated total: what is never given back was taken beforehand
-NCCL_CAPABILITY = (3, 5)
-TENSOR_CORE_CAPABILITY = 7
-BFLOAT_CAPABILITY = (8, 0)
 COMPILE_DEVICES = ("GPU", "XPU")  # torch.compile has a back end for them
+COMPILE_DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
+GRAPH_DOCS = "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html"
+COMPUTES = ("compute_ns",)  # what rules on kernels answer
+SCHEDULE_DOCS = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+TUNING_DOCS = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
 
 class Need(Struct, frozen=True):
@@ -97,6 +95,136 @@ def given(remedy: Remedy, *facts: Fact) -> Remedy:
     return replace(remedy, facts=(*facts, *remedy.facts))
 
 
+def remedy_of(remedies: tuple[Remedy, ...], selection: Selection) -> Remedy:
+    """The first remedy whose facts all hold, or None."""
+    return next((one for one in remedies if applies(one, selection)), NO_REMEDY)
+
+
+def applies(remedy: Remedy, selection: Selection) -> bool:
+    """Whether all facts of a remedy hold."""
+    return all(fact.holds(selection) for fact in remedy.facts)
+
+
+def from_2_0(selection: Selection) -> str:
+    """What stands before torch.compile and other things of torch 2.0, where this one is older."""
+    return "from torch 2.0 on, " if is_older(selection, TORCH_2_0) else ""
+
+
+TRAINS = Fact("autograd ran", lambda chosen: chosen.facts.traits.backward)
+
+
+# --- thresholds -----------------------------------------------------------------------------------
+
+VARIABLE = "KINETOSCOPE_THRESHOLDS"
+MOST_BYTES = 1 << 20
+_HINT = 'a file of thresholds looks like {"loader_ratio": 0.02}; docs/findings.md lists the names'
+
+
+class Threshold(Struct, frozen=True):
+    """A limit of a rule. A ratio is a share of the time of the chosen steps unless said."""
+
+    name: str  # ends with its unit: "loader_ratio", "small_message_count"
+    value: float
+    meaning: str
+
+    def of(self, limits: Limits) -> float:
+        """Its value, where no user replaces it."""
+        return limits.get(self.name, self.value)
+
+
+HIGH_RATIO = Threshold("high_ratio", 0.15, "a ceiling from this on is of high severity …")
+MEDIUM_RATIO = Threshold("medium_ratio", 0.05, "… of medium severity …")
+LOW_RATIO = Threshold("low_ratio", 0.01, "… of low severity, below it only information")
+OF_SEVERITY = (HIGH_RATIO, MEDIUM_RATIO, LOW_RATIO)
+
+
+def all_thresholds() -> dict[str, Threshold]:
+    """Those of severity and of every rule, by name."""
+    declared = (*OF_SEVERITY, *(one for rule in RULES for one in rule.thresholds))
+    return {one.name: one for one in declared}
+
+
+def read_thresholds(path: str) -> Limits:
+    """The thresholds that a file replaces.
+
+    Raises:
+        QueryError: the file cannot be read, is no such object, or has an unknown name or a value
+            that is no number above zero; names the file and the place.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise QueryError(f"{path}: {error.strerror or error}", hint=_HINT) from error
+    if len(text) > MOST_BYTES:
+        raise QueryError(f"{path}: too large for a file of thresholds", hint=_HINT)
+    fields = [(name, float, 1.0) for name in all_thresholds()]
+    form = msgspec.defstruct("Thresholds", fields, forbid_unknown_fields=True)
+    try:
+        msgspec.json.decode(text, type=form)
+        found = msgspec.json.decode(text, type=dict[str, float])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise QueryError(f"{path}: {error}", hint=_HINT) from error
+    for name, value in found.items():
+        if not 0 < value < 1e18:
+            raise QueryError(f"{path}: {name} is {value}, not a number above 0", hint=_HINT)
+    return found
+
+
+def thresholds() -> Limits:
+    """Those of the file that the environment names.
+
+    Raises:
+        QueryError: as ``read_thresholds``.
+    """
+    path = os.environ.get(VARIABLE, "")
+    return read_thresholds(path) if path else {}
+
+
+def thresholds_version() -> str:
+    """A text that changes with the file that the environment names; "" without one."""
+    path = os.environ.get(VARIABLE, "")
+    if not path:
+        return ""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return path
+    return f"{path} {found.st_mtime_ns} {found.st_size}"
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+class Advice(Struct, frozen=True):
+    """What a rule says; the rest of its finding follows from the rule and the patterns."""
+
+    title: str
+    said: str  # the evidence, with number and scope, and the cause
+    confidence: float
+    verify: str
+    action: str = ""  # "": that of the remedy
+    remedy: Remedy | None = None  # None: the first of the rule whose facts hold
+    snippet: str = ""
+    gain: Gain | None = None
+    method: str = ""  # of a rule on patterns: how their ceiling is formed …
+    scale: float = 1.0  # … and the part of the claimed time that it is
+    severity: Severity | None = None  # None: by the ceiling …
+    otherwise: Severity = "low"  # … or this, where nothing is claimed
+    shares: Sequence[float] = ()  # its figure in each step …
+    limit: float = 0.0  # … and what that is compared with
+    evidence: tuple[Evidence, ...] = ()
+    links: tuple[Reference, ...] = ()
+    events: tuple[SeenEvent, ...] = ()
+    scope: str = ""  # "": the chosen steps and device
+    frame: str = ""
+    headline: str = ""  # see ``Finding``
+
+
+Check = Callable[[Selection], Advice | None]
+Wording = Callable[[Selection, Seen], Advice | None]
+
+
 class Rule(Struct, frozen=True):
     """One piece of advice and the condition for it. ``title`` names the condition.
 
@@ -107,19 +235,134 @@ class Rule(Struct, frozen=True):
     id: str
     title: str
     needs: tuple[Need, ...]
-    check: Callable[[Selection], Finding | None]
-    answers: frozenset[str] = frozenset()
-    remedies: tuple[Remedy, ...] = ()
+    thresholds: tuple[Threshold, ...]
+    check: Check
+    answers: frozenset[str]
+    remedies: tuple[Remedy, ...]
+    text: str  # its row in the docs
 
 
-def remedy_of(remedies: tuple[Remedy, ...], selection: Selection) -> Remedy:
-    """The first remedy whose facts all hold, or None."""
-    return next((one for one in remedies if applies(one, selection)), NO_REMEDY)
+RULES: list[Rule] = []
+"""All rules; each module of this folder adds its own."""
 
 
-def applies(remedy: Remedy, selection: Selection) -> bool:
-    """Whether all facts of a remedy hold."""
-    return all(fact.holds(selection) for fact in remedy.facts)
+def rule(
+    rule_id: str,
+    title: str,
+    needs: tuple[Need, ...],
+    *limits: Threshold,
+    answers: Iterable[str] = (),
+    remedies: tuple[Remedy, ...] = (),
+) -> Callable[[Check], Check]:
+    """Register the function that this decorates as a rule."""
+
+    def register(check: Check) -> Check:
+        text = check.__doc__ or ""
+        RULES.append(Rule(rule_id, title, needs, limits, check, frozenset(answers), remedies, text))
+        return check
+
+    return register
+
+
+def pattern_rule(
+    rule_id: str,
+    title: str,
+    needs: tuple[Need, ...],
+    kinds: str | tuple[str, ...],
+    *limits: Threshold,
+    choose: Callable[[Seen], Seen] = tuple,
+    measure: Callable[[Selection, Seen], float] = share_of,
+    also: tuple[Threshold, ...] = (),
+    answers: Iterable[str] = (),
+) -> Callable[[Wording], Wording]:
+    """Register a rule on patterns of some kinds, worded by the function that this decorates.
+
+    It fires where ``measure`` of those it chooses exceeds the first threshold, or without one where
+    there are any, and the function has something to say: it looks at the thresholds ``also``.
+    """
+
+    def register(word: Wording) -> Wording:
+        def check(selection: Selection) -> Advice | None:
+            return on_patterns(selection, kinds, word, limits, choose, measure)
+
+        check.__doc__ = word.__doc__
+        rule(rule_id, title, needs, *limits, *also, answers=answers)(check)
+        return word
+
+    return register
+
+
+def on_patterns(
+    selection: Selection,
+    kinds: str | tuple[str, ...],
+    word: Wording,
+    limits: Sequence[Threshold],
+    choose: Callable[[Seen], Seen] = tuple,
+    measure: Callable[[Selection, Seen], float] = share_of,
+) -> Advice | None:
+    """What is said of patterns, with their ceiling, their longest events and their figures."""
+    seen = choose(patterns(selection, *((kinds,) if isinstance(kinds, str) else kinds)))
+    least = limits[0].of(selection.limits) if limits else 0.0
+    if not seen or (limits and measure(selection, seen) <= least):
+        return None
+    advice = word(selection, seen)
+    if advice is None:
+        return None
+    events = events_of(selection, seen)
+    first = (structs.replace(events[0].link, text="The longest in the trace"),) if events else ()
+    whole = f"share of the {whole_of(selection)}"
+    return replace(
+        advice,
+        gain=gain_of(selection, seen, advice.method, advice.scale) if advice.method else None,
+        limit=least,
+        shares=[sum(parts) for parts in zip(*(one.shares for one in seen), strict=True)],
+        evidence=(
+            Evidence(whole, share_of(selection, seen), "ratio", least or None),
+            Evidence("events", float(count_of(seen)), "count"),
+            *advice.evidence,
+        ),
+        links=(*first, *advice.links),
+        events=events,
+        frame=seen[0].pattern.frame,
+    )
+
+
+def _finding(one: Rule, selection: Selection, advice: Advice) -> Finding:
+    remedy = advice.remedy or remedy_of(one.remedies, selection)
+    action = advice.action or remedy.text
+    found = Finding(
+        id=one.id,
+        title=advice.title,
+        severity=advice.severity
+        or severity_of(
+            selection, advice.gain, advice.otherwise, shares=advice.shares, limit=advice.limit
+        ),
+        confidence=advice.confidence,
+        text=sentences(advice.said, action),
+        snippet=advice.snippet or remedy.snippet,
+        evidence=advice.evidence,
+        gain=advice.gain,
+        scope=advice.scope or scope(selection),
+        links=(*advice.links, *remedy.links),
+        verify=advice.verify,
+        events=advice.events,
+        action=action,
+        frame=advice.frame,
+        headline=advice.headline,
+        agreeing=sum(part > advice.limit for part in advice.shares),
+    )
+    return _as_recorded(found, selection.facts)
+
+
+LEAST_STEPS = 4
+"""Steps from which the noise of a share is told."""
+
+
+def is_noise(shares: Sequence[float], limit: float) -> bool:
+    """True if the middle of the shares exceeds the limit by less than one deviation."""
+    if len(shares) < LEAST_STEPS:
+        return False
+    return median(shares) - limit < sigma_of(shares)
 
 
 def severity_of(
@@ -139,43 +382,71 @@ def severity_of(
         return otherwise
     limits = selection.limits
     severity: Severity = "info"
-    if gain.ratio >= limits.high_ratio:
+    if gain.ratio >= HIGH_RATIO.of(limits):
         severity = "high"
-    elif gain.ratio >= limits.medium_ratio:
+    elif gain.ratio >= MEDIUM_RATIO.of(limits):
         severity = "medium"
-    elif gain.ratio >= limits.low_ratio:
+    elif gain.ratio >= LOW_RATIO.of(limits):
         severity = "low"
     loud = severity in ("high", "medium")
     return "low" if loud and is_noise(shares, limit) else severity
 
 
-LEAST_STEPS = 4
-"""Steps from which the noise of a share is told."""
+_ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
 
 
-def is_noise(shares: Sequence[float], limit: float) -> bool:
-    """True if the middle of the shares exceeds the limit by less than one deviation."""
-    if len(shares) < LEAST_STEPS:
-        return False
-    return median(shares) - limit < sigma_of(shares)
+def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
+    """The findings of all rules, the largest gain ceiling first, and rules that could not run."""
+    findings: list[Finding] = []
+    unchecked: list[Unchecked] = []
+    # Without its kernels a device seems to idle, and what is gained seen from it is not known.
+    is_idle_unknown = "kernels" in selection.facts.unavailable and selection.partition is not None
+    for one in RULES:
+        need = missing(one, selection)
+        advice = one.check(selection) if need is None else None
+        if advice is not None and advice.gain is not None and is_idle_unknown:
+            need, advice = DEVICE_ACTIVITY, None
+        if need is not None:
+            title = as_recorded(one.title, selection.facts)
+            unchecked.append(Unchecked(one.id, title, need.said(selection)))
+        elif advice is not None:
+            findings.append(_finding(one, selection, advice))
+    findings.sort(key=_rank)
+    return tuple(with_shared(selection, findings)), tuple(unchecked)
 
 
-def ceiling(selection: Selection, total_ns: float, method: str, *claims: str) -> Gain | None:
-    """A gain of ``total_ns`` over the chosen steps; None where there is nothing to gain."""
-    if total_ns <= 0:
-        return None
-    return Gain(
-        ns_per_step=selection.mean(total_ns),
-        ratio=selection.ratio(total_ns),
-        method=method,
-        claims=claims,
+def _rank(finding: Finding) -> tuple[int, float]:
+    return _ORDER[finding.severity], -(finding.gain.ratio if finding.gain else 0.0)
+
+
+def _as_recorded(finding: Finding, facts: Facts) -> Finding:
+    """A finding in the words for a recording without steps, where it has none."""
+    gain = finding.gain
+    names = ("title", "text", "headline", "action", "verify")
+    return replace(
+        finding,
+        gain=gain and replace(gain, method=as_recorded(gain.method, facts)),
+        **{name: as_recorded(getattr(finding, name), facts) for name in names},
     )
+
+
+def missing(rule: Rule, selection: Selection) -> Need | None:
+    """What a rule lacks: of several the one without which no other recording helps, else the first.
+
+    What a device is asked for is not missing where there is none.
+    """
+    lacks = [need for need in rule.needs if not need.met(selection)]
+    if not lacks or any(need in lacks for need in (TIME, WHOLE, DEVICE_ACTIVITY)):
+        return lacks[0] if lacks else None
+    return next((need for need in lacks if need.lasting), lacks[0])
 
 
 def sentences(*parts: str) -> str:
     """Parts of a text, without the empty ones."""
     return " ".join(part for part in parts if part)
 
+
+# --- inputs of rules ------------------------------------------------------------------------------
 
 _NVIDIA = ("NVIDIA", "")  # or of an unknown vendor
 
@@ -319,143 +590,3 @@ CAPACITY = Need(
     lambda chosen: _any_used(chosen, lambda one: one.memory_bytes),
     lasting=True,
 )
-# --- all rules ----------------------------------------------------------------------------
-
-_ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
-
-
-def check_each(
-    rules: Iterable[Rule], selection: Selection
-) -> tuple[list[Finding], tuple[Unchecked, ...]]:
-    """The findings of the rules in order of rank, and rules that could not run."""
-    findings: list[Finding] = []
-    unchecked: list[Unchecked] = []
-    # Without its kernels a device seems to idle, and what is gained seen from it is not known.
-    is_idle_unknown = "kernels" in selection.facts.unavailable and selection.partition is not None
-    for rule in rules:
-        need = missing(rule, selection)
-        finding = rule.check(selection) if need is None else None
-        if finding is not None and finding.gain is not None and is_idle_unknown:
-            need, finding = DEVICE_ACTIVITY, None
-        if need is not None:
-            title = as_recorded(rule.title, selection.facts)
-            unchecked.append(Unchecked(rule.id, title, need.said(selection)))
-        elif finding is not None:
-            findings.append(_as_recorded(finding, selection.facts))
-    findings.sort(key=_rank)
-    return findings, tuple(unchecked)
-
-
-def _as_recorded(finding: Finding, facts: Facts) -> Finding:
-    """A finding in the words for a recording without steps, where it has none."""
-    gain = finding.gain
-    names = ("title", "text", "headline", "action", "verify")
-    return replace(
-        finding,
-        gain=gain and replace(gain, method=as_recorded(gain.method, facts)),
-        **{name: as_recorded(getattr(finding, name), facts) for name in names},
-    )
-
-
-def missing(rule: Rule, selection: Selection) -> Need | None:
-    """What a rule lacks: of several the one without which no other recording helps, else the first.
-
-    What a device is asked for is not missing where there is none.
-    """
-    lacks = [need for need in rule.needs if not need.met(selection)]
-    if not lacks or any(need in lacks for need in (TIME, WHOLE, DEVICE_ACTIVITY)):
-        return lacks[0] if lacks else None
-    return next((need for need in lacks if need.lasting), lacks[0])
-
-
-def unanswered(
-    rules: Iterable[Rule], selection: Selection, said: Sentence, findings: tuple[Finding, ...]
-) -> Explanation | None:
-    """Why the cause in the headline has no finding, and where to look; None where it has one."""
-    answering = {rule.id for rule in rules if said.cause in {*rule.answers, rule.id}}
-    if any(finding.id in answering for finding in findings):
-        return None
-    why: Explanation | None
-    if said.cause in (CUT, "uninstrumented_ns"):
-        why = _cut() if said.cause == CUT else _uninstrumented(selection)
-    else:
-        why = _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
-    if why is not None and why.links == _TRACE and selection.facts.step_source == "whole_trace":
-        return replace(why, links=_WHOLE_TRACE)
-    return why
-
-
-_KERNELS = (Reference("The longest kernels", "kernels"),)
-_OPERATORS = (Reference("The longest operators", "operators"),)
-_TRACE = (Reference("These steps in the trace", "timeline"),)
-_WHOLE_TRACE = (Reference("The recording in the trace", "timeline"),)
-_COMPUTES = Explanation(
-    "The host computes: no rule that could be checked finds a cause in its operators.", _OPERATORS
-)
-_COMMUNICATES = Explanation(
-    f"The rule on communication asks for more than {share(DEFAULTS.communication_ratio)} of the "
-    "time, with nothing else running.",
-    _TRACE,
-)
-_LOADS = Explanation(
-    f"The rule on the DataLoader asks for more than {share(DEFAULTS.loader_ratio)} of the time, "
-    "with nothing else running.",
-    _TRACE,
-)
-_IDLE_IS_SMALL = Explanation(
-    f"The rule on idle devices asks for {share(DEFAULTS.idle_ratio)} of the time, apart from the "
-    "DataLoader.",
-    _TRACE,
-)
-_UNANSWERED: Mapping[str, Explanation | None] = {
-    NOTHING: None,
-    CAPTURE: Explanation(
-        "Capturing a graph happens once. To see how the device is used, record steps that replay "
-        "it.",
-        _TRACE,
-    ),
-    "compute_ns": Explanation(
-        "The device works most of the time: what is left to gain is in its kernels.", _KERNELS
-    ),
-    "forward_ns": _COMPUTES,
-    "backward_ns": _COMPUTES,
-    "optimizer_ns": _COMPUTES,
-    "runtime_ns": Explanation(
-        "The host calls the runtime: no rule that could be checked says why.", _OPERATORS
-    ),
-    "python_ns": Explanation(
-        "The host runs Python: no rule that could be checked finds a cause in it.", _OPERATORS
-    ),
-    "compile_ns": Explanation(
-        "Code is compiled when it first runs, or when shapes change: run some steps before the "
-        "recording starts.",
-        _TRACE,
-    ),
-    "exposed_communication_ns": _COMMUNICATES,
-    "communication_ns": _COMMUNICATES,
-    "idle_dataloader_ns": _LOADS,
-    "dataloader_ns": _LOADS,
-}
-
-
-def _cut() -> Explanation:
-    return Explanation(
-        "What is missing could be the cause of anything: rules on times were not checked. Record "
-        "again, or copy the whole file.",
-        (Reference("Where it ends", "health"),),
-    )
-
-
-def _uninstrumented(selection: Selection) -> Explanation:
-    if selection.facts.counts.get("python", 0):
-        text = "Neither ops nor Python frames were recorded on this thread in that time."
-    elif is_of_other_recorder(selection.facts.torch_era):
-        text = f"{OTHER_RECORDER}: Trace shows its events."
-    else:
-        how = with_option(FRAMES, selection.facts.torch_era)
-        text = f"To see the Python that ran there: {how}."
-    return Explanation(text, _TRACE)
-
-
-def _rank(finding: Finding) -> tuple[int, float]:
-    return _ORDER[finding.severity], -(finding.gain.ratio if finding.gain else 0.0)

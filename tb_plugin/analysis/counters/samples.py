@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I64, ColumnTable, distinct_values
@@ -36,6 +36,7 @@ from ...base.intervals import Intervals, length_before, overlaps
 from ...base.regex import regex
 from ...trace.model import Trace
 from ..facts import CounterFacts, Integral
+from ..speed_of_light.devices import peak_of
 
 HOLDS_PERIODS = 2
 _BITS = 62
@@ -295,3 +296,18 @@ def extremes(
             yield Extremes(len(some), int(some.min()), int(some.max()))
         else:
             yield Extremes(0, 0, 0)
+
+
+def counters_of(trace: Trace, device: int) -> tuple[Series, ...]:
+    """The counters of a device; traffic of its memory with the peak of its data sheet."""
+    found = series_of(trace, device)
+    peak = peak_of(trace.devices[device]) if found else None
+    if peak is None:
+        return found
+    most = peak.bandwidth(trace.devices[device])
+    return tuple(
+        structs.replace(one, facts=structs.replace(one.facts, peak=most))
+        if one.facts.kind.startswith("dram") and one.facts.unit == "B/s"
+        else one
+        for one in found
+    )

@@ -15,8 +15,9 @@ import numpy as np
 from msgspec import Struct
 
 from ...base.units import duration, share, size, times
+from ..advice.distributed import SMALL_MESSAGE_COUNT, SMALL_MESSAGE_RATIO
+from ..advice.rule import thresholds
 from ..findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
-from ..thresholds import thresholds
 from .bandwidth import IMBALANCED, SLOW_LINK, SMALL_BYTES
 from .comparison import Comparison
 from .lateness.stragglers import LEAST_GAIN
@@ -266,7 +267,8 @@ def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
 def _small_messages(run: Comparison, length: float) -> Finding | None:
     """As the rule of one recording, with its thresholds; here over all ranks."""
     small, limits = run.bandwidth.small, thresholds()
-    if small.share <= limits.small_message_ratio or small.count <= limits.small_message_count:
+    most, often = SMALL_MESSAGE_RATIO.of(limits), SMALL_MESSAGE_COUNT.of(limits)
+    if small.share <= most or small.count <= often:
         return None
     gain = _gain(small.exposed_ns, length, "their time in which nothing computes")
     action = (
@@ -283,9 +285,9 @@ def _small_messages(run: Comparison, length: float) -> Finding | None:
         snippet="DistributedDataParallel(model, bucket_cap_mb=100)  # where it reduces gradients",
         evidence=(
             Evidence("small messages of a rank, per step", float(small.count), "count",
-                     limits.small_message_count),
+                     often),
             Evidence("of the time of collectives", small.share, "ratio",
-                     limits.small_message_ratio),
+                     most),
         ),
         gain=gain,
         scope=_scope(run),

@@ -18,9 +18,9 @@ from ...base.columns import Array, Packed, packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
 from ..accelerator import accelerator
+from ..counters.samples import counters_of
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
-from ..patterns.products import counters_of
 from ..recording import no_device_activity, no_launch_figure, not_recorded, says
 from .calls import KEEP_IN_MEMORY, Called, Keep, find_calls, spread
 from .flops import OddArguments

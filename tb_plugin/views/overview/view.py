@@ -7,25 +7,20 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ...analysis.advice import RULES
-from ...analysis.advice.claims import check_all
-from ...analysis.advice.rule import unanswered
 from ...analysis.facts import IDLE_CAUSES, DeviceFacts, Facts, HostPartition, Partition
 from ...analysis.findings import (
     Explanation,
     Finding,
     Lacking,
     Reference,
+    Said,
     Sentence,
     at_time,
     by_need,
 )
-from ...analysis.headline import headline
-from ...analysis.overview.document import AdviceDocument, advise
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
-from ...analysis.steps import Selection, outliers, select
-from ...analysis.thresholds import Thresholds, thresholds
+from ...analysis.steps import Limits, Selection, outliers, select
 from ...analysis.wording import device_name, step_noun
 from ...base.units import NBSP
 from ..legend import (
@@ -38,6 +33,7 @@ from ..legend import (
 from ..shared import DeviceName, as_structs, device_row
 from ..table import Column, Table, column, heads, table_from
 from ..view import View
+from .document import AdviceDocument, advise
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, gaps_of
 from .measured import Measured, measured_of, measured_tables
 from .parts import (
@@ -183,12 +179,10 @@ _MISSING = ("steps", "devices", "counters")
 
 def build(facts: Facts, query: OverviewQuery) -> Overview:
     """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
-    selection = select(facts, query.steps, device_row(facts, query.device), thresholds())
-    findings, unchecked = check_all(RULES, selection)
-    sentence = headline(selection, findings)
+    selection, told = _told(facts, query)
     of_step, classic = parts_of_step(selection), classic_parts(facts)
     return Overview(
-        sentence=sentence,
+        sentence=told.sentence,
         noun=step_noun(facts),
         device_type=facts.device_type,
         device_row=selection.device,
@@ -202,16 +196,26 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         figures=figures_of(selection),
         measured=measured_of(selection),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
-        findings=findings,
-        unanswered=unanswered(RULES, selection, sentence, findings),
-        unchecked=by_need(unchecked),
-        rule_count=len(RULES),
+        findings=told.findings,
+        unanswered=told.unanswered,
+        unchecked=by_need(told.unchecked),
+        rule_count=told.rule_count,
         missing=_missing(facts, of_step, classic),
         taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
     )
 
 
-def advice_on(facts: Facts, steps: str, device: str, limits: Thresholds) -> AdviceDocument:
+def _told(facts: Facts, query: OverviewQuery) -> tuple[Selection, Said]:
+    """The chosen steps and device, and what is said of them."""
+    # An answer that was kept needs no rules.
+    from ...analysis.advice.rule import thresholds
+    from ...analysis.headline import verdict
+
+    selection = select(facts, query.steps, device_row(facts, query.device), thresholds())
+    return selection, verdict(selection)
+
+
+def advice_on(facts: Facts, steps: str, device: str, limits: Limits) -> AdviceDocument:
     """All advice for the chosen steps and device, with what this view says is not available.
 
     Raises:
@@ -533,7 +537,7 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
 
 def badge(facts: Facts) -> int | None:
     """Number of findings for the steps shown by default."""
-    return len(check_all(RULES, select(facts, limits=thresholds()))[0]) or None
+    return len(_told(facts, OverviewQuery())[1].findings) or None
 
 
 VIEW = View(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
@@ -15,13 +14,13 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclArgs)"
 
 def finding(trace: Trace, rule: str, steps: str = "") -> Finding | None:
     """What a rule finds."""
-    found = check_all(RULES, select(summarize(trace), steps))[0]
+    found = check_all(select(summarize(trace), steps))[0]
     return next((one for one in found if one.id == rule), None)
 
 
 def needs(trace: Trace, rule: str) -> str:
     """What a rule lacks, "" when it ran."""
-    unchecked = check_all(RULES, select(summarize(trace)))[1]
+    unchecked = check_all(select(summarize(trace)))[1]
     return next((one.needs for one in unchecked if one.id == rule), "")
 
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.findings import Finding, SeenEvent
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
@@ -129,4 +128,4 @@ def unmet_remedies(findings: tuple[Finding, ...], raw: Raw) -> Iterator[str]:
 
 
 def findings_of(trace: Trace) -> tuple[Finding, ...]:
-    return check_all(RULES, select(summarize(trace)))[0]
+    return check_all(select(summarize(trace)))[0]

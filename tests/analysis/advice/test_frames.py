@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.patterns import host_code as module
-from kinetoscope.analysis.patterns.host_code import frame_numbers, frame_sums
+from kinetoscope.analysis.advice import host as module
+from kinetoscope.analysis.advice.host import frame_numbers, frame_sums
 from kinetoscope.base.native import call, native
 
 NAMES = 6

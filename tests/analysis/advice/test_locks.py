@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.patterns import host_code as module
-from kinetoscope.analysis.patterns.host_code import longest_gaps
+from kinetoscope.analysis.advice import host as module
+from kinetoscope.analysis.advice.host import longest_gaps
 
 EVENTS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(0, 1 << 16)),

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.analysis.overview.document import AdviceDocument, advise
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
+from kinetoscope.views.overview.document import AdviceDocument, advise
 from tests.conftest import ROOT
 
 pytest.importorskip("torch", reason="torch records these trainings")

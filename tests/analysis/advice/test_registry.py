@@ -9,8 +9,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice import RULES, check_all
 from kinetoscope.analysis.advice.rule import is_noise
 from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
@@ -59,7 +58,7 @@ def of_devices() -> tuple[Finding, ...]:
         deviceProperties=[{**V100, "id": 0}, {**V100, "id": 1}],
         events=[memory(1, 1, 31 << 30)],
     )
-    findings, unchecked = check_all(RULES, select(summarize(trace)))
+    findings, unchecked = check_all(select(summarize(trace)))
     assert not {one.id for one in unchecked} & set(OF_DEVICES)
     return tuple(one for one in findings if one.id in OF_DEVICES)
 
@@ -150,7 +149,7 @@ def test_a_share_that_varies_more_than_its_excess_is_noise() -> None:
 
 
 def test_a_trace_without_anything_leaves_every_rule_unchecked() -> None:
-    findings, unchecked = check_all(RULES, select(summarize(draw(""))))
+    findings, unchecked = check_all(select(summarize(draw(""))))
     assert findings == ()
     assert {one.id for one in unchecked} == {rule.id for rule in RULES}
     assert all(one.needs and one.title for one in unchecked)
@@ -158,7 +157,7 @@ def test_a_trace_without_anything_leaves_every_rule_unchecked() -> None:
 
 def test_what_rules_lack_is_advised_to_torch_profiler_alone() -> None:
     chosen = select(summarize(drawn_by_others(x("f", 0, 90, cat="fee"))))
-    _, unchecked = check_all(RULES, chosen)
+    _, unchecked = check_all(chosen)
     assert unchecked
     assert [one.needs for one in unchecked if "record with" in one.needs.lower()] == []
 
@@ -167,5 +166,5 @@ def test_what_rules_lack_is_advised_to_torch_profiler_alone() -> None:
 def test_no_recorder_is_advised_that_the_device_has_not(vendor: str) -> None:
     facts = summarize(draw("op |aaaa|\n call | l  |\n gpu0 |  ll|"))
     devices = tuple(replace(one, vendor=vendor) for one in facts.devices)
-    _, unchecked = check_all(RULES, select(replace(facts, devices=devices)))
+    _, unchecked = check_all(select(replace(facts, devices=devices)))
     assert [one.needs for one in unchecked if "Cuspy" in one.needs] == []

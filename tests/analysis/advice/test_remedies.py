@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice import RULES, check_all
 from kinetoscope.analysis.advice.rule import Remedy, applies
 from kinetoscope.analysis.facts import Facts, Held, HeldName, Idle, IdleTables, Place
 from kinetoscope.analysis.steps import Selection, select
@@ -207,7 +206,7 @@ def runs(draw_: st.DrawFn) -> Facts:
 
 @given(runs())
 def test_words_stand_only_where_their_facts_hold(facts: Facts) -> None:
-    for found in check_all(RULES, select(facts))[0]:
+    for found in check_all(select(facts))[0]:
         said = " ".join((found.text, found.snippet, *(link.text for link in found.links)))
         for words, holds in NEEDED.items():
             assert words not in said or holds(facts), (words, found.id, found.text)
@@ -217,7 +216,7 @@ def test_words_stand_only_where_their_facts_hold(facts: Facts) -> None:
 def test_a_finding_gives_the_first_remedy_whose_facts_hold_and_no_other(facts: Facts) -> None:
     chosen = select(facts)
     seen = Selection(facts, chosen.indexes, 0)
-    for found in check_all(RULES, chosen)[0]:
+    for found in check_all(chosen)[0]:
         rule = next(rule for rule in RULES if rule.id == found.id)
         holding = [one for one in rule.remedies if applies(one, seen)]
         if rule.remedies and holding:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
@@ -49,7 +48,7 @@ SAYS_VERSION = re.compile(r"torch (2\.\d|1\.1\d)")
 def test_words_of_a_later_torch_stand_with_its_version(rule: str) -> None:
     facts = summarize(FIRES[rule][0]())
     for era in ERAS[ERAS.index(SEEN_FROM.get(rule, "B")) :]:
-        for one in check_all(RULES, select(structs.replace(facts, torch_era=era)))[0]:
+        for one in check_all(select(structs.replace(facts, torch_era=era)))[0]:
             for pattern, older in NEWER.items():
                 if era in older:
                     assert not re.search(pattern, one.snippet), (era, one.id, one.snippet)
@@ -60,7 +59,7 @@ def test_words_of_a_later_torch_stand_with_its_version(rule: str) -> None:
 
 def of(era: str, picture: str, rule: str, **more: Any) -> Finding:
     facts = structs.replace(summarize(draw(picture, **more)), torch_era=era)
-    return next(one for one in check_all(RULES, select(facts))[0] if one.id == rule)
+    return next(one for one in check_all(select(facts))[0] if one.id == rule)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ def test_mixed_precision_is_spelled_as_the_version_has_it(era: str, code: str) -
     facts = summarize(trace)
     training = structs.replace(facts.traits, backward=True)
     facts = structs.replace(facts, torch_era=era, traits=training)
-    found = next(one for one in check_all(RULES, select(facts))[0] if one.id == "DT2")
+    found = next(one for one in check_all(select(facts))[0] if one.id == "DT2")
     assert found.snippet.startswith(code)
 
 
@@ -120,7 +119,7 @@ def test_adagrad_is_fused_on_gpus_from_2_12_on(era: str, option: str) -> None:
 
     trace = run(optimizer("Adagrad", many("aten::addcmul_", 40, 8)), product)
     facts = structs.replace(summarize(trace), torch_era=era)
-    found = next(one for one in check_all(RULES, select(facts))[0] if one.id == "OP1")
+    found = next(one for one in check_all(select(facts))[0] if one.id == "OP1")
     assert found.snippet.endswith(f"Adagrad(model.parameters(), …, {option})")
 
 
@@ -128,7 +127,7 @@ def test_a_fused_optimizer_of_a_library_is_not_advised_to_be_fused() -> None:
     """Around one launch for all parameters it calls ops of torch for each of them."""
     for name, ids in (("Adam", ["OP1"]), ("FusedAdam", [])):
         facts = summarize(run(optimizer(name, many("aten::empty", 40, 8)), lambda _: iter(())))
-        found = check_all(RULES, select(facts))[0]
+        found = check_all(select(facts))[0]
         assert [one.id for one in found if one.id in ("OP1", "OP2")] == ids
 
 

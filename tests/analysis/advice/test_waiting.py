@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.advice import RULES
-from kinetoscope.analysis.advice.claims import check_all
+from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
@@ -127,7 +126,7 @@ def test_the_ceiling_of_a_real_training_covers_what_workers_won() -> None:
         select(summarize(read(next((TRACES / "kineto_tb_samples" / folder).glob("*.gz")))))
         for folder in ("resnet50_num_workers_0", "resnet50_num_workers_4")
     )
-    findings = check_all(RULES, alone)[0]
+    findings = check_all(alone)[0]
     first = findings[0]
     assert (first.id, first.severity) == ("IN1", "high")
     assert first.gain is not None
@@ -137,4 +136,4 @@ def test_the_ceiling_of_a_real_training_covers_what_workers_won() -> None:
     assert 0 < won <= first.gain.ns_per_step
     assert round(first.gain.ns_per_step / 1e6, 1) == 58.7
     # The loader is no finding any more.
-    assert "IN1" not in {one.id for one in check_all(RULES, with_four)[0]}
+    assert "IN1" not in {one.id for one in check_all(with_four)[0]}

@@ -13,7 +13,6 @@ from kinetoscope.analysis import steps as steps_module
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.analysis.thresholds import DEFAULTS
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.views.legend import BREAKDOWN, HOST, PARTITION
@@ -132,7 +131,7 @@ def words_of(facts: Facts) -> str:
         for table in tables(answer)
         if table.title not in ("Not available", "Not checked")
     ]
-    advice = advice_on(facts, "", "", DEFAULTS)
+    advice = advice_on(facts, "", "", {})
     rules = [rule.title for one in answer.unchecked for rule in one.rules]
     help_ = [one.help for one in answer.summary]
     help_ += [one.help for one in answer.ruler.shares] + [one.help for one in answer.figures]
@@ -169,7 +168,7 @@ def test_advice_chooses_its_steps_once(facts: Facts, monkeypatch: pytest.MonkeyP
         return parse(text, of)
 
     monkeypatch.setattr(steps_module, "parse_steps", parse_once)
-    assert advice_on(facts, "2", "", DEFAULTS).scope.steps == (2,)
+    assert advice_on(facts, "2", "", {}).scope.steps == (2,)
     assert asked == ["2"]
 
 

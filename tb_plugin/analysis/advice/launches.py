@@ -1,15 +1,15 @@
-"""UT1: is a device idle for a good part of its time, and what was the host doing meanwhile?"""
+"""Is a device idle, and why? Slow launches, first launches, and all other idle time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+
+from msgspec import structs
 
 from ...base.regex import regex
 from ...base.units import duration, plural, share
-from ..facts import IDLE_CAUSES, CopySum, Idle, Partition
-from ..findings import Evidence, Finding, Gain, Reference, SeenEvent, at_time
-from ..headline import is_compute_bound
+from ..facts import IDLE_CAUSES, Idle, Partition
+from ..findings import Evidence, Gain, Reference, SeenEvent
 from ..steps import HeldSum, Selection
 from ..wording import (
     CAUSE_NAMES,
@@ -21,44 +21,60 @@ from ..wording import (
     scope,
     short_frame,
     step_noun,
+    the_device,
 )
-from .claims import MOST_EVENTS, seen_event
+from .claims import MOST_EVENTS, ceiling, seen_event
+from .input import COPY_REMEDIES
 from .rule import (
-    CAUSE_RATIO,
     COMPILE_DEVICES,
+    COMPILE_DOCS,
     DEVICE_ACTIVITY,
-    MANY_LAUNCHES,
-    NAMED_RATIO,
+    GRAPH_DOCS,
+    SCHEDULE_DOCS,
     TIME,
     TORCH_1_11,
     TORCH_2_0,
+    TRAINS,
+    TUNING_DOCS,
     WHOLE,
+    Advice,
     Fact,
     Remedy,
-    Rule,
-    ceiling,
+    Threshold,
     given,
     is_older,
     remedy_of,
+    rule,
     sentences,
-    severity_of,
+)
+from .waits import (
+    ALLOCATES,
+    ALLOCATOR_RATIO,
+    ALLOCATOR_REMEDY,
+    BLOCKING_RATIO,
+    COPY_NAMES,
+    READ_REMEDY,
+    READS_BACK,
+    WAIT_REMEDY,
+    WAITING_COPY_REMEDIES,
+    WAITS,
+    cause_ns,
+    idles_for,
+    is_compute_bound,
+    longest_held,
 )
 
-_TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-_COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
-_GRAPHS = "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html"
-_SCHEDULE = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+UTILIZATION_RATIO = Threshold(
+    "utilization_ratio", 0.50, "kernels, of the steps and the gaps between them"
+)
+IDLE_RATIO = Threshold("idle_ratio", 0.10, "idle time without the DataLoader's part")
+LAUNCH_RATIO = Threshold("launch_ratio", 0.15, "idle time while the host dispatches and launches")
+FIRST_LAUNCH_RATIO = Threshold("first_launch_ratio", 0.02, "slow first launches")
 
-_PINNED = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
-_ALLOCATOR = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management"
-_PINNED_LINK = (Reference("How to copy without waiting", url=_PINNED),)
 
-# Blocking calls, and ops around them, by what they wait for; names of all vendors that have them.
-READS_BACK = r"^aten::(_local_scalar_dense|item|is_nonzero|nonzero|equal|_unique2?)$"
-COPY_NAMES = r"Memcpy|[cC]opy"
-ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)"
-WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
-
+CAUSE_RATIO = 0.50  # of a device's idle time: what makes so much of it is its cause
+NAMED_RATIO = 0.10  # of a device's idle time: names that hold less are not said
+MANY_LAUNCHES = 20  # per step: short stretches of idle time that make a launch-bound run
 _NAMED_GAPS_RATIO = 0.01  # of the steps: gaps between them that are less are not said
 LONG_NS = 1_000_000  # a call below this is no start of the runtime
 
@@ -68,12 +84,13 @@ def _most_of_idle(name: str) -> Fact:
     return Fact(
         f"{name} is at least half of the idle time",
         lambda chosen: (
-            getattr(chosen.partition or Partition(), name) >= CAUSE_RATIO * max(_rest(chosen), 1)
+            getattr(chosen.partition or Partition(), name)
+            >= CAUSE_RATIO * max(without_kernels(chosen), 1)
         ),
     )
 
 
-def _rest(selection: Selection) -> int:
+def without_kernels(selection: Selection) -> int:
     """The time without kernels: idle time, exposed copies and memsets."""
     part = selection.partition or Partition()
     return part.idle_ns + part.exposed_copy_ns + part.memset_ns
@@ -89,7 +106,7 @@ def _blocks_in(calls: str = "", op: str = "") -> Fact:
 
     def holds(selection: Selection) -> bool:
         top = _top(selection)
-        if top is None or top.idle_ns < CAUSE_RATIO * _rest(selection):
+        if top is None or top.idle_ns < CAUSE_RATIO * without_kernels(selection):
             return False
         around = top.place.op if top.place else ""
         return (
@@ -112,65 +129,30 @@ def _is_first(selection: Selection) -> bool:
         "blocking",
         "runtime",
         "op",
-    ) and top.longest.longest_ns >= CAUSE_RATIO * _rest(selection)
+    ) and top.longest.longest_ns >= CAUSE_RATIO * without_kernels(selection)
 
 
 def _launch_bound(selection: Selection) -> bool:
     idle, part = selection.idle, selection.partition or Partition()
     short = idle.short_ns - part.idle_dataloader_ns - part.idle_capture_ns
-    return short >= CAUSE_RATIO * _rest(selection) and idle.short_count >= MANY_LAUNCHES * max(
-        selection.count, 1
-    )
+    return short >= CAUSE_RATIO * without_kernels(
+        selection
+    ) and idle.short_count >= MANY_LAUNCHES * max(selection.count, 1)
 
 
-def _copies(selection: Selection) -> bool:
+def _mostly_copies(selection: Selection) -> bool:
     part = selection.partition or Partition()
-    return part.exposed_copy_ns >= CAUSE_RATIO * max(_rest(selection), 1)
-
-
-def exposed_copies(selection: Selection) -> list[CopySum]:
-    """Kinds of copies that run with nothing else, those that take most time so first."""
-    kinds = [one for one in selection.copies if one.exposed_ns]
-    return sorted(kinds, key=lambda one: -one.exposed_ns)
-
-
-def _copies_most(kind: str, text: str) -> Fact:
-    """Most of the time of exposed copies is that of pageable ones of a kind."""
-
-    def holds(selection: Selection) -> bool:
-        first = exposed_copies(selection)[:1]
-        return any((one.kind, one.memory) == (kind, "pageable") for one in first)
-
-    return Fact(text, holds)
-
-
-def longest_held(held: Sequence[HeldSum]) -> tuple[Reference, ...]:
-    """A link to the longest event of the name that holds most idle time, in the Trace view."""
-    return tuple(
-        at_time(
-            f"The longest {short_frame(one.name)[:80]}",
-            one.longest.ts,
-            one.longest.dur_ns,
-            one.longest.spot.slice,
-        )
-        for one in held[:1]
-    )
+    return part.exposed_copy_ns >= CAUSE_RATIO * max(without_kernels(selection), 1)
 
 
 LAUNCH_CAUSES = ("idle_dispatch_ns", "idle_optimizer_ns", "idle_launch_ns", "idle_latency_ns")
 """What a device idles for while the host launches as fast as it can; Python between ops too."""
 
 
-def cause_ns(selection: Selection, *names: str) -> int:
-    """The idle time of the chosen device for some causes."""
-    part = selection.partition or Partition()
-    return sum(getattr(part, name) for name in names)
-
-
 def launch_causes(selection: Selection) -> tuple[str, ...]:
     """The causes that count as launching; () where the run is not launch-bound."""
     names = (*LAUNCH_CAUSES, "idle_python_ns")
-    large = selection.ratio(cause_ns(selection, *names)) > selection.limits.launch_ratio
+    large = selection.ratio(cause_ns(selection, *names)) > LAUNCH_RATIO.of(selection.limits)
     return names if large and _launch_bound(selection) else ()
 
 
@@ -178,9 +160,9 @@ def own_causes(selection: Selection) -> tuple[str, ...]:
     """The causes of idle time that are large enough for findings of their own (``waiting``)."""
     limits = selection.limits
     single = {
-        "idle_blocking_ns": limits.blocking_ratio,
-        "idle_allocator_ns": limits.allocator_ratio,
-        "idle_first_launch_ns": limits.first_launch_ratio,
+        "idle_blocking_ns": BLOCKING_RATIO.of(limits),
+        "idle_allocator_ns": ALLOCATOR_RATIO.of(limits),
+        "idle_first_launch_ns": FIRST_LAUNCH_RATIO.of(limits),
     }
     found = [name for name, limit in single.items()
              if selection.ratio(cause_ns(selection, name)) > limit]  # fmt: skip
@@ -189,37 +171,21 @@ def own_causes(selection: Selection) -> tuple[str, ...]:
 
 COVERED = Fact(
     "causes with findings of their own are at least half of the idle time",
-    lambda chosen: cause_ns(chosen, *own_causes(chosen)) >= CAUSE_RATIO * max(_rest(chosen), 1),
+    lambda chosen: (
+        cause_ns(chosen, *own_causes(chosen)) >= CAUSE_RATIO * max(without_kernels(chosen), 1)
+    ),
 )
-LOADER = _most_of_idle("idle_dataloader_ns")
+IN_LOADER = _most_of_idle("idle_dataloader_ns")
 CAPTURE = _most_of_idle("idle_capture_ns")
 UNRECORDED = _most_of_idle("idle_uninstrumented_ns")
 IN_PYTHON = Fact(
     "one frame of the user's code holds at least half of the idle time",
     lambda chosen: (
-        bool(chosen.idle.frame) and chosen.idle.frame_ns >= CAUSE_RATIO * max(_rest(chosen), 1)
+        bool(chosen.idle.frame)
+        and chosen.idle.frame_ns >= CAUSE_RATIO * max(without_kernels(chosen), 1)
     ),
 )
-COPIES = Fact("copies are at least half of the time without kernels", _copies)
-LOADS = Fact(
-    "batches come from a DataLoader", lambda chosen: bool(chosen.facts.traits.dataloader_class)
-)
-
-
-def _copies_one_way(kind: str, other: str, text: str) -> Fact:
-    """Copies that cross between host and device all go one way."""
-
-    def holds(selection: Selection) -> bool:
-        kinds = {one.kind for one in selection.copies}
-        return kind in kinds and other not in kinds
-
-    return Fact(text, holds)
-
-
-COPIES_IN = _copies_one_way("HtoD", "DtoH", "copies go to the device, and none to the host")
-COPIES_OUT = _copies_one_way("DtoH", "HtoD", "copies go to the host, and none to the device")
-PAGEABLE_IN = _copies_most("HtoD", "copies from pageable memory take most of the exposed time")
-PAGEABLE_OUT = _copies_most("DtoH", "copies to pageable memory take most of the exposed time")
+COPIES = Fact("copies are at least half of the time without kernels", _mostly_copies)
 FIRST = Fact("one call that came for the first time holds half of the idle time", _is_first)
 LAUNCH_BOUND = Fact(
     "many short stretches that end with a launch are at least half of the idle time", _launch_bound
@@ -228,7 +194,6 @@ COMPILED = Fact("code of torch.compile ran", lambda chosen: chosen.facts.traits.
 NOT_COMPILED = Fact("no code of torch.compile ran", lambda chosen: not chosen.facts.traits.compiled)
 NO_GRAPHS = Fact("no graph was replayed", lambda chosen: not chosen.facts.traits.graph_launches)
 SERVES = Fact("a framework serves the model", lambda chosen: bool(chosen.facts.traits.serving))
-TRAINS = Fact("autograd ran", lambda chosen: chosen.facts.traits.backward)
 CAN_COMPILE = Fact(
     "torch.compile has a back end for this device",
     lambda chosen: device_noun(chosen) in COMPILE_DEVICES,
@@ -241,7 +206,7 @@ HAS_FRAMES = Fact(
     lambda chosen: not is_older(chosen, TORCH_1_11),
 )
 CUDA = Fact("the device is a GPU", lambda chosen: device_noun(chosen) == "GPU")
-STACKS = Fact(
+HAS_STACKS = Fact(
     "Python frames were recorded", lambda chosen: chosen.facts.counts.get("python", 0) > 0
 )
 NO_STACKS = Fact(
@@ -254,7 +219,6 @@ ALONE = Fact(
     ),
 )
 HAS_OPS = Fact("ops were recorded", lambda chosen: chosen.facts.counts.get("op", 0) > 0)
-
 _LARGER = "Larger batches give each launch more work"
 _LARGER_TRAINING = f"{_LARGER} (check that the training still converges)"
 _COMPILES = "`torch.compile` launches fewer kernels."
@@ -262,12 +226,11 @@ _WOULD_COMPILE = "from torch 2.0 on, `torch.compile` launches fewer kernels"
 _REPLAYS = '`torch.compile(mode="reduce-overhead")` replays the launches as one graph.'
 _COMPILE_CODE = "model = torch.compile(model)"
 _REPLAY_CODE = 'model = torch.compile(model, mode="reduce-overhead")'
-_COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
-_GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
+_COMPILE_LINK = (Reference("How torch.compile works", url=COMPILE_DOCS),)
+_GRAPH_LINK = (Reference("How graphs are replayed", url=GRAPH_DOCS),)
 _WHOLE_GRAPH = (COMPILED, NO_GRAPHS, CUDA)
 _COULD_BE_COMPILED = (NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS)
 _CAN_BE_COMPILED = (*_COULD_BE_COMPILED, HAS_COMPILE)
-
 # Remedies that several rules give; each adds the facts of its own.
 LAUNCH_REMEDIES = (
     Remedy(
@@ -294,72 +257,82 @@ FIRST_REMEDY = Remedy(
     "some steps before the recording starts.",
     (),
     "profile(…, schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1))",
-    (Reference("How to record after a warm-up", url=_SCHEDULE),),
-)
-READ_REMEDY = Remedy(
-    "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
-    "often, or after the next work was launched.",
-    (),
-)
-_INTO_PINNED = "results.copy_(y, non_blocking=True)  # results"
-_FROM_PINNED = "x = x.to(device, non_blocking=True)  # x in pinned memory"
-_WAITING_COPY = "Such a copy returns when it is done: keep the tensor on the device, or copy"
-WAITING_COPY_REMEDIES = (
-    Remedy(
-        f"{_WAITING_COPY} it with `non_blocking=True` into pinned memory and read it later, when "
-        "the copy is done.",
-        (COPIES_OUT,),
-        f"{_INTO_PINNED} in pinned memory",
-        _PINNED_LINK,
-    ),
-    Remedy(
-        f"{_WAITING_COPY} it with `non_blocking=True` from pinned memory.",
-        (COPIES_IN,),
-        _FROM_PINNED,
-        _PINNED_LINK,
-    ),
-    Remedy(
-        f"{_WAITING_COPY} it with `non_blocking=True` from or into pinned memory.",
-        (),
-        "",
-        _PINNED_LINK,
-    ),
-)
-ALLOCATOR_REMEDY = Remedy(
-    "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
-    "to step, and call no `empty_cache()` between steps.",
-    (),
-    "",
-    (Reference("How the allocator works", url=_ALLOCATOR),),
-)
-WAIT_REMEDY = Remedy(
-    "Nothing is launched until the call returns: wait for the device less often.", ()
-)
-COPY_REMEDIES = (
-    Remedy(
-        "Have the DataLoader put batches into pinned memory, and copy them with "
-        "`non_blocking=True` while kernels run.",
-        (LOADS, PAGEABLE_IN),
-        "DataLoader(…, pin_memory=True)\nx = x.to(device, non_blocking=True)",
-        _PINNED_LINK,
-    ),
-    Remedy(
-        "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
-        (PAGEABLE_IN,),
-        _FROM_PINNED,
-        _PINNED_LINK,
-    ),
-    Remedy(
-        "Copy results to pinned memory with `non_blocking=True` and read them later, or copy less.",
-        (PAGEABLE_OUT,),
-        f"{_INTO_PINNED} = torch.empty(…, pin_memory=True)",
-        _PINNED_LINK,
-    ),
-    Remedy("Copy less, or on a stream of its own while kernels run.", ()),
+    (Reference("How to record after a warm-up", url=SCHEDULE_DOCS),),
 )
 
-REMEDIES = (
-    Remedy("Most of it is the DataLoader: see to that first.", (LOADER,)),
+
+@rule(
+    "LA1",
+    "Launches that do not keep up",
+    (TIME, WHOLE, DEVICE_ACTIVITY),
+    LAUNCH_RATIO,
+    answers={"idle_host_ns", *("idle_dispatch_ns", "idle_launch_ns", "idle_optimizer_ns")},
+    remedies=LAUNCH_REMEDIES,
+)
+def launches(selection: Selection) -> Advice | None:
+    """The host launches too slowly: a device idles for more than {launch_ratio} meanwhile.
+
+    The host runs ops, Python and launch calls; half of the idle time lies in stretches below 1
+    ms that end with a launch, 20 or more per step.
+
+    Ceiling: that idle time.
+    """
+    idle, launches = selection.idle, selection.launches
+    count = plural(idle.short_count, "stretch", "stretches")
+    pace = (
+        f"{share(launches.short_count / launches.count)} of the calls take longer than the kernel "
+        "that they launch."
+        if launches.count and launches.short_count * 4 >= launches.count
+        else ""
+    )
+    return idles_for(
+        selection,
+        LAUNCH_RATIO.of(selection.limits),
+        Advice(
+            title=f"The host launches no faster: the {device_noun(selection)} runs dry",
+            said="",
+            method="while the host runs ops, Python and launch calls",
+            confidence=0.8,
+            verify="Record again: fewer launches, and less idle time between them.",
+        ),
+        launch_causes(selection),
+        f"Most of it lies in {count} below 1 ms that each end with a launch.",
+        pace,
+    )
+
+
+@rule(
+    "LA4",
+    "Slow first launches",
+    (TIME, WHOLE, DEVICE_ACTIVITY),
+    FIRST_LAUNCH_RATIO,
+    answers={"idle_first_launch_ns", "idle_host_ns"},
+    remedies=(FIRST_REMEDY,),
+)
+def first_launches(selection: Selection) -> Advice | None:
+    """A device idles for more than {first_launch_ratio} in slow first launches.
+
+    They come for the first time and take long, or load code.
+
+    Ceiling: that idle time.
+    """
+    return idles_for(
+        selection,
+        FIRST_LAUNCH_RATIO.of(selection.limits),
+        Advice(
+            title="First launches take long",
+            said="",
+            headline=f"{the_device(selection)} waits for slow first launches for {{part}}.",
+            method="in launches that come for the first time, or load the code of a kernel",
+            confidence=0.85,
+            verify="Record later steps: no first launch in them.",
+        ),
+        ("idle_first_launch_ns",),
+    )
+
+
+IDLE_REMEDIES = (
+    Remedy("Most of it is the DataLoader: see to that first.", (IN_LOADER,)),
     Remedy("Most of it has findings of its own: see to these first.", (COVERED,)),
     *(given(one, COPIES) for one in COPY_REMEDIES),
     given(FIRST_REMEDY, FIRST),
@@ -371,7 +344,7 @@ REMEDIES = (
     Remedy(
         "Look at that code first. Recording stacks slows Python down, too: compare with a "
         "recording without `with_stack=True`.",
-        (IN_PYTHON, STACKS),
+        (IN_PYTHON, HAS_STACKS),
     ),
     Remedy(
         "Record with `with_stack=True` to see the Python that ran there.",
@@ -390,11 +363,23 @@ REMEDIES = (
 )
 
 
-def check(selection: Selection) -> Finding | None:
-    """Fires for a used device with kernels in less than half of its time, or 10 % of it idle.
+@rule(
+    "UT1",
+    "Devices that are idle",
+    (TIME, WHOLE, DEVICE_ACTIVITY),
+    UTILIZATION_RATIO,
+    IDLE_RATIO,
+    answers={"idle_host_ns", "idle_sync_ns", "idle_unattributed_ns", "exposed_copy_ns"},
+    remedies=IDLE_REMEDIES,
+)
+def idle_devices(selection: Selection) -> Advice | None:
+    """A device runs kernels less than {utilization_ratio} of the time, or idles {idle_ratio} of it.
 
-    Neither time in which a graph is captured counts, nor, for the idle time, that of the
-    DataLoader, which is another finding's.
+    One that is compute-bound does not idle. Neither time in which a graph is captured counts,
+    nor, for idle time, that of the DataLoader.
+
+    Ceiling: its idle time without the DataLoader's part, the capture of graphs, and the causes
+    above that are large enough for findings of their own.
     """
     if not selection.total_ns:
         return None
@@ -404,7 +389,9 @@ def check(selection: Selection) -> Finding | None:
         if device.used
     }
     low = {row: utilization(one, row) for row, one in seen.items()}
-    low = {row: ratio for row, ratio in low.items() if ratio < selection.limits.utilization_ratio}
+    low = {
+        row: ratio for row, ratio in low.items() if ratio < UTILIZATION_RATIO.of(selection.limits)
+    }
     shown = selection.device
     if low and shown not in low:
         shown = min(low, key=low.__getitem__)
@@ -423,7 +410,7 @@ def check(selection: Selection) -> Finding | None:
         "graphs, and causes with findings of their own",
         *rest,
     )
-    return _finding(selection, one, low, gain)
+    return _idle_advice(selection, one, low, gain)
 
 
 def _captured(selection: Selection) -> int:
@@ -438,7 +425,7 @@ def _idles(selection: Selection) -> bool:
     if is_compute_bound(selection, part):
         return False
     rest = part.idle_ns - part.idle_dataloader_ns - _captured(selection)
-    return selection.ratio(rest) >= selection.limits.idle_ratio
+    return selection.ratio(rest) >= IDLE_RATIO.of(selection.limits)
 
 
 def utilization(selection: Selection, row: int) -> float:
@@ -448,9 +435,9 @@ def utilization(selection: Selection, row: int) -> float:
     return gauges.busy_ns / covered if covered > 0 else 1.0
 
 
-def _finding(
+def _idle_advice(
     selection: Selection, one: Selection, low: dict[int, float], gain: Gain | None
-) -> Finding:
+) -> Advice:
     part, idle, facts = one.partition or Partition(), one.idle, selection.facts
     row = one.device
     assert row is not None
@@ -462,7 +449,8 @@ def _finding(
     several = (
         f"{len(low)} devices are below half: {device_names(low_devices)}." if len(low) > 1 else ""
     )
-    remedy = remedy_of(REMEDIES, one)
+    remedy = remedy_of(IDLE_REMEDIES, one)
+    tuning = Reference(f"How to keep the {device_noun(one)} busy", url=TUNING_DOCS)
     title = (
         f"{name} runs kernels {share(busy)} of the time"
         if row in low
@@ -477,22 +465,19 @@ def _finding(
         if has_gaps
         else ""
     )
-    return Finding(
-        id="UT1",
+    return Advice(
         title=title,
-        severity=severity_of(selection, gain, "info"),
+        otherwise="info",
         confidence=0.7,
-        text=sentences(
+        said=sentences(
             f"Kernels cover {share(busy)} of the time on {name}{between}, and it idles "
             f"{duration(one.mean(part.idle_ns))} {per_step(one)}.",
             several,
             f"For {duration(one.mean(copies))} {per_step(one)} it only copies."
-            if copies >= NAMED_RATIO * _rest(one)
+            if copies >= NAMED_RATIO * without_kernels(one)
             else "",
             *_causes(one, idle),
-            remedy.text,
         ),
-        snippet=remedy.snippet,
         evidence=(
             *(
                 Evidence(
@@ -506,20 +491,16 @@ def _finding(
         ),
         gain=gain,
         scope=scope(one),
-        links=(
-            *longest_held(one.held),
-            *remedy.links,
-            Reference(f"How to keep the {device_noun(one)} busy", url=_TUNING),
-        ),
+        links=(*longest_held(one.held),),
         verify="Record again: utilization should rise, and as many samples take less time.",
         events=_events(one),
-        action=remedy.text,
+        remedy=structs.replace(remedy, links=(*remedy.links, tuning)),
     )
 
 
 def _causes(selection: Selection, idle: Idle) -> list[str]:
     """The contents of the idle time: its kind, names with count and longest, the frame."""
-    total = max(_rest(selection), 1)
+    total = max(without_kernels(selection), 1)
     noun = device_noun(selection)
     part = selection.partition or Partition()
     said = []
@@ -588,13 +569,3 @@ def _events(selection: Selection) -> tuple[SeenEvent, ...]:
             name = f"{text}, until {short_frame(seen.following)[:60]}"
             found.append(seen_event(selection, seen.following, *where, name))
     return tuple({one.slice: one for one in reversed(found)}.values())[::-1]
-
-
-RULE = Rule(
-    "UT1",
-    "Devices that are idle",
-    (TIME, WHOLE, DEVICE_ACTIVITY),
-    check,
-    frozenset({"idle_host_ns", "idle_sync_ns", "idle_unattributed_ns", "exposed_copy_ns"}),
-    REMEDIES,
-)

@@ -13,14 +13,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
+from ...analysis.findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
+from ...analysis.steps import Selection
+from ...analysis.wording import device_name
 from ...base.units import NBSP, duration, plural, share
-from ..advice import RULES
-from ..advice.claims import check_all, claimed_ns
-from ..advice.rule import unanswered
-from ..findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
-from ..headline import headline
-from ..steps import Selection
-from ..wording import device_name
 
 SCHEMA = 2
 MOST_BYTES = 64 << 10
@@ -119,11 +115,11 @@ class AdviceDocument(Struct, frozen=True):
 
 def advise(selection: Selection, missing: Mapping[str, str] = _NOTHING) -> AdviceDocument:
     """The advice for the chosen steps and device; ``missing`` is what it lacks, and why."""
+    from ...analysis.headline import verdict  # an answer that was kept needs no rules
+
+    told = verdict(selection)
     facts = selection.facts
-    findings, unchecked = check_all(RULES, selection)
-    said = headline(selection, findings)
-    why = unanswered(RULES, selection, said, findings)
-    together = claimed_ns(selection, [one.gain for one in findings if one.gain is not None])
+    said, why, together = told.sentence, told.unanswered, told.together_ns
     mean = selection.mean(selection.total_ns)
     return AdviceDocument(
         schema=SCHEMA,
@@ -132,13 +128,13 @@ def advise(selection: Selection, missing: Mapping[str, str] = _NOTHING) -> Advic
         detail=_plain(said.detail),
         agreement=_plain(said.agreement),
         scope=_scope(selection),
-        findings=tuple(_finding(one) for one in findings),
+        findings=tuple(_finding(one) for one in told.findings),
         why_none=_plain(why.text) if why is not None else "",
         together_ns_per_step=together,
         together_ratio=together / mean if mean else 0.0,
         cannot_answer=tuple(
             CannotAnswer(_plain(one.needs), tuple(map(_plain_rule, one.rules)))
-            for one in by_need(unchecked)
+            for one in by_need(told.unchecked)
         ),
         not_available={what: _plain(why, 4 * MOST_CHARACTERS) for what, why in missing.items()},
         doubts=tuple(_plain(n.title) for n in facts.health.costly if "overview" in n.taints),

@@ -1,0 +1,508 @@
+"""Do matrix products and attention use what the device can do? Types, sizes, tensor cores."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ...base.arrays import (
+    I64,
+    Mask,
+    distinct_values,
+    equal,
+    is_among,
+    matches,
+    of_names,
+    search,
+    take,
+)
+from ...base.regex import regex
+from ...base.units import duration, plural, share
+from ...trace.model import Trace
+from ..facts import DeviceFacts, Gauges
+from ..findings import Evidence, Reference
+from ..overview.utilization import (
+    DEFAULT_PEAK_RATIO,
+    PEAK_RATIO,
+    MatrixUse,
+    are_eligible,
+    kernel_use,
+)
+from ..speed_of_light.devices import DevicePeak, peak_of
+from ..steps import Selection
+from ..user_code import DeviceCode, Found
+from ..wording import device_name, device_noun, per_step, scope
+from .claims import (
+    Seen,
+    ceiling,
+    events_of,
+    on_kernels,
+    part_of_step,
+    patterns,
+    wasted,
+)
+from .rule import (
+    CAPABILITY,
+    COMPILE_DEVICES,
+    COMPILE_DOCS,
+    COMPUTES,
+    DEVICE_ACTIVITY,
+    KERNELS_OF_OPS,
+    PEAKS,
+    SHAPES,
+    TIME,
+    TORCH_1_11,
+    TORCH_2_0,
+    TORCH_2_4,
+    WHOLE,
+    Advice,
+    Threshold,
+    from_2_0,
+    is_older,
+    pattern_rule,
+    rule,
+)
+
+_AMP = "https://docs.pytorch.org/docs/stable/amp.html"
+_PRECISION = (
+    "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html"
+)
+_ATTENTION = (
+    "https://docs.pytorch.org/docs/stable/generated/"
+    "torch.nn.functional.scaled_dot_product_attention.html"
+)
+TF32_RATIO = 4  # how much faster products may get, at least, where no data sheet says more
+_AUTOTUNE = '`torch.compile(mode="max-autotune")` looks for better kernels'
+
+
+def _tf32(selection: Selection) -> str:
+    """What allows TF32; the newer form is there from torch 1.12 on."""
+    if is_older(selection, TORCH_2_0):
+        return "torch.backends.cuda.matmul.allow_tf32 = True"
+    return 'torch.set_float32_matmul_precision("high")'
+
+
+TENSOR_CORE_CAPABILITY = 7
+LEAST_SQUARE = 64  # scores of attention
+_PRODUCTS = regex(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
+_SOFTMAX = regex(r"^aten::_softmax$")
+_BATCHED = regex(r"^aten::(bmm|baddbmm)$")
+_TF32 = regex(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
+
+
+def json_of(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
+    """The value of a text; None for what is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Product(Struct, frozen=True):
+    """Sizes and type of a matrix product."""
+
+    sizes: tuple[int, int, int]  # m, n, k
+    batch: int
+    dtype: str
+
+    @property
+    def bytes(self) -> float:
+        m, n, k = self.sizes
+        width = 4 if self.dtype == "float" else 2
+        return float(self.batch * (m * k + k * n + m * n) * width)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether rows of all three matrices begin at multiples of 16 bytes.
+
+        NVIDIA, Matrix Multiplication Background User's Guide: tensor cores are used best then. The
+        number of rows, m, does not decide where they begin.
+        """
+        step = 4 if self.dtype == "float" else 8
+        return all(size % step == 0 for size in self.sizes[1:])
+
+
+def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN401
+    """The product of an op's inputs; None for what is none."""
+    try:
+        a, b = dims[first], dims[first + 1]
+        *batch, m, k = map(int, a)
+        n, dtype = int(b[-1]), str(types[first])
+    except (TypeError, ValueError, LookupError, OverflowError):
+        return None
+    if min(m, n, k) <= 0 or len(batch) > 1:
+        return None
+    return _Product((m, n, k), batch[0] if batch else 1, dtype)
+
+
+@on_kernels
+def find_products(one: DeviceCode) -> Iterator[Found]:
+    """Products in float32 without TF32, and what products waste beyond their roofline."""
+    trace, device = one.trace, one.trace.devices[one.device]
+    rows = one.rows[take(trace.device.op, one.rows) >= 0]
+    eligible = rows[are_eligible(trace, take(trace.device.op, rows))]
+    plain = equal(kernel_use(trace, eligible), MatrixUse.NO)
+    if plain.any():
+        yield one.found("plain_products", eligible[plain])
+    if device.vendor == "NVIDIA" and (device.capability or (0, 0)) >= (8, 0) and len(eligible):
+        types = one.text(trace.device.op[eligible].astype(np.int64), "input_types")
+        single = _told(trace, types, _is_float32)
+        plain &= ~matches(trace.strings, trace.device.name[eligible], _TF32)
+        if (single & plain).any():
+            yield one.found("float32", eligible[single & plain])
+    peak = peak_of(device)
+    if peak is not None:
+        yield from _roofline(one, rows[one.op_names(rows, _PRODUCTS)], peak)
+
+
+def _told(trace: Trace, texts: I64, ask: Callable[[str], bool]) -> Mask:
+    """The answer for each of these codes; False where there is no text."""
+    said = np.zeros(len(texts), np.bool_)
+    known = texts >= 0
+    said[known] = of_names(trace.strings, texts[known].astype(np.int32), ask, np.bool_)
+    return said
+
+
+def _is_float32(text: str) -> bool:
+    types = json_of(text)
+    tensors = [one for one in types if one in ("float", "double", "c10::Half", "c10::BFloat16")] \
+        if isinstance(types, list) else []  # fmt: skip
+    return bool(tensors) and set(tensors) == {"float"}
+
+
+def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
+    """What products take beyond max(operations ÷ peak rate, bytes ÷ bandwidth), by op call."""
+    trace, device = one.trace, one.trace.devices[one.device]
+    op = distinct_values(trace.device.op[rows].astype(np.int64))
+    if not len(op):
+        return
+    dims, types = one.text(op, "input_dims"), one.text(op, "input_types")
+    from ..operators.flops import flops_of  # of recordings with shapes
+
+    flops, _ = flops_of(trace, op.astype(np.int32), dims.astype(np.int32))
+    spent = np.bincount(search(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
+    tf32 = (peak.tf32(device) or 0.0) if _uses_tf32(one, rows) else 0.0
+    kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], dims, types]))
+    rate, least, aligned = (np.full(len(kinds), np.nan) for _ in range(3))
+    for at, (call, d, t) in enumerate(kinds.tolist()):
+        if d < 0 or t < 0:
+            continue
+        first = int(trace.strings[call] in ("aten::addmm", "aten::baddbmm"))
+        product = _product(json_of(trace.strings[d]), json_of(trace.strings[t]), first)
+        most = peak.flops(product.dtype, device) if product else None
+        if product is None or most is None:
+            continue
+        # A product in float32 may run in TF32: of two ceilings the one that promises less.
+        rate[at] = max(most, tf32) if product.dtype == "float" else most
+        least[at] = product.bytes / peak.bandwidth(device)
+        aligned[at] = product.is_aligned
+    best = np.maximum(flops / rate[kind_of], least[kind_of]) * 1e9
+    waste = np.where(np.isfinite(best), np.maximum(0.0, spent - best), 0.0)
+    odd = (aligned[kind_of] == 0) & (spent > 2 * best)
+    for kind, chosen in (("roofline", waste > 0), ("unaligned", odd)):
+        if not chosen.any():
+            continue
+        mine = rows[is_among(trace.device.op[rows].astype(np.int64), op[chosen])]
+        total = float(spent[chosen].sum())
+        yield one.found(kind, mine, part=float(waste[chosen].sum()) / total if total else 0.0)
+
+
+def _kinds_of_calls(keys: NDArray[Any]) -> tuple[I64, I64]:
+    """The distinct columns of ``keys`` as rows, and the number of each column's."""
+    order = np.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    new = np.any(np.diff(ordered, axis=1, prepend=-2) != 0, axis=0)
+    kind_of = np.empty(len(order), np.int64)
+    kind_of[order] = np.cumsum(new) - 1
+    return ordered[:, new].T.astype(np.int64), kind_of
+
+
+def _uses_tf32(one: DeviceCode, rows: I64) -> bool:
+    return bool(matches(one.trace.strings, one.trace.device.name[rows], _TF32).any())
+
+
+@pattern_rule(
+    "DT1",
+    "Matrix products in float32 without TF32",
+    (TIME, WHOLE, DEVICE_ACTIVITY, KERNELS_OF_OPS, SHAPES),
+    "float32",
+    Threshold("float32_ratio", 0.05, "matrix products in float32 without TF32"),
+    answers=COMPUTES,
+)
+def float32(selection: Selection, seen: Seen) -> Advice | None:
+    """Matrix products in float32 without tensor cores take more than {float32_ratio}.
+
+    On an NVIDIA device with TF32.
+
+    Ceiling: their kernel time, at half the ratio of peak rates.
+    """
+    device, one = selection.device_facts, seen[0]
+    if device is None:
+        return None
+    peak = PEAK_RATIO.get(device.capability or (0, 0), DEFAULT_PEAK_RATIO) / 2
+    factor = max(peak, TF32_RATIO)
+    return Advice(
+        title="Matrix products in float32 do not use TF32",
+        said=(
+            f"For {part_of_step(selection, one)} {one.name} compute in float32 without tensor "
+            f"cores{one.place}."
+        ),
+        action="Allow TF32, which rounds their inputs to 10 bits: watch the "
+        f"{'loss' if selection.facts.traits.backward else 'results'}.",
+        snippet=_tf32(selection),
+        method=f"these kernels {factor:g} times as fast, the ratio of peak rates",
+        scale=1 - 1 / factor,
+        confidence=0.8,
+        verify="Record again: the names of these kernels say tf32.",
+        links=(Reference("What the precision means", url=_PRECISION),),
+    )
+
+
+@pattern_rule(
+    "DT3",
+    "Matrix products of unfavourable sizes",
+    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES, PEAKS),
+    "unaligned",
+    Threshold("unaligned_ratio", 0.02, "what matrix products of odd sizes waste"),
+    measure=wasted,
+    answers=COMPUTES,
+)
+def unaligned(selection: Selection, seen: Seen) -> Advice:
+    """Matrix products of unfavourable sizes waste more than {unaligned_ratio}.
+
+    Their inner sizes are no multiples of 16 bytes, and they reach less than half of their
+    roofline.
+
+    Ceiling: what they take beyond the roofline.
+    """
+    one = seen[0]
+    return Advice(
+        title="Matrix products have sizes that tensor cores do not fit",
+        said=(
+            f"{one.name} run for {part_of_step(selection, one)} with inner sizes that are no "
+            f"multiples of 8{one.place}, at less than half of what the device could do."
+        ),
+        action="Pad these sizes (vocabulary, heads, features) to multiples of 8, or of 64.",
+        method="what these products take beyond the roofline of the device",
+        scale=one.figure("part", 1.0),
+        confidence=0.7,
+        verify="Record again with `record_shapes=True`: sizes are multiples of 8.",
+    )
+
+
+@pattern_rule(
+    "KE1",
+    "Matrix products far from their roofline",
+    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES, PEAKS),
+    "roofline",
+    Threshold("roofline_ratio", 0.05, "what matrix products waste beyond their roofline"),
+    measure=wasted,
+    answers=COMPUTES,
+)
+def roofline(selection: Selection, seen: Seen) -> Advice:
+    """Matrix products waste more than {roofline_ratio} beyond their roofline.
+
+    That is max(operations ÷ peak rate, bytes ÷ bandwidth) of the data sheet.
+
+    Ceiling: that waste.
+    """
+    one, part = seen[0], seen[0].figure("part")
+    # A server of models is compiled by its own options.
+    tunes = device_noun(selection) in COMPILE_DEVICES and not selection.facts.traits.serving
+    since = from_2_0(selection)
+    return Advice(
+        title="Matrix products are far from what the device could do",
+        said=(
+            f"{one.name} run for {part_of_step(selection, one)}, {share(part)} of it beyond what "
+            f"arithmetic and memory of the device allow by its data sheet{one.place}."
+        ),
+        action=(
+            "Give them more work at once: larger batches, products joined into one"
+            f"{f'; {since}{_AUTOTUNE}' if tunes else ''}."
+        ),
+        method="time beyond max(operations ÷ peak rate, bytes ÷ bandwidth) of the data sheet",
+        scale=part,
+        confidence=0.6,
+        verify="Record again: the same products should take less time.",
+        links=(Reference("How torch.compile works", url=COMPILE_DOCS),) if tunes else (),
+    )
+
+
+@rule(
+    "DT2",
+    "Matrix work without tensor cores",
+    (TIME, WHOLE, DEVICE_ACTIVITY, CAPABILITY, KERNELS_OF_OPS),
+)
+def tensor_cores(selection: Selection) -> Advice | None:
+    """Ops ran that could use tensor cores, and by name no kernel used them.
+
+    On an NVIDIA device since Volta. Only NVIDIA's kernels tell by name. Time of kernels whose
+    name does not tell must be the smaller part, so that a Triton matrix product is not taken
+    for one without tensor cores.
+
+    Ceiling: their kernel time, at the ratio of peak rates.
+    """
+    able = {
+        row: device
+        for row, device in enumerate(selection.facts.devices)
+        if device.used and has_tensor_cores(device)
+    }
+    found = {row: selection.gauges(row)[0] for row in able}
+    if not found or any(one.tensor_core_ns for one in found.values()):
+        return None
+    row = selection.device if selection.device in found else next(iter(found))
+    own, device = found[row], able[row]
+    if not own.eligible_plain_ns or own.tensor_core_unknown_ns >= own.eligible_plain_ns:
+        return None
+    return _without_tensor_cores(selection, own, device, row)
+
+
+def has_tensor_cores(device: DeviceFacts) -> bool:
+    """True for NVIDIA devices since Volta."""
+    capability = device.capability or (0, 0)
+    return device.vendor == "NVIDIA" and capability[0] >= TENSOR_CORE_CAPABILITY
+
+
+def _without_tensor_cores(
+    selection: Selection, own: Gauges, device: DeviceFacts, row: int
+) -> Advice:
+    capability = device.capability or (0, 0)
+    factor = PEAK_RATIO.get(capability, DEFAULT_PEAK_RATIO)
+    seen = selection.of_device(row)
+    compute = seen.partition.compute_ns if seen.partition else 0
+    gain = ceiling(
+        seen,
+        min(own.eligible_plain_ns, compute) * (1 - 1 / factor),
+        f"eligible kernels {factor} times as fast, the ratio of peak rates",
+        "compute_ns",
+    )
+    of_kernels = own.eligible_plain_ns / own.op_kernel_ns
+    old = is_older(selection, TORCH_1_11)  # bfloat16 and torch.autocast came with 1.10
+    dtype = "bfloat16" if capability >= (8, 0) and not old else "float16"
+    # torch.amp.GradScaler came with 2.3.
+    module = "torch.cuda.amp" if is_older(selection, TORCH_2_4) else "torch.amp"
+    scaler = "" if dtype == "bfloat16" else f"  # and {module}.GradScaler() for the gradients"
+    context = "torch.cuda.amp.autocast()" if old else f'torch.autocast("cuda", dtype=torch.{dtype})'
+    trains = selection.facts.traits.backward
+    scaler = scaler if trains else ""
+    body = "loss = loss_fn(model(x), y)" if trains else "y = model(x)"
+    tf32 = f"\n# or, for float32 products alone: {_tf32(selection)}" if capability >= (8, 0) else ""
+    return Advice(
+        title="Tensor cores are never used",
+        confidence=0.8 if not own.tensor_core_unknown_ns else 0.6,
+        said=(
+            f"{share(of_kernels)} of kernel time on {device_name(device)} is matrix work that "
+            f"could run on tensor cores, {duration(selection.mean(own.eligible_plain_ns))} "
+            f"{per_step(selection)}{_ops(selection)}. Its kernels' names say that it does not."
+        ),
+        snippet=f"with {context}:{scaler}\n    {body}{tf32}",
+        evidence=(
+            Evidence("kernel time of eligible ops", of_kernels, "ratio"),
+            Evidence("tensor-core time", 0.0, "ratio"),
+        ),
+        gain=gain,
+        scope=scope(seen),
+        links=(
+            *_calls(selection),
+            Reference("How to use mixed precision", url=_AMP),
+        ),
+        verify="Record again: tensor-core time is above zero.",
+        events=events_of(seen, patterns(seen, "plain_products")),
+        action="Use mixed precision; where the work is compute-bound it gets up to "
+        f"{factor} times as fast.",
+    )
+
+
+def _calls(selection: Selection) -> tuple[Reference, ...]:
+    """A link to the calls of the op that takes most of the time, in the Trace view."""
+    names = selection.facts.traits.eligible_ops
+    if not names:
+        return ()
+    find = {"find": names[0], "match": "exact"}
+    return (Reference(f"Calls of {names[0]} in the trace", "timeline", find),)
+
+
+def _ops(selection: Selection) -> str:
+    names = selection.facts.traits.eligible_ops
+    if not names:
+        return ""
+    more = f" and {plural(len(names) - 1, 'more op')}" if len(names) > 1 else ""
+    return f", most of it `{names[0]}`{more}"
+
+
+@on_kernels
+def find_attention(one: DeviceCode) -> Iterator[Found]:
+    """A softmax over square scores, and the batched products that make and use them."""
+    trace = one.trace
+    softmax = one.rows[one.op_names(one.rows, _SOFTMAX)]
+    if not len(softmax):
+        return
+    shapes = one.text(trace.device.op[softmax].astype(np.int64), "input_dims")
+    keep = _told(trace, shapes, lambda text: _square_size(text) >= LEAST_SQUARE)
+    square = {_square_size(trace.strings[code]) for code in distinct_values(shapes[keep]).tolist()}
+    if not keep.any():
+        return
+    batched = one.rows[one.op_names(one.rows, _BATCHED)]
+    products = one.text(trace.device.op[batched].astype(np.int64), "input_dims")
+    near = _told(trace, products, lambda text: _has_square(text, square))
+    rows = np.sort(np.concatenate([softmax[keep], batched[near] if len(batched) else batched]))
+    yield one.found("attention", rows, size=float(max(square)))
+
+
+def _square_size(text: str) -> int:
+    """The size of the first input's last two dimensions, if they are equal; else 0."""
+    dims = json_of(text)
+    size = dims[0][-2:] if isinstance(dims, list) and dims and isinstance(dims[0], list) else []
+    is_square = len(size) == 2 and size[0] == size[1] and isinstance(size[0], int)
+    return size[0] if is_square else 0
+
+
+def _has_square(text: str, sizes: set[int]) -> bool:
+    """Whether an input is a matrix with one of these sizes on both sides, or the product is."""
+    dims = json_of(text)
+    shapes = [one for one in dims if isinstance(one, list) and len(one) >= 2] \
+        if isinstance(dims, list) else []  # fmt: skip
+    if any(one[-1] == one[-2] and one[-1] in sizes for one in shapes):
+        return True
+    return len(shapes) >= 2 and shapes[-2][-2] == shapes[-1][-1] and shapes[-1][-1] in sizes
+
+
+@pattern_rule(
+    "KE3",
+    "Attention in single steps",
+    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES),
+    "attention",
+    Threshold("attention_ratio", 0.02, "attention in single steps"),
+    answers=COMPUTES,
+)
+def attention(selection: Selection, seen: Seen) -> Advice:
+    """Attention in single steps takes more than {attention_ratio}.
+
+    That is a softmax over a square of 64 scores or more, and the batched products beside it.
+
+    Ceiling: their time.
+    """
+    one, side = seen[0], seen[0].figure("size")
+    return Advice(
+        title="Attention is computed in single steps",
+        said=(
+            f"Batched products and a softmax over {side:,.0f} by {side:,.0f} scores run for "
+            f"{part_of_step(selection, one)}{one.place}: the scores go through memory each time."
+        ),
+        action=(
+            "Use the op that does it in one kernel, from torch 2.0 on."
+            if is_older(selection, TORCH_2_0)
+            else "Use the op that does it in one kernel."
+        ),
+        snippet="out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+        method="time of these kernels, of which a fused one keeps the products",
+        confidence=0.8,
+        verify="Record again: one attention op instead of `aten::bmm` and `aten::_softmax`.",
+        links=(Reference("How to use it", url=_ATTENTION),),
+    )
