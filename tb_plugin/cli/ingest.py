@@ -190,9 +190,23 @@ def _executor(
     count = workers or _count(tasks)
     # A fresh interpreter for each: nothing of this process is inherited, as in the server's pool.
     context = multiprocessing.get_context("spawn")
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # nor imported from the current directory
     threads = max(1, machine.thread_count() // count)
-    yield lambda: ProcessPoolExecutor(count, context, _step_back, (threads,)), count
+    with _nothing_imported_from_here():
+        yield lambda: ProcessPoolExecutor(count, context, _step_back, (threads,)), count
+
+
+@contextlib.contextmanager
+def _nothing_imported_from_here() -> Iterator[None]:
+    """Start processes that import no module of the current directory."""
+    name = "PYTHONSAFEPATH"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def _client(address: str) -> Any:  # noqa: ANN401  # of an optional package

@@ -19,6 +19,7 @@ def test_what_was_ingested_is_not_read_again(
     first = run("ingest", logdir, "--workers", "1", "--columns")
     assert first.exit_code == 0
     assert first.stdout.startswith("4 traces: 4 read.\n")
+    assert "PYTHONSAFEPATH" not in os.environ  # a process started later imports as it did
     monkeypatch.setattr(reader, "read", lambda *_: pytest.fail("it was read again"))
     assert run("show", "overview", logdir).exit_code == 0
 
