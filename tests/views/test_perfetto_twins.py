@@ -249,7 +249,7 @@ def test_what_is_left_out_is_said_to_be_missing(which: str) -> None:
     facts = summarize(trace)
     notes = {note.kind: note for note in trace.health.notes}
     left_out = notes["perfetto"].consequence
-    for what in ("directions", "kinds of memory", "occupancy", "allocator events", "rank"):
+    for what in ("direction", "memory kind", "occupancy", "allocator events", "rank"):
         assert what in left_out
     true = twins(which).truth["whole_trace"]["pftrace"]
     assert notes["cut_rows"].count >= true["clamped_rows"], "suspects, some of them not cut"
