@@ -1,1 +1,1 @@
-"""Memory: who holds how much, when, and why."""
+"""Memory: amount by holder over time, and its cause."""

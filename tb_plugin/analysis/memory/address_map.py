@@ -71,7 +71,7 @@ class TilePlace(Struct, frozen=True):
 
 
 class MapTile(Struct, frozen=True, eq=False):
-    """What is drawn of a tile. Edges of rectangles count in cells from its lower left corner."""
+    """Contents of a tile. Edges of rectangles count in cells from its lower left corner."""
 
     place: TilePlace
     block: I64  # rows of MemoryBlocks

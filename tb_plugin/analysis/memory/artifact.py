@@ -87,7 +87,7 @@ NO_ADDRESSES = (
 
 
 def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) -> MemoryColumns:
-    """The columns of a trace, or of what stands for one: a memory snapshot, a memory timeline."""
+    """The columns of a trace, a memory snapshot or a memory timeline."""
     if trace.snapshot is not None:
         return memory_of_snapshot(trace, trace.snapshot, step_ranges(trace))
     if trace.timeline is not None:
@@ -168,7 +168,7 @@ def operator_rows(hosts: Hosts) -> B:
 
 
 class _Owners(Struct, frozen=True, eq=False):
-    """What stands around each host row, −1 for nothing."""
+    """Owners around each host row, −1 for none."""
 
     strings: tuple[str, ...]
     paths: OpPaths
@@ -280,7 +280,7 @@ class _Classes:
 
     @property
     def trains(self) -> bool:
-        """Whether autograd ran, or kept a record of some op."""
+        """True if autograd ran, or kept a record of some op."""
         return bool(len(self._passes) or self._places.recorded.any())
 
     def rules(self, pairs: EventPairs, host_row: I32) -> I8:
@@ -320,7 +320,7 @@ def _blocks(pairs: EventPairs, address: I64, first: int, rule: I8) -> MemoryBloc
 
 
 def _add_owners(blocks: MemoryBlocks, owners: _Owners, host_row: I32) -> None:
-    """Owners by the allocation; the ops of what was there before are those that release it."""
+    """Owners by the allocation; blocks from before the recording have the op that releases them."""
     born = _at(host_row, blocks.allocation)
     touched = np.where(born >= 0, born, _at(host_row, np.where(born < 0, blocks.release, NONE)))
     for name, row in (("path", touched), ("op", touched), ("module", born), ("frame", born)):

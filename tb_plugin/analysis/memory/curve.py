@@ -99,7 +99,7 @@ def kept_rows(
 
 
 class LayerKeys(Struct, frozen=True, eq=False):
-    """What the curve is divided by: a number below ``count`` for everything that is in it."""
+    """Layers of the curve: each block has a number below ``count``."""
 
     count: int
     of_event: NDArray[np.integer]  # by event of the device
@@ -114,7 +114,7 @@ def strays_of(columns: MemoryColumns, device: MemoryDevice) -> slice:
 
 
 def base_by_category(columns: MemoryColumns, device: MemoryDevice) -> I64:
-    """What was there before the first event, by Category; sums to ``base_bytes``."""
+    """Memory from before the first event, by Category; sums to ``base_bytes``."""
     if columns.told_base:
         return np.array(columns.told_base, np.int64)
     base = np.zeros(len(Category), np.int64)

@@ -60,7 +60,7 @@ def known_addresses(memory: MemoryTable, rows: I64) -> I64:
 
 
 def has_totals(memory: MemoryTable, rows: I64) -> bool:
-    """Whether all of these events carry a total that a device can have."""
+    """True if all of these events carry a plausible total."""
     total = memory.total_allocated[rows]
     return bool(((total >= 0) & (total < MOST_BYTES)).all())
 

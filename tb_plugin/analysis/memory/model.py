@@ -27,7 +27,7 @@ NONE = -1
 
 
 class Category(IntEnum):
-    """What a block holds. The order is that of the stack, long-lived below, flickering above."""
+    """Category of a block, in the order of the stack: long-lived below, flickering above."""
 
     PARAMETER = 0
     OPTIMIZER = 1
@@ -142,7 +142,7 @@ class AddressBands(Struct, frozen=True, eq=False):
 
 
 class SegmentSpans(Struct, frozen=True, eq=False):
-    """What the allocator had reserved, and when, device by device; shape (n,).
+    """Segments that the allocator had reserved, with their times, device by device; shape (n,).
 
     A segment, or the part of an expandable one that was mapped. In order of address.
     """
@@ -259,7 +259,7 @@ class MemoryColumns(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def event_category(self) -> I8:
-        """What the block of each event holds; shape (events,)."""
+        """Category of the block of each event; shape (events,)."""
         found = np.full(len(self.events), Category.UNKNOWN, np.int8)
         known = self.events.block >= 0
         found[known] = self.blocks.category[self.events.block[known]]

@@ -26,7 +26,7 @@ class Peaks(NamedTuple):
 
 
 def peaks(columns: MemoryColumns, device: MemoryDevice, span: slice | None = None) -> Peaks:
-    """The two peaks of a device; of some of its events, of those and what is held before them."""
+    """The two peaks of a device; for a range, of its events and the memory held before them."""
     span = span or slice(0, device.stop - device.first)
     allocated = columns.events.allocated[device.events][span]
     before = span.start - 1
@@ -71,12 +71,12 @@ class AliveGroup(Struct, frozen=True, eq=False):
 
     @property
     def total_bytes(self) -> int:
-        """What they take together."""
+        """Their sum."""
         return self.bytes * self.count
 
 
 def alive(columns: MemoryColumns, device: MemoryDevice, row: int) -> tuple[AliveGroup, ...]:
-    """What the total after an event consists of, the largest first; sums to it exactly.
+    """Contents of the total after an event, the largest first; they sum to it exactly.
 
     ``row`` counts from the first event of the device; −1 is before it. What was there before the
     recording began and is never released, and what no event explains, are groups of one.
@@ -128,7 +128,7 @@ def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[AliveGroup]:
 
 
 def most_reserved(columns: MemoryColumns, device: MemoryDevice, span: slice) -> int:
-    """The most that was reserved in a range; without a history what is reserved at its end."""
+    """The most reserved memory in a range; without a history the reserved memory at its end."""
     reserved = columns.events.reserved[device.events][max(span.start - 1, 0) : span.stop]
     if span.start > 0:
         return int(reserved.max(initial=0))

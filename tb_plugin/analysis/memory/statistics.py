@@ -96,7 +96,7 @@ def _sums(group: I64, value: I64, count: int) -> I64:
 
 
 def calls_between(columns: MemoryColumns, start: int, end: int) -> I64:
-    """How many calls of each name touch [start, end); by code."""
+    """Number of calls of each name that touch [start, end); by code."""
     ops, names = columns.ops, len(columns.strings)
     begun = ops.name_by_start[: np.searchsorted(ops.start, end)]
     over = ops.name_by_end[: np.searchsorted(ops.end, start, side="right")]

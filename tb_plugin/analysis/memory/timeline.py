@@ -41,7 +41,7 @@ OURS = (
 
 
 def memory_of_timeline(trace: Trace, timeline: MemoryTimeline, steps: StepRanges) -> MemoryColumns:
-    """The columns of a timeline; ``trace`` is what stands for it among traces."""
+    """The columns of a timeline; ``trace`` is its empty trace."""
     count = len(timeline)
     base = sum(timeline.base)
     nothing = np.empty(0, np.int64)

@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Struct)
 def strays_between(
     device: MemoryDevice, events: MemoryEvents, blocks: MemoryBlocks, pairs: EventPairs
 ) -> Strays:
-    """What has to be added to the changes of the blocks to get those of the total."""
+    """Difference between the changes of the blocks and those of the total."""
     rows: list[I64] = []
     kinds: list[I8] = []
     sizes: list[I64] = []

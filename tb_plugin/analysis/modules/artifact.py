@@ -79,7 +79,7 @@ def never_called(model: object, called: Collection[str]) -> tuple[str, ...]:
 
 
 def _missing(trace: Trace) -> Mapping[str, str]:
-    """What this recording cannot show, why, and how to record it."""
+    """Missing data of this recording: reason, and how to record it."""
     missing = {}
     era = trace.recording.torch_era
     if not len(trace.device):

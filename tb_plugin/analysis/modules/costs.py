@@ -122,7 +122,7 @@ def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Cos
 
 
 def busy_times(device: DeviceTable, parent: I32, module: I32) -> ModuleBusy:
-    """How long the devices ran work of each module and the modules inside it, by step.
+    """Busy time of the devices for each module and the modules inside it, by step.
 
     ``parent`` is of the modules, ``module`` of the device rows. The work of a module is looked at
     once for each module around it.

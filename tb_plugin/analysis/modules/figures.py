@@ -116,7 +116,7 @@ def _longest(columns: ModuleColumns, called: NDArray[np.bool_], count: int) -> I
 def flame_tree_of(
     columns: ModuleColumns, figures: ModuleFigures, metric: str, root: int = NONE
 ) -> FlameTree:
-    """The tree of modules, or what is in one of them, with own values; rows are modules.
+    """The tree of modules, or the part below one of them, with self values; rows are modules.
 
     ``metric``: "device" and "op" time of all phases, "host" time of calls in the forward pass,
     "idle" time before work.
@@ -149,7 +149,7 @@ def flame_tree_of(
 
 
 def _label(columns: ModuleColumns, row: int) -> str:
-    """The name of a module with what it does not say: its name in the model, or its type."""
+    """Name of a module, followed by its name in the model or its type."""
     tree, strings = columns.tree, columns.strings
     name, type_ = strings[int(tree.name[row])], int(tree.type[row])
     is_frame = type_ >= 0 and name.startswith(strings[type_])
@@ -167,7 +167,7 @@ class OutsideFigures(Struct, frozen=True):
 
 
 def outside_of(columns: ModuleColumns, steps: Steps) -> tuple[OutsideFigures, ...]:
-    """What belongs to no module, by reason, in the order of ``Outside``."""
+    """Time outside of modules, by reason, in the order of ``Outside``."""
     outside = columns.outside
     chosen = in_steps(outside.step, steps)
     reason = outside.reason[chosen].astype(np.int32)
@@ -180,7 +180,7 @@ def outside_of(columns: ModuleColumns, steps: Steps) -> tuple[OutsideFigures, ..
 
 
 def device_busy_ns(columns: ModuleColumns, steps: Steps) -> int:
-    """How long the devices ran anything, of modules or not: unions, summed over devices."""
+    """Busy time of the devices with or without modules: unions, summed over devices."""
     busy = columns.busy
     return int(busy.busy_ns[in_steps(busy.step, steps) & (busy.module == NONE)].sum())
 
@@ -220,7 +220,7 @@ def alike(rows: Sequence[int], shapes: Sequence[int]) -> list[list[int]]:
 
 
 class Spread(Struct, frozen=True):
-    """How equal the times of siblings are. ``outlier`` is the place of one far from the others."""
+    """Spread of the times of siblings. ``outlier`` is the place of one far from the others."""
 
     least: int
     median: int

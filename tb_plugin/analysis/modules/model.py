@@ -70,7 +70,7 @@ class ModuleCalls(Struct, frozen=True, eq=False):
 
 
 class ModuleSums(Struct, frozen=True, eq=False):
-    """What modules cost by step and phase, those below them not included; only what is not 0."""
+    """Costs of modules by step and phase, without those below them; only non-zero values."""
 
     module: I32
     phase: I8
@@ -86,7 +86,7 @@ class ModuleSums(Struct, frozen=True, eq=False):
 
 
 class ModuleBusy(Struct, frozen=True, eq=False):
-    """How long a device ran work of modules, those below them included; only what is not 0.
+    """Busy time of modules, with those below them; only non-zero values.
 
     The union of the work of one step on one device, summed over devices: where kernels run side by
     side an instant counts once. ``module`` is −1 for all work, of modules or not.

@@ -64,7 +64,7 @@ def _named(name: str) -> int:
 
 
 def is_backward(name: str) -> bool:
-    """Whether a range of FSDP is part of the backward pass."""
+    """True if a range of FSDP is part of the backward pass."""
     found = sharded_name(name)
     return found is not None and _BACKWARD.match(found[0]) is not None
 
@@ -82,7 +82,7 @@ class ShardedCalls(Struct, frozen=True, eq=False):
 
 
 def sharded_calls(trace: Trace, rows: NDArray[np.intp]) -> ShardedCalls:
-    """The calls that the ranges of some rows bound; what has no end is none."""
+    """The calls that the ranges of some rows bound; without an end there is no call."""
     host = trace.host
     ordered = rows[np.lexsort((host.ts[rows], host.thread[rows]))]
     found = np.array(sorted(_pairs(trace, ordered)), np.int64).reshape(-1, 2)

@@ -134,7 +134,7 @@ def _paths_of_ops(trace: Trace) -> I32:
 
 
 def _backward_boundary(trace: Trace) -> B:
-    """True for the ops that autograd ran: what lies in them is work of the backward pass."""
+    """True for ops that autograd ran: their contents belong to the backward pass."""
     host = trace.host
     found = host.forward >= 0
     found |= of_names(trace.strings, host.name, lambda name: name.startswith(_NODE), np.bool_)

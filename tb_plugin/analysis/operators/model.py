@@ -28,7 +28,7 @@ from ..counters.samples import Series
 
 
 class CallKind(IntEnum):
-    """Kind of a row of the operator table; each kind has rows of its own."""
+    """Kind of a row of the operator table; each kind has separate rows."""
 
     OP = 0
     ANNOTATION = 1

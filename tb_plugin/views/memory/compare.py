@@ -46,7 +46,7 @@ def comparison(subject: Subject, query: answers.CompareQuery) -> answers.MemoryC
 
 
 def _sentence(before: SideOfPeaks, after: SideOfPeaks, found: tuple[SiteChange, ...]) -> str:
-    """How the peaks differ, and how many sites are new, gone or grown."""
+    """Difference of the peaks, and number of new, gone or grown sites."""
     difference = after.peak_bytes - before.peak_bytes
     peaks = f"from {size(before.peak_bytes)} to {size(after.peak_bytes)}"
     if difference == 0:
@@ -60,7 +60,7 @@ def _sentence(before: SideOfPeaks, after: SideOfPeaks, found: tuple[SiteChange, 
 
 
 def _site(one: SiteChange, before: SideOfPeaks, after: SideOfPeaks) -> answers.ChangedSite:
-    """A site as a row; what a side does not have is 0, and its lifetime None."""
+    """A site as a row; values that a side lacks are 0, and its lifetime None."""
     # Frames of a site that is on both sides may have moved; figures by frames are of their side.
     old, new = one.frames_before, one.frames
     return answers.ChangedSite(

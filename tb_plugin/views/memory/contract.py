@@ -118,7 +118,8 @@ class CategoryShare(Struct, frozen=True):
     bytes: Annotated[int, column("Size", "Bytes in use at the peak.")]
     ratio: Annotated[float, column("Share", "Share of the peak.")]
     confidence: Annotated[
-        CategoryConfidence, column("Confidence", "How sure the category is, for most of its bytes.")
+        CategoryConfidence,
+        column("Confidence", "Confidence of most of its bytes."),
     ]
     why: Annotated[
         str,
@@ -153,13 +154,11 @@ class WithoutCategory(Struct, frozen=True):
     category: MemoryCategory
     label: Annotated[str, column("Category", "What the memory holds.")]
     peak_bytes: Annotated[int, column("Peak", "The largest total of the other categories.")]
-    gain_bytes: Annotated[
-        int, column("Gain, up to", "How much lower the peak is without this category.")
-    ]
+    gain_bytes: Annotated[int, column("Gain, up to", "Drop of the peak without this category.")]
 
 
 class HeadRoom(Struct, frozen=True):
-    """How much of the device is left at the highest reserved total."""
+    """Free part of the device at the highest reserved total."""
 
     capacity_bytes: int
     reserved_bytes: int
@@ -257,7 +256,7 @@ class StatisticsTable(Struct, frozen=True):
 
 
 class AliveQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is alive, and when."""
+    """Device and time of the blocks to list."""
 
     device: DeviceName = ""
     at: Literal["peak", "second", "time"] = "peak"
@@ -286,7 +285,7 @@ class AliveNode(Struct, frozen=True):
 
 
 class AliveTree(Struct, frozen=True):
-    """What a total consists of."""
+    """Contents of a total."""
 
     ts: int | None  # None: there is no such instant
     bytes: int
@@ -337,7 +336,7 @@ class AddressBand(Struct, frozen=True):
 
 
 class AddressMap(Struct, frozen=True):
-    """What the tiles of a device refer to."""
+    """Names and sizes that the tiles of a device refer to."""
 
     device: str
     bytes: int  # offsets are below it
@@ -366,7 +365,7 @@ class FreePool(Struct, frozen=True):
         str, column("Pool", "Segments that the allocator keeps for requests of one kind.")
     ]
     is_private: Annotated[
-        bool, column("Private", "Whether it is mostly of a CUDA graph.", is_minor=True)
+        bool, column("Private", "Private pool, mostly of a CUDA graph.", is_minor=True)
     ]
     reserved_bytes: Annotated[int, column("Reserved", "Bytes that the pool holds on the device.")]
     free_bytes: Annotated[int, column("Free", "Of these, bytes that no block is in.")]
@@ -375,11 +374,11 @@ class FreePool(Struct, frozen=True):
         column("Largest piece", "The largest free piece: a larger request needs new memory."),
     ]
     unusable_bytes: Annotated[int, column("Unusable", "Free bytes outside of the largest piece.")]
-    pieces: Annotated[int, column("Pieces", "How many free pieces there are.")]
+    pieces: Annotated[int, column("Pieces", "Number of free pieces.")]
 
 
 class FreeMemoryAnswer(Struct, frozen=True):
-    """What is reserved and free over time: unusable for a large request, or the largest piece."""
+    """Reserved and free memory over time: unusable for a large request, or the largest piece."""
 
     curve: MemoryCurve  # of free bytes
     worst_ns: int  # where most is unusable
@@ -409,20 +408,20 @@ class ChangedSite(Struct, frozen=True):
     site: Annotated[  # the frames in one line
         str, column("Code", "The innermost three frames of your own code.", kind="path")
     ]
-    change: Annotated[SiteOutcome, column("Change", "Whether it is new, gone, larger or smaller.")]
+    change: Annotated[SiteOutcome, column("Change", "New, gone, larger or smaller.")]
     difference_bytes: Annotated[int, column("Difference", "Now less before.")]
     before_bytes: Annotated[int, column("Before", "Bytes in the earlier of the two.")]
     after_bytes: Annotated[int, column("Now", "Bytes in the later of the two.")]
     before_blocks: Annotated[
-        int, column("Blocks before", "How many blocks it held before.", is_minor=True)
+        int, column("Blocks before", "Number of blocks held before.", is_minor=True)
     ]
-    after_blocks: Annotated[int, column("Blocks", "How many blocks it held before, and holds now.")]
+    after_blocks: Annotated[int, column("Blocks", "Number of blocks held before, and now.")]
     before_allocations: Annotated[
         int,
-        column("Allocations before", "How often it allocated in the history.", is_minor=True),
+        column("Allocations before", "Number of its allocations in the history.", is_minor=True),
     ]
     after_allocations: Annotated[
-        int, column("Allocations", "How often it allocated in the history.", is_minor=True)
+        int, column("Allocations", "Number of its allocations in the history.", is_minor=True)
     ]
     before_lifetime_ns: Annotated[
         int | None,
@@ -436,7 +435,7 @@ class ChangedSite(Struct, frozen=True):
         int | None,
         column(
             "Lifetime",
-            "How long its blocks lived before, and now: median of those with both ends in the"
+            "Lifetime of its blocks before, and now: median of those with both ends in the"
             " history.",
         ),
     ]
@@ -480,7 +479,7 @@ class StepMemoryRow(Struct, frozen=True):
         bool,
         column(
             "Counted",
-            "Whether it counts for growth: no warm-up, and not cut off.",
+            "Used to measure growth: no warm-up, and not cut off.",
             is_minor=True,
         ),
     ]
@@ -489,9 +488,7 @@ class StepMemoryRow(Struct, frozen=True):
     ]
     end_bytes: Annotated[int, column("At its end", "Bytes in use as the step ended.")]
     peak_bytes: Annotated[int, column("Peak", "The most bytes in use during the step.")]
-    allocations: Annotated[
-        int, column("Allocations", "How often memory was allocated in the step.")
-    ]
+    allocations: Annotated[int, column("Allocations", "Number of allocations in the step.")]
     allocated_bytes: Annotated[
         int, column("Allocated", "Bytes allocated in the step, releases aside.", is_minor=True)
     ]

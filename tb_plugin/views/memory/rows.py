@@ -38,7 +38,7 @@ LABELS: Mapping[Category, str] = MappingProxyType(
 
 
 def label_of(columns: MemoryColumns, category: Category) -> str:
-    """What a category is called; only a timeline that torch wrote knows parameters."""
+    """Name of a category; only a timeline that torch wrote knows parameters."""
     knows = bool(columns.told_base) and category == Category.PARAMETER
     return "Parameters" if knows else LABELS[category]
 
@@ -103,7 +103,7 @@ _FUNCTION = (
     " torch records no other."
 )
 _OF_LINES = {"Operator": "Line of code", _OP: _LINE, "Function": "Line", _FUNCTION: _LINE}
-CATEGORY_HELP = "What it holds, concluded from where it was allocated and how long it lived."
+CATEGORY_HELP = "Kind of its contents, inferred from its place of allocation and its lifetime."
 
 
 def of_lines(words: str) -> str:
@@ -288,10 +288,10 @@ class StatisticsRow(Struct, frozen=True):
         ),
     ]
     allocations: Annotated[
-        int, column("Allocations", "How often memory was allocated, with everything it called.")
+        int, column("Allocations", "Number of allocations, including everything it called.")
     ]
     self_allocations: Annotated[
-        int, column("Self allocations", "How often it allocated memory itself.")
+        int, column("Self allocations", "Number of its own allocations, without what it called.")
     ]
     allocation_bytes: Annotated[
         int,

@@ -53,8 +53,8 @@ BLOCKS_ALONE = (
     " memory inside of them is not drawn. A memory snapshot has them."
 )
 WITH_SEGMENTS = (
-    "Shaded: reserved and free. A request is served by one free piece of its own pool, or not at"
-    " all: what lies in smaller pieces is of no use to it."
+    "Shaded: reserved and free. A request needs one large enough free piece of its own pool;"
+    " smaller pieces are of no use to it."
 )
 _TILE = regex(r"(\d{1,15})\.(\d{1,15})")
 HEADER = np.dtype(
@@ -87,7 +87,7 @@ ENTRY = np.dtype(
 
 
 def address_map(subject: Subject, query: answers.MapQuery) -> answers.AddressMap:
-    """What the tiles of a device refer to. Raises QueryError."""
+    """Names and sizes that the tiles of a device refer to. Raises QueryError."""
     columns: MemoryColumns = subject.artifact("")
     device = device_of(columns, query.device)
     bands = bands_between(columns, device)

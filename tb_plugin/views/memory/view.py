@@ -56,8 +56,8 @@ NO_CAPACITY_HERE = (
 )
 NO_RESERVED = "No reserved total was recorded: this allocator keeps no memory in reserve."
 NOT_COUNTED = (
-    "What the host allocated before the recording began is not in these totals: torch counts host"
-    " memory from the first event it reports."
+    "These totals do not include host memory allocated before the recording: torch counts it from"
+    " the first event it reports."
 )
 
 
@@ -193,7 +193,7 @@ def _device_row(chosen: Chosen) -> answers.MemoryDeviceRow:
 
 
 def _peak(chosen: Chosen, row: int) -> tuple[answers.MemoryPeak, tuple[AliveGroup, ...]]:
-    """The total after an event, counted from the first of the device, and what it consists of.
+    """The total after an event, counted from the device's first one, and its contents.
 
     −1 is before it. What a range begins with is a total of its start.
     """

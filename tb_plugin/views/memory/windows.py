@@ -1,4 +1,4 @@
-"""Windows of the Memory view's tables: what is chosen, searched, sorted and cut; a single block."""
+"""Windows of the Memory view's tables: chosen, searched, sorted and cut; a single block."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _named(columns: MemoryColumns, path: I32, search: str) -> B:
 
 
 def _order(chosen: Chosen, rows: I64, query: answers.MemoryEventQuery, sort_by: str) -> I64:
-    """The rows of the window, in order; what is not known comes last."""
+    """The rows of the window, in order; unknown values come last."""
     blocks = chosen.columns.blocks
     start, end = blocks.start[rows], blocks.end[rows]
     if sort_by == "name":
@@ -164,7 +164,7 @@ def _order(chosen: Chosen, rows: I64, query: answers.MemoryEventQuery, sort_by: 
 
 
 def first_of(key: I64, offset: int, limit: int) -> I64:
-    """The places of a window of a stable order, without sorting what lies behind it."""
+    """The places of a window of a stable order, without sorting the rest."""
     top = offset + limit
     if top >= len(key):
         order: I64 = np.argsort(key, kind="stable")[offset:top]
@@ -255,7 +255,7 @@ _MISSING_SECOND = "The curve of this step has one peak only."
 
 
 def alive_tree(subject: Subject, query: answers.AliveQuery) -> answers.AliveTree:
-    """What the total of a device consists of. Raises QueryError."""
+    """Contents of the total of a device. Raises QueryError."""
     columns: MemoryColumns = subject.artifact("")
     chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
     device = chosen.device

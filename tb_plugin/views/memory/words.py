@@ -1,4 +1,4 @@
-"""What fills the peak of a device, and what would lower it most, in words."""
+"""Contents of a device's peak, and the best way to lower it, in words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def words(
     without: tuple[answers.WithoutCategory, ...],
     facts: Facts,
 ) -> tuple[str, str]:
-    """What fills the peak, and what would lower it most; ``groups`` is what it consists of."""
+    """Sentences on the contents of the peak and its best remedy; ``groups`` are the contents."""
     columns, device = chosen.columns, chosen.device
     where = f" in {peak.step}" if peak.step else ""
     if not device.has_totals:
@@ -95,7 +95,7 @@ _FRAME = regex(r"(?:.*[\\/])?([^\\/]+)\((\d+)\): (.+)")
 def _remedy(
     columns: MemoryColumns, groups: tuple[AliveGroup, ...], category: Category, facts: Facts
 ) -> tuple[str, int]:
-    """What lowers a category as far as this recording allows it, and the most that it can give.
+    """The remedy for a category that this recording supports, and its greatest gain.
 
     "" for nothing. ``groups`` is what the peak consists of, the largest first.
     """
@@ -140,7 +140,7 @@ def no_totals(device: MemoryDevice) -> str:
 
 
 def _smaller_temporary(columns: MemoryColumns, groups: list[AliveGroup]) -> tuple[str, int]:
-    """Of the op that holds most at once, and what it holds."""
+    """Name and bytes of the op that holds most at once."""
     if not groups:
         return "", 0
     op = path_name(columns, groups[0].path)
@@ -158,11 +158,11 @@ _OF_BATCH = frozenset(
     NAMES[one]
     for one in (Category.ACTIVATION, Category.AUTOGRAD, Category.INPUT, Category.TEMPORARY)
 )
-"""What is taken to grow in proportion to the batch."""
+"""Categories that are assumed to grow in proportion to the batch."""
 
 
 def head_room(chosen: Chosen, peak: answers.MemoryPeak) -> answers.HeadRoom | None:
-    """What is left of the device at the highest reserved total; None where its size is unknown."""
+    """Free part of the device at the highest reserved total; None if its size is unknown."""
     device = chosen.device
     if device.capacity_bytes is None or not device.has_reserved:
         return None
@@ -184,7 +184,7 @@ def head_room(chosen: Chosen, peak: answers.MemoryPeak) -> answers.HeadRoom | No
 
 
 def larger_batch(capacity: int, reserved: int, peak: answers.MemoryPeak) -> str | None:
-    """How much larger a batch may be, where the part of it in the peak is known.
+    """Factor for a larger batch, if the batch's part of the peak is known.
 
     (capacity · 0.95 − what is fixed) / what grows with the batch, which is activations, their
     gradients, inputs and temporaries at the peak. None where activations are guessed, or are few,

@@ -74,7 +74,7 @@ class ModuleGroups(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def spreads(self) -> list[Spread | None]:
-        """How equal the siblings of a row are; None for one module."""
+        """Spread of the siblings of a row; None for one module."""
         totals = np.split(self.sums.total[self.members], self.starts[1:])
         return [spread_of(total.tolist()) if len(total) > 1 else None for total in totals]
 
@@ -161,7 +161,7 @@ def _outliers(groups: ModuleGroups, at: Rows) -> Values:
 
 
 def _sum(name: str, *needs: str) -> ValuesOf:
-    """A figure of the modules, where the recording has what it needs."""
+    """A figure of the modules, if the recording has its inputs."""
 
     def of(groups: ModuleGroups, at: Rows) -> Values:
         if any(need in groups.sums.columns.missing for need in needs):
@@ -236,8 +236,8 @@ class ModuleRow(Struct, frozen=True):
         str,
         column(
             "Module",
-            "The instance as the recording names it, or its name in the model. “× 4” stands for"
-            " four siblings of equal type and structure.",
+            "The instance as the recording names it, or its name in the model. “× 4” means four"
+            " siblings of equal type and structure.",
             kind="name",
             is_sortable=True,
             of=_names,
@@ -268,9 +268,8 @@ class ModuleRow(Struct, frozen=True):
         int | None,
         column(
             "Busy",
-            "How long a device ran work of it or of the modules inside it: where kernels run side"
-            " by side an instant counts once, on each device and in each step. Of several siblings"
-            " the sum of theirs.",
+            "Time with device work of it or of the modules inside it; parallel kernels count once"
+            " on each device and in each step. Sum over siblings.",
             of=_sum("busy_ns", "device"),
         ),
     ]
@@ -319,7 +318,7 @@ class ModuleRow(Struct, frozen=True):
         int | None,
         column(
             "Idle before",
-            "A device was idle, and what it ran next belongs to this module or to one inside it.",
+            "A device was idle, and its next work belongs to this module or to one inside it.",
             of=_sum("idle_ns", "device"),
         ),
     ]
@@ -396,8 +395,8 @@ class ModuleRow(Struct, frozen=True):
         int | None,
         column(
             "Kept",
-            "Of what is allocated in its calls, the part that is not released as the innermost"
-            " call ends: what it returns, and what it keeps for the backward pass.",
+            "Memory allocated in its calls and not released when the innermost call ends: results,"
+            " and tensors kept for the backward pass.",
             is_minor=True,
             of=_sum("kept_bytes", "memory", "kept"),
         ),

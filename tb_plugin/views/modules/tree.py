@@ -26,7 +26,7 @@ from .rows import FOLDED, ModuleGroups, ModuleRow, ModuleTimes, keys_of
 
 
 class _Place(NamedTuple):
-    """A row to be: the modules it stands for, its depth, and the place of the row around it."""
+    """A future row: its modules, its depth, and the place of its parent row."""
 
     members: Sequence[int]
     depth: int
@@ -131,7 +131,7 @@ class TreeRows(ModuleTimes):
 
     @cached_property
     def searched(self) -> tuple[str, ...]:
-        """What a search looks at, for each module."""
+        """Text to search, for each module."""
         codes = (self.tree.qualified, self.tree.type)
         return tuple(
             " ".join([self.path(one), *(self.text(code, one) or "" for code in codes)]).casefold()
@@ -139,7 +139,7 @@ class TreeRows(ModuleTimes):
         )
 
     def _modules_of(self, place: _Place) -> int:
-        """How many modules a row stands for; of several siblings those inside them, too."""
+        """Number of modules in a row; for several siblings including those inside them."""
         return 1 if len(place.members) == 1 else _sum(self.sizes, place.members)
 
     def _largest(self, places: list[_Place], limit: int) -> list[_Place]:

@@ -52,8 +52,8 @@ _PARTS: Mapping[Outside, tuple[str, str]] = MappingProxyType(
         Outside.GRAPH: (
             "replayed graphs",
             (
-                "Kernels of a graph replay that no module launched. What a graph holds was launched"
-                " when it was captured."
+                "Kernels of a graph replay that no module launched. Modules launch the work of a"
+                " graph only during its capture."
             ),
         ),
         Outside.OTHER: ("outside modules", "Ops and calls with no module around them."),
@@ -173,7 +173,7 @@ def _headline(rows: TreeRows, whole: answers.ModuleWhole) -> str:
 def _left_out(
     columns: ModuleColumns, scope: Scope, whole: answers.ModuleWhole, rows: TreeRows
 ) -> str:
-    """How much lies outside of the steps."""
+    """Time outside of the steps."""
     figure = "device_ns" if rows.has_device else "op_ns"
     recorded = sum(int(getattr(one, figure).sum()) for one in (columns.sums, columns.outside))
     noun = "device time" if rows.has_device else "time of ops"
@@ -183,7 +183,7 @@ def _left_out(
 def _detail(
     recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | None, outside: str
 ) -> str:
-    """What is computed twice, how much runs side by side, and what the steps leave out."""
+    """Recomputed time, parallel time, and time outside of the steps."""
     found = []
     if recompute:
         ratio = share(recompute)

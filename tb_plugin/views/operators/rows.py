@@ -118,7 +118,7 @@ class OperatorRow(Struct, frozen=True):
         str,
         column(
             "Name",
-            "What was called; calls that the grouping does not tell apart are one row.",
+            "Name of the op; calls that are equal by the grouping share a row.",
             kind="name",
             is_sortable=True,
             of=_names,
@@ -128,7 +128,7 @@ class OperatorRow(Struct, frozen=True):
         CallKindName,
         column(
             "Kind",
-            "What the row is: op, annotation, python, module, runtime, other.",
+            "Type of the row: op, annotation, python, module, runtime, other.",
             is_minor=True,
             of=_kinds,
         ),
@@ -301,7 +301,7 @@ class OperatorRow(Struct, frozen=True):
         bool,
         column(
             "Tensor cores: eligible",
-            "Whether an op of this name may run on tensor cores.",
+            "True if an op of this name may run on tensor cores.",
             is_minor=True,
             when=has_device,
         ),

@@ -74,7 +74,7 @@ def words(table: CallTable, ops: NDArray[np.intp], facts: Facts, *, has_device: 
 
 
 def _of_whole(has_device: bool, table: CallTable) -> str:
-    """What the time in the sentence is, where it is not all there is."""
+    """Clause that limits the time of the sentence to launched work, if other work exists."""
     if not has_device:
         return ""
     activities = table.operators.activities
@@ -204,7 +204,7 @@ def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTa
 
 
 def _outside(operators: OperatorColumns, scope: Scope, chosen: NDArray[np.intp]) -> str:
-    """How much lies outside of the steps: of the device where one was recorded."""
+    """Time outside of the steps: of the device if one was recorded."""
     dur_ns, calls = operators.activities.dur_ns, operators.calls
     if len(dur_ns):
         spent = int(dur_ns[chosen].sum())

@@ -26,7 +26,7 @@ class HeldBlock(Struct, frozen=True):
 
 
 class AllocatorState(Struct, frozen=True):
-    """What one device's allocator held at one moment.
+    """State of one device's allocator at one moment.
 
     ``held`` and ``reserved`` are in order of address; every allocation lies in one segment.
     """
@@ -82,7 +82,7 @@ def bytes_before(lives: BlockLives, events: int) -> I64:
 
 
 def peak_state(snapshot: Snapshot, device: int) -> AllocatorState:
-    """What was held when it was most."""
+    """State at the peak."""
     lives = block_lives(snapshot, device)
     row = int(bytes_before(lives, len(snapshot.events.size)).argmax())
     reserved = [one.what for one in segment_lives(snapshot, device) if one.born < row <= one.freed]
@@ -109,7 +109,7 @@ def own_frames(stacks: FrameStacks, stack: int) -> tuple[str, ...]:
 
 
 def site_of(stacks: FrameStacks, stack: int) -> tuple[str, ...]:
-    """The innermost three of its own frames."""
+    """The innermost three frames of the user's code."""
     return own_frames(stacks, stack)[:SITE_FRAMES]
 
 

@@ -46,7 +46,7 @@ class SiteChange(Struct, frozen=True):
 
     @property
     def change(self) -> Change:
-        """What became of the site."""
+        """Change of the site."""
         if not self.count_before:
             return "new"
         if not self.count_after:

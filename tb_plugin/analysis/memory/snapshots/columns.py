@@ -54,7 +54,7 @@ from .lives import BlockLives, Reserved, SegmentLife, block_lives, segment_lives
 from .out_of_memory import explain, in_short, sentence
 
 CUDA, CPU = 1, 0
-NO_MODULES = "A memory snapshot names no modules: blocks are told apart by the lines of code."
+NO_MODULES = "A memory snapshot names no modules: blocks are grouped by lines of code."
 NO_STACKS = (
     "Stacks were not recorded: call `_record_memory_history(stacks='python')` of the device's"
     " module (`torch.cuda.memory`, `torch.xpu.memory`)."
@@ -68,7 +68,7 @@ _MODULE_FILE = "torch/nn/modules/module.py"
 
 
 def memory_of_snapshot(trace: Trace, snapshot: Snapshot, steps: StepRanges) -> MemoryColumns:
-    """The columns of a snapshot; ``trace`` is what stands for it among traces."""
+    """The columns of a snapshot; ``trace`` is its empty trace."""
     stacks = _stacks(snapshot.stacks)
     times = _times(snapshot)
     strings = list(stacks.strings)
@@ -143,7 +143,7 @@ def _with_names(
 
 
 class _Stacks(Struct, frozen=True, eq=False):
-    """Per stack; the last row stands for an allocation without one."""
+    """Columns per stack; the last row is for allocations without one."""
 
     strings: tuple[str, ...]
     paths: OpPaths
@@ -211,7 +211,7 @@ def _rules_of(kinds: set[str]) -> tuple[int, int]:
 
 
 class _Shared(Struct, frozen=True):
-    """What the devices have in common."""
+    """Data that the devices have in common."""
 
     stacks: _Stacks
     times: I64
@@ -362,7 +362,7 @@ def _spans(segments: tuple[SegmentLife, ...], offset: I64, shared: _Shared) -> S
 
 
 def pool_of(segment: Reserved) -> SegmentPool:
-    """The pool that a segment belongs to: a request is served by one of its own pool alone."""
+    """The pool of a segment; only this pool serves a request of its kind."""
     size = "small" if segment.is_small else "large"
     stream = "default stream" if segment.stream == 0 else f"stream {segment.stream}"
     private = f", private pool {segment.pool[0]}.{segment.pool[1]}" if segment.is_private else ""
@@ -370,7 +370,7 @@ def pool_of(segment: Reserved) -> SegmentPool:
 
 
 def _reserved_after(segments: tuple[SegmentLife, ...], rows: I64) -> I64:
-    """What was reserved after each of these events."""
+    """Reserved memory after each of these events."""
     born = np.array([one.born for one in segments], np.int64)
     freed = np.array([one.freed for one in segments], np.int64)
     size = np.array([one.what.size for one in segments], np.int64)

@@ -65,7 +65,7 @@ class FreePieces:
 
     @property
     def blocks(self) -> int:
-        """How many blocks an instant takes to look at."""
+        """Number of blocks to visit for one instant."""
         return len(self._offset) + len(self._low)
 
     def at(self, ts: int) -> tuple[PoolState, ...]:

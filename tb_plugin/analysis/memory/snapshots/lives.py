@@ -119,7 +119,7 @@ class Reserved(Struct, frozen=True):
 
     @property
     def is_private(self) -> bool:
-        """It belongs to a pool of its own, mostly of a CUDA graph."""
+        """True if it belongs to a private pool, mostly of a CUDA graph."""
         return self.pool != (0, 0)
 
 
@@ -135,7 +135,7 @@ class SegmentLife(Struct, frozen=True):
 
 
 def segment_lives(snapshot: Snapshot, device: int) -> tuple[SegmentLife, ...]:
-    """What the allocator of a device had reserved, in order of address."""
+    """Segments that the allocator of a device had reserved, in order of address."""
     events = snapshot.events
     live = _Ranges()
     for one in _at_end(snapshot, device):
@@ -189,7 +189,7 @@ class _Ranges:
         self._kept: list[tuple[Reserved, int]] = []
 
     def add(self, one: Reserved, end: int) -> None:
-        """Put a range in; what lies at its place goes."""
+        """Insert a range; ranges at its place are removed."""
         self.cut(one.address, one.size)
         at = bisect_left(self._start, one.address)
         self._start.insert(at, one.address)

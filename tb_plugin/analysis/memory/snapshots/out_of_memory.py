@@ -1,4 +1,4 @@
-"""Why did an allocation fail? What it asked for, what was free, and what would have served."""
+"""Cause of a failed allocation: requested size, free memory, and the missing amount."""
 
 from __future__ import annotations
 

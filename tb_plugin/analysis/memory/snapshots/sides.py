@@ -18,7 +18,7 @@ _POINTS = 600
 
 
 class SideOfPeaks(Struct, frozen=True):
-    """What a device held at its peak, by the code that allocated.
+    """Memory of a device at its peak, by the code that allocated it.
 
     ``lifetime_ns`` and ``allocations`` are by the frames of a site: the median of its blocks with
     both ends in the history, and how many were allocated in it. The sites sum to ``peak_bytes``.
