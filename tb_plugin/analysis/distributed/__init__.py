@@ -1,1 +1,1 @@
-"""Several ranks of one job: who makes the others wait, and why?"""
+"""Several ranks of one job: which makes the others wait, and why?"""

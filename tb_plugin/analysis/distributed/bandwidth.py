@@ -199,7 +199,7 @@ def imbalance(
     matches: Matches,
     waiting: Waiting,
 ) -> tuple[Imbalance, ...]:
-    """How evenly the all_to_alls of each group spread their data."""
+    """Imbalance of the data in the all_to_alls of each group."""
     found: dict[int, list[tuple[int, I64]]] = {}
     for i in np.flatnonzero([kind == "all_to_all" for kind in matches.kind]).tolist():
         table = _splits(digests, matches, i)
@@ -288,7 +288,7 @@ _WITHIN, _ACROSS, _UNKNOWN = range(3)
 
 
 def _spread_over(nodes: I64) -> int:
-    """Whether ranks are within one node or across several; unknown where any of theirs is."""
+    """Ranks of one node or of several; unknown if the node of any is."""
     if (nodes < 0).any():
         return _UNKNOWN
     return _ACROSS if len(np.unique(nodes)) > 1 else _WITHIN

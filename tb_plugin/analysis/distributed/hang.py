@@ -109,7 +109,7 @@ class Stuck(Struct, frozen=True):
 
 
 class HangReport(Struct, frozen=True):
-    """What the logs say of a hang.
+    """Result of the logs of a hang.
 
     Attributes:
         ranks: of the logs, ascending.
@@ -155,7 +155,7 @@ def said_ranks(ranks: Iterable[int], most: int = 8) -> str:
 
 
 def explain_hang(logs: Sequence[CollectiveLog]) -> HangReport:
-    """Match the logs of a job; which collective did not end, and who is missed there."""
+    """Match the logs of a job; find the unfinished collective and its missing ranks."""
     found, notes = _by_rank(logs)
     groups = _groups(found)
     waits = {rank: _waits_in(those) for rank, those in found.items()}
@@ -175,7 +175,7 @@ def explain_hang(logs: Sequence[CollectiveLog]) -> HangReport:
 
 
 def _by_rank(logs: Sequence[CollectiveLog]) -> tuple[dict[int, list[CollectiveLog]], list[str]]:
-    """The logs of each rank; one that is told twice counts once."""
+    """The logs of each rank; a repeated log counts once."""
     of_process = global_ranks(logs)
     found: dict[int, list[CollectiveLog]] = {}
     notes: list[str] = []
@@ -217,7 +217,7 @@ _Key = tuple[tuple[int, ...], str, str]
 
 
 def _groups(found: Mapping[int, list[CollectiveLog]]) -> tuple[LogGroup, ...]:
-    """Groups by their ranks where these are told, by name and description otherwise."""
+    """Groups by their ranks if the logs list them, else by name and description."""
     members: dict[_Key, list[Entered]] = {}
     for rank, logs in found.items():
         for log in logs:
@@ -269,7 +269,7 @@ def _is_whole(log: CollectiveLog) -> bool:
 
 
 def _waits_in(logs: Sequence[CollectiveLog]) -> str:
-    """What a rank entered and did not leave, in words; "" if nothing."""
+    """Collectives that a rank entered and did not leave, in words; "" if none."""
     for log in logs:
         rows = np.flatnonzero(log.state != COMPLETED)
         if rows.size:
@@ -369,7 +369,7 @@ def _what(one: Entered, sequence: int) -> tuple[str, str]:
 
 
 def _behind(group: LogGroup, members: Sequence[Entered], lasts: Mapping[int, str]) -> Stuck | None:
-    """Of logs that have only what ended: who ended fewer collectives than others?"""
+    """The ranks that ended fewer collectives, from logs of ended collectives only."""
     most = max(one.completed for one in members)
     # A half last line is of one more that ended.
     at_most = {one.rank: one.completed + bool(one.log.damage) for one in members}
@@ -443,7 +443,7 @@ def _messages(
 
 
 def _lacks_entries(log: CollectiveLog) -> bool:
-    """Whether entries of the recorder are lost; a line of the Inspector costs itself alone."""
+    """True if entries of the recorder are lost; a bad line of the Inspector loses only itself."""
     return log.writer != "NCCL Inspector" and not _is_whole(log)
 
 
@@ -469,7 +469,7 @@ def _said(
         if parts:
             many = plural(len(parts), "log")
             return (
-                f"No rank is seen to wait in a collective, but {many} could not be read whole.",
+                f"No rank waits in a recorded collective, but {many} could not be read completely.",
                 f"What is missing of {said_ranks(parts)} may be what hangs.",
             )
         last = max((one.entered for one in members), default=UNKNOWN)

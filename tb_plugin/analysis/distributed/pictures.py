@@ -69,7 +69,7 @@ def _shortest(digests: Sequence[RankDigest], matches: Matches) -> list[I64]:
 
 
 def _transfer(one: RankDigest, shortest: I64) -> I64:
-    """Transfer and synchronizing time per step; a call nobody else has counts as transfer."""
+    """Transfer and synchronizing time per step; a call without counterpart counts as transfer."""
     calls = one.calls
     took = np.where(shortest >= 0, shortest, calls.release_ns - calls.arrival_ns)
     result = np.zeros((len(one.steps), 2), np.int64)
@@ -173,7 +173,7 @@ def operations(  # what a run is made of
 def _sizes(
     one: RankDigest, rows: I64, instance: I64, kind: str, ranks: int, speed: Bandwidth
 ) -> I64:
-    """Bytes of each call by the run's bandwidth, or of a call that is alone by what it says."""
+    """Bytes of each call by the run's bandwidth; for an unmatched call, its recorded size."""
     sizes = np.full(len(rows), -1, np.int64)
     matched = instance[rows] >= 0
     sizes[matched] = speed.bytes[instance[rows][matched]]

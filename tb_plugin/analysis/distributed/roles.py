@@ -108,7 +108,7 @@ def _guess(
 
 
 def _by_exchange(kinds: Sequence[str]) -> tuple[str, str]:
-    """The role by what is exchanged alone, and why."""
+    """The role by the kinds of collectives alone, and the reason."""
     if kinds.count("send") * 4 >= len(kinds):
         return "pipeline", "its ranks send and receive"
     if "all_to_all" in kinds or "expert_exchange" in kinds:

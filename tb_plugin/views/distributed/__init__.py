@@ -1,1 +1,1 @@
-"""Distributed: who makes the others wait, and why?"""
+"""Distributed: which rank makes the others wait, and why?"""

@@ -29,7 +29,7 @@ MOST_JOINED = 200
 
 
 def clocks(subject: Subject, query: answers.AxisQuery) -> answers.RankClocks:
-    """The clocks of some workers, beside that of the trace that is asked for.
+    """The clocks of some workers, relative to the requested trace.
 
     Raises:
         QueryError: no workers, or too many.
@@ -241,7 +241,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _offsets(text: str, count: int) -> tuple[int, ...]:
-    """0 of the trace that is asked for, and ns to add to the times of each other."""
+    """0 for the requested trace, and ns to add to the times of each other."""
     parts = text.split(",")
     if len(parts) != count or not all(re.fullmatch(r"-?\d{1,18}", one) for one in parts):
         raise QueryError(

@@ -23,19 +23,19 @@ from ..view import Gathered, Recordings, RunWorker, Subject
 
 KEPT = 2
 RESTS = 4.0
-"""A comparison of what is read so far is made anew after so many times as long as it took."""
+"""A comparison during reading is repeated after this many times its own duration."""
 TELLS = 0.2
-"""Seconds after which one who waits for another's comparison tells again how far that is."""
+"""Seconds between progress reports of a request that waits for another's comparison."""
 READ = "read; compared when all are"
 READ_LATER = "read; it takes part in the next comparison"
 READING = "being read"
 ONE_RANK = (
-    "This run has one recording. Who makes the others wait is told by the recordings of at least"
-    " two ranks: let every rank write its trace into one folder."
+    "This run has one recording, and the comparison needs at least two ranks: let every rank write"
+    " its trace into one folder."
 )
 ALONE = (
-    "One file was opened alone. Open the folder that holds the recordings of all ranks: who makes"
-    " the others wait is told by at least two."
+    "One file was opened alone, and the comparison needs at least two ranks: open the folder that"
+    " holds the recordings of all ranks."
 )
 SILENT = (
     "No communication between ranks was recorded: no collective of NCCL, RCCL, gloo, XCCL or HCCL,"

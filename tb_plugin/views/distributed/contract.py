@@ -30,7 +30,7 @@ MOST_COLLECTIVES = 200
 MOST_COLUMNS = 24
 """Collectives that are columns of the heat map."""
 MOST_IN_MATRIX = 64
-"""Rows of the matrix of who waited for whom: of more ranks, neighbours share a row."""
+"""Most rows of the waiting matrix; with more ranks, neighbours share a row."""
 
 RankPlaceKind = Literal["culprit", "victim", "median"]
 DistributedRole = Literal[
@@ -45,7 +45,7 @@ DistributedRole = Literal[
 
 
 class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """A choice of steps, and what the user knows of groups."""
+    """A choice of steps, and the user's changes of groups."""
 
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = those that are not left out
     # roles of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"; "" = guessed
@@ -169,13 +169,13 @@ class RankOperations(Struct, frozen=True):
 
 
 class RanksQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether ranks differ."""
+    """Query for the sentence on differing ranks."""
 
     steps: str = ""
 
 
 class RanksSentence(Struct, frozen=True):
-    """Whether the ranks of a run differ, in one sentence; for the Overview."""
+    """The sentence on differing ranks, for the Overview."""
 
     sentence: str
     ranks: int
@@ -184,7 +184,7 @@ class RanksSentence(Struct, frozen=True):
 
 
 class WhatIfQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be like the median of its peers; ``input``: the next batch is always there."""
+    """The rank, node, stage or group to set to the median of its peers, or the input."""
 
     kind: Literal["rank", "node", "stage", "group", "input"] = "input"
     target: Annotated[int, Meta(ge=0, lt=1 << 20)] = 0  # row of ranks or groups; number from 0
@@ -221,7 +221,7 @@ class HangRow(Struct, frozen=True):
 
 
 class HangAnswer(Struct, frozen=True):
-    """What logs of a hang beside the traces say."""
+    """Result of the hang logs beside the traces."""
 
     sentence: str
     detail: str
@@ -231,13 +231,13 @@ class HangAnswer(Struct, frozen=True):
 
 
 class AxisQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Workers that are shown beside the trace that is asked for."""
+    """Workers shown beside the requested trace."""
 
     workers: Annotated[str, Meta(max_length=4000)]  # "a,b"; a comma is %2C, a percent sign %25
 
 
 class RankClock(Struct, frozen=True):
-    """The clock of a worker, beside that of the trace that is asked for."""
+    """The clock of a worker, relative to the requested trace."""
 
     worker: str
     rank: int | None

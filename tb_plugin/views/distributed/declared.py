@@ -14,11 +14,11 @@ SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound b
 FAST_RATIO = 0.5
 
 _NODE = "The host name of the recording, else of the worker's name; without either it is not known."
-_OWN = "What a step of it takes if it waits for nobody: its recording replayed alone."
+_OWN = "Step time without waiting for other ranks: its recording replayed alone."
 _WAITING = (
     "From the start of a collective on this rank until the last rank started it, at most until its"
-    " end: clip(S − start, 0, end − start), S = latest start, by fitted clocks. Where clocks cannot"
-    " be compared, what it is longer than on the rank with the shortest."
+    " end: clip(S − start, 0, end − start), S = latest start, by fitted clocks. If clocks cannot be"
+    " compared: its excess over the rank with the shortest call."
 )
 _TRANSFER = (
     "From the last start to the first end, the time in which data moved: min over ranks of end −"
@@ -119,7 +119,7 @@ class DistributedRank(Struct, frozen=True):
         str,
         column(
             "Role",
-            "What the process does in the job, by its name or its process group.",
+            "Role of the process in the job, by its name or its process group.",
             is_sortable=True,
             when=some("role"),
         ),
@@ -175,8 +175,8 @@ class DistributedRank(Struct, frozen=True):
         int | None,
         column(
             "Cost others",
-            "What all others together waited in collectives that it started last, per step; of"
-            " ranks that started one at the same instant, the first counts.",
+            "Waiting time of all other ranks in collectives that this rank started last, per step;"
+            " if several start last together, the first counts.",
         ),
     ]
     inherited_ns: Annotated[
@@ -191,7 +191,7 @@ class DistributedRank(Struct, frozen=True):
     inherited_from: int | None  # row of the rank for which most of it is
     lost_ns: Annotated[
         int | None,
-        column("Lost to others", "What this rank waited for others in collectives, per step."),
+        column("Lost to others", "Time this rank waited for others in collectives, per step."),
     ]
     times_last: Annotated[
         int | None,
@@ -216,7 +216,7 @@ class DistributedRank(Struct, frozen=True):
         int | None,
         column(
             "Received",
-            "What it receives in all_to_all whose parts are told, per step of the recording.",
+            "Bytes received in all_to_all with recorded parts, per step of the recording.",
             when=some("received_bytes"),
         ),
     ]
@@ -236,13 +236,13 @@ class DistributedNode(Struct, frozen=True):
         int,
         column(
             "Cost other nodes",
-            "What ranks of other nodes waited in collectives that one of its ranks started last,"
-            " per step.",
+            "Waiting time of ranks of other nodes in collectives that one of its ranks started"
+            " last, per step.",
         ),
     ]
     lost_ns: Annotated[
         int,
-        column("Lost to other nodes", "What its ranks waited for ranks of other nodes, per step."),
+        column("Lost to other nodes", "Time its ranks waited for ranks of other nodes, per step."),
     ]
     times_last: Annotated[
         int, column("Last", "Collectives over several nodes that one of its ranks started last.")
@@ -269,14 +269,14 @@ class DistributedGroup(Struct, frozen=True):
         str,
         column(
             "Role",
-            "What it is for, guessed from its shape and its operations unless you choose it.",
+            "Its parallelism, guessed from shape and operations unless you choose it.",
         ),
     ]
     operations: Annotated[
         str,
         column(
             "Operations per step",
-            "How often which operation ran in it, mean of the steps.",
+            "Calls of each operation, mean of the steps.",
             kind="words",
         ),
     ]
@@ -346,7 +346,7 @@ class DistributedCollective(Struct, frozen=True):
         str,
         column(
             "Matched by",
-            "How the calls of the ranks were found to be one collective.",
+            "Rule that matched the calls of the ranks to one collective.",
             is_minor=True,
         ),
     ]

@@ -31,7 +31,7 @@ OTHER_AXIS = "other"
 
 
 class GroupOfRanks(Struct, frozen=True):
-    """The ranks of a process group, and what it is for."""
+    """The ranks and the role of a process group."""
 
     ranks: tuple[int, ...]
     role: str  # of SHORT_ROLES, "" unknown

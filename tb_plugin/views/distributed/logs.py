@@ -26,12 +26,12 @@ _FILE = "hang.json"
 
 
 def has_logs(facts: Facts) -> bool:
-    """Whether the folder of a trace has a log of a hang."""
+    """True if the folder of a trace has a log of a hang."""
     return bool(_log_files(Path(facts.path).parent))
 
 
 def hang(subject: Subject, query: answers.HangQuery) -> answers.HangAnswer:  # noqa: ARG001
-    """What the logs of a hang beside the traces say."""
+    """Result of the hang logs beside the traces."""
     state = hashlib.blake2b(digest_size=12)
     for file in _log_files(Path(subject.facts.path).parent):
         try:
@@ -56,7 +56,7 @@ def _kept(folder: Path) -> answers.HangAnswer:
 
 
 def make(trace: Trace, folder: Path, _: object, variant: str) -> None:  # noqa: ARG001
-    """Write what the logs beside a trace say into a folder; a damaged one costs itself."""
+    """Store the result of the logs beside a trace in a folder; a damaged log loses only itself."""
     logs: list[CollectiveLog] = []
     notes: list[str] = []
     room = MOST_LOG_BYTES

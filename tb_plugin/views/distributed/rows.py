@@ -142,7 +142,7 @@ class RunRows:
         )
 
     def inherited(self) -> tuple[I64, I64]:
-        """Of what each rank cost others, what it inherited, and from whom most; −1 nobody."""
+        """Inherited part of each rank's cost to others, and its main origin; −1 none."""
         count = len(self.of.digests)
         of_whom = np.zeros((count, count), np.int64)
         if self.of.origins is not None:
@@ -154,7 +154,7 @@ class RunRows:
         return total, np.where(total > 0, of_whom.argmax(axis=1) if count else 0, -1)
 
     def look_at(self) -> tuple[answers.WhoWaits, ...]:
-        """Who makes others wait most, who waits most, and one between; () while some are read."""
+        """The rank that costs most, the one that waits most, and one between; () during reading."""
         count = len(self.of.digests)
         if count < 3 or not self.cost.any() or self.compared.waiting:
             return ()
@@ -176,7 +176,7 @@ class RunRows:
         return max(-(-len(self.of.digests) // answers.MOST_IN_MATRIX), 1)
 
     def blame(self) -> tuple[tuple[int, ...], ...]:
-        """Who waited for whom, per step, of ``blame_ranks`` neighbours together."""
+        """Waiting time by last rank and waiting rank, per step; ``blame_ranks`` share a row."""
         if not len(self.known):
             return ()
         count, each = len(self.of.digests), self.blame_ranks
@@ -440,7 +440,7 @@ class RunRows:
 
 
 def _labels(groups: Sequence[tuple[str, Sequence[int]]]) -> list[str]:
-    """What each group is called; several of one name have their ranks beside it."""
+    """Name of each group; groups of equal name have their ranks beside it."""
     count = Counter(label for label, _ in groups)
     return [
         label if count[label] == 1 else f"{label} {range_text(ranks)}" for label, ranks in groups
@@ -448,7 +448,7 @@ def _labels(groups: Sequence[tuple[str, Sequence[int]]]) -> list[str]:
 
 
 def _received(of: Comparison) -> dict[int, int]:
-    """Rank → what it receives in all_to_all with told parts, per step of the recording."""
+    """Rank → bytes received in all_to_all with recorded parts, per step."""
     steps = max((len(one.steps) for one in of.digests), default=1)
     found: dict[int, int] = {}
     for one in of.bandwidth.imbalance:
@@ -460,7 +460,7 @@ def _received(of: Comparison) -> dict[int, int]:
 def _bare_rank(
     name: str, rank: int | None, problem: str, digest: RankDigest | None
 ) -> DistributedRank:
-    """What a worker's name and its recording alone tell."""
+    """Data from a worker's name and its recording alone."""
     node, process = node_of(name)
     devices = [one for one in digest.devices if one.used] if digest is not None else []
     first = devices[0] if devices else None

@@ -14,7 +14,7 @@ from .rows import RunRows
 from .what_if import stages
 
 MOSTLY = 0.5
-"""Part of what a rank costs others that must be inherited to be said."""
+"""Share of a rank's cost to others that must be inherited to be mentioned."""
 WORTH_SAYING = 0.1
 """Of all waiting."""
 
@@ -65,7 +65,7 @@ def _median(values: np.ndarray) -> int | None:
 
 
 def inherited_text(rows: RunRows) -> str:
-    """Who costs the others most by lateness that it inherited; "" where that is little."""
+    """Sentence on the rank with most inherited cost; "" if it is small."""
     if rows.of.origins is None or rows.compared.waiting:
         return ""
     total, whom = rows.inherited()
@@ -122,7 +122,7 @@ def stage_rows(of: Comparison) -> tuple[PipelineStage, ...]:
 
 
 def pipeline_text(of: Comparison) -> str:
-    """How many stages there are, and the least bubble that they can have; "" none."""
+    """Number of stages, and their least possible bubble; "" for none."""
     if not of.pipelines:
         return ""
     one = of.pipelines[0]
@@ -144,7 +144,7 @@ def pipeline_text(of: Comparison) -> str:
 
 
 def experts_text(of: Comparison) -> str:
-    """How unequal the parts of all_to_all are at worst; "" without any."""
+    """Worst imbalance of the parts of all_to_all; "" without any."""
     found = of.bandwidth.imbalance
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""Distributed: who makes the others wait, and why?"""
+"""Distributed: which rank makes the others wait, and why?"""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def operations(subject: Subject, query: answers.OperationsQuery) -> answers.Rank
 
 
 def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSentence:
-    """Whether the ranks differ. Raises QueryError."""
+    """Sentence on differing ranks. Raises QueryError."""
     found = compared(subject)
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
     rows = RunRows(found, steps, {})
@@ -150,13 +150,13 @@ def roles_of(text: str) -> dict[str, str]:
 
 
 def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
-    """The answer in one sentence, and what stands behind it."""
+    """The answer in one sentence, and its basis."""
     of = found.comparison
     if found.waiting:
         so_far = (
             f"{count(found.read)} of {count(found.read + found.waiting)} ranks are read so far."
         )
-        rest = "Who is late is said when all of them are: one more may change every figure."
+        rest = "Waiting for all ranks before naming a straggler."
         if 0 < len(found.workers) < found.read:
             rest = f"{count(len(found.workers))} of them are compared here. {rest}"
         return so_far, rest
@@ -210,7 +210,7 @@ def _waiting(of: Comparison, rows: RunRows) -> str:
 
 
 def _ties(of: Comparison, rows: RunRows, most: int) -> str:
-    """That others came as late as the rank, where most of the wait for it counts so."""
+    """Sentence on ranks that arrived as late, if most of the wait is shared with them."""
     waits = rows.waited
     here = rows.known[(of.waiting.last[rows.known] == most) & (waits[rows.known] > 0)]
     tied = here[of.waiting.tied[here] > 0]
@@ -227,7 +227,7 @@ def _ties(of: Comparison, rows: RunRows, most: int) -> str:
 
 
 def _notes(found: Compared) -> tuple[str, ...]:
-    """What must be known of the set; what is being read is not missing."""
+    """Notes on the set of ranks; a recording that is being read is not missing."""
     return tuple(
         note.text
         for note in found.comparison.notes
@@ -239,7 +239,7 @@ def _replay(found: Compared) -> str:
     of = found.comparison
     error = of.replay.error
     if found.waiting:
-        return "What if is answered when all ranks are read."
+        return "What-if waits until all ranks are read."
     if of.replay.refused:
         return f"What if is not available: {of.replay.refused}"
     if error is None:

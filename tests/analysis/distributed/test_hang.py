@@ -102,7 +102,7 @@ def test_a_log_of_which_the_end_is_lost_does_not_say_that_all_ended(tmp_path: Pa
         path.write_bytes(path.read_bytes()[:-600])
     report = explained(tmp_path)
     assert report.sentence == (
-        "No rank is seen to wait in a collective, but 2\u00a0logs could not be read whole."
+        "No rank waits in a recorded collective, but 2\u00a0logs could not be read completely."
     )
     assert report.detail == "What is missing of ranks 0 and 1 may be what hangs."
 

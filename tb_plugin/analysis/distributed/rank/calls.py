@@ -1,4 +1,4 @@
-"""Which collectives did a rank take part in: with whom, how much, and from when to when?
+"""Collectives of a rank: members, bytes, start and end.
 
 A call whose work runs on a device lasts from the first start to the last end of its kernels. What
 communicates on a device without such a call (expert exchange, all-reduce of an inference engine) is
@@ -112,14 +112,14 @@ class Call(Struct, frozen=True):
 
     @property
     def shape(self) -> str:
-        """What must be equal on all ranks for a match: type and sizes, "" where unknown."""
+        """Type and sizes, which must match on all ranks; "" if unknown."""
         if self.in_elements < 0 or self.kind == "all_to_all":
             return ""
         return f"{self.dtype} {self.in_elements}"
 
 
 class RankCalls(Struct, frozen=True):
-    """The collectives of a rank in order of arrival, its groups, and what could not be told."""
+    """The collectives of a rank in order of arrival, its groups, and unresolved data."""
 
     calls: tuple[Call, ...]
     groups: tuple[RankGroup, ...]
@@ -318,7 +318,7 @@ def _out_elements(kind: str, args: Mapping[str, Any], members: int) -> int:
 
 
 def _args_of(trace: Trace, host: int, rows: I32) -> dict[str, Any]:
-    """What the events of a call say of it: its host events, then its kernels, then its shapes."""
+    """Arguments of a call: from its host events, then its kernels, then its shapes."""
     found: dict[str, Any] = {}
     spans = []
     if host >= 0:
