@@ -106,7 +106,7 @@ function PairTable({ answer }: { answer: Distributed }) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
                 <th key={at}>{answer.ranks[at]?.rank ?? at}</th>
               ))}
-              <Heading help="What all others together waited for it." className="num">
+              <Heading help="Waiting time of all others for this rank." className="num">
                 Sum
               </Heading>
             </tr>
@@ -223,7 +223,7 @@ export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }
               [
                 "matrix",
                 "Matrix",
-                answer.blame.length > 0 ? "" : "Nobody waited in the chosen steps.",
+                answer.blame.length > 0 ? "" : "No rank waited in the chosen steps.",
               ],
             ]}
             onChange={(next) =>
@@ -237,7 +237,7 @@ export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }
       {total === null ? (
         <Paragraph
           className="ink2 small"
-          text={answer.reasons["waiting"] ?? "Nobody waited in the chosen steps."}
+          text={answer.reasons["waiting"] ?? "No rank waited in the chosen steps."}
         />
       ) : (
         <>

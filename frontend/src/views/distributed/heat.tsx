@@ -130,7 +130,7 @@ function LaidOut({ grid, metric, lost }: { grid: Grid; metric: Metric; lost: rea
               </th>
             ))}
             <Heading
-              help="What this rank waited for others in collectives, per step."
+              help="Time this rank waited for others in collectives, per step."
               className="num"
             >
               lost per step

@@ -49,7 +49,7 @@ export function Hang() {
                       <Heading help="Group, operation and number, as the logs have them.">
                         Collective
                       </Heading>
-                      <Heading help="What is wrong with it.">Problem</Heading>
+                      <Heading help="The problem of this collective.">Problem</Heading>
                       {columnsOf(rows).map(([key, head, help]) => (
                         <Heading key={key} help={help}>
                           {head}

@@ -89,7 +89,7 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
               items={data.ops}
               total={data.ops_count}
               head="Operator"
-              help="What launched it on the host; leads to the Operator view."
+              help="The op that launched it on the host; opens the Operator view."
               keyOf={(one) => one.name}
               nameOf={(one) =>
                 one.name === "" ? (

@@ -172,7 +172,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                     </ViewLink>
                   )}
                   figures={[
-                    callsOf("How often the operator launched it."),
+                    callsOf("Number of launches by the operator."),
                     {
                       head: "Device",
                       help: "Sum of its durations on the device.",

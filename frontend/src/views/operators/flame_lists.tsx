@@ -119,7 +119,7 @@ export function HeaviestBoxes({
       title="Heaviest"
       hint="by self value"
       head="Own"
-      help="Its value outside of what it called, summed over the graph."
+      help="Its self value, without the calls inside it, summed over the graph."
       rows={rows}
       words={words}
       onPick={onPick}
@@ -159,7 +159,7 @@ export function SandwichLists({
         title="Callees"
         hint={`of ${data.name}`}
         head="Total"
-        help="The value of what was called there."
+        help="The value of the calls inside it."
         rows={below(data.callees)}
         words={words}
       />

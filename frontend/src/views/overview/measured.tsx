@@ -64,7 +64,7 @@ function columnsOf(
     {
       key: "label",
       head: first,
-      help: "What ran, or what the device waited for.",
+      help: "The device work, or the cause of its waiting.",
       width: 190,
       grow: 2,
       cell: (row) =>
@@ -79,7 +79,7 @@ function columnsOf(
     },
     numberColumn("ns", "Length", (row) => time(row.ns), {
       sort: (row) => row.ns,
-      help: "How long that was, in the chosen steps.",
+      help: "Its time in the chosen steps.",
     }),
     ...heads.map(({ key, label, unit, help }, place) => {
       const inHead = unitInHead(unit);

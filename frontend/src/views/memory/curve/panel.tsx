@@ -148,7 +148,7 @@ function RangeTools({ answer, choice, device }: Omit<CurvePanelProps, "isOld">) 
     return (
       <p className="hint mem-range">
         {device.has_blocks
-          ? "Drag to choose a range, for both tables; click to see what is alive at an instant."
+          ? "Drag to choose a range, for both tables; click to see the live blocks at an instant."
           : "Drag to choose a range, for the table."}
       </p>
     );

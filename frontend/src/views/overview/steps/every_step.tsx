@@ -63,7 +63,7 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
               </Heading>
             ))}
             {hasTrace ? <Heading help="Leads to the step in Trace.">Trace</Heading> : null}
-            <Heading help="Whether it is left out of the means, and why.">Note</Heading>
+            <Heading help="The reason if it is left out of the means.">Note</Heading>
           </tr>
         </thead>
         <tbody>
