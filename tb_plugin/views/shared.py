@@ -95,7 +95,7 @@ def steps_of(facts: Facts, text: str) -> tuple[int, ...] | None:
 
 
 def outside_words(scope: Scope, noun: str, recorded_ns: int, counted_ns: int) -> str:
-    """The sentence on what the steps leave out; "" where that is nothing, or was asked for."""
+    """The sentence on time outside of the steps; "" if there is none, or if it is included."""
     left_ns = recorded_ns - counted_ns
     if not scope.tells_outside or left_ns <= 0:
         return ""

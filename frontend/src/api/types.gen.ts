@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c95e0bde";
+export const CONTRACT = "f13ef356";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -76,7 +76,7 @@ export interface AddressBand {
   readonly bytes: number;
 }
 
-/** What the tiles of a device refer to. */
+/** Names and sizes that the tiles of a device refer to. */
 export interface AddressMap {
   readonly device: string;
   /** offsets are below it */
@@ -118,7 +118,7 @@ export interface AliveNode {
   readonly why: string;
 }
 
-/** What is alive, and when. */
+/** Device and time of the blocks to list. */
 export interface AliveQuery {
   readonly device?: string;
   readonly at?: "peak" | "second" | "time";
@@ -132,7 +132,7 @@ export interface AliveQuery {
   readonly limit?: number;
 }
 
-/** What a total consists of. */
+/** Contents of a total. */
 export interface AliveTree {
   /** null: there is no such instant */
   readonly ts: number | null;
@@ -238,7 +238,7 @@ export interface Arrow {
   readonly count: number;
 }
 
-/** Workers that are shown beside the trace that is asked for. */
+/** Workers shown beside the requested trace. */
 export interface AxisQuery {
   /** "a,b"; a comma is %2C, a percent sign %25 */
   readonly workers: string;
@@ -306,7 +306,7 @@ export interface CallFrame {
   readonly line: number;
 }
 
-/** Whether a recording made at capture time lends operators, and how much of it fits. */
+/** Fit of a recording of the capture, and whether its operators are used. */
 export interface Capture {
   readonly state: CaptureState;
   /** what was compared and what came of it, in words */
@@ -351,13 +351,13 @@ export interface Catalog {
 /** A category's part of a total, and how sure that is. */
 export interface CategoryShare {
   readonly category: MemoryCategory;
-  /** What it holds, concluded from where it was allocated and how long it lived. */
+  /** Kind of its contents, inferred from its place of allocation and its lifetime. */
   readonly label: string;
   /** Bytes in use at the peak. */
   readonly bytes: number;
   /** Share of the peak. */
   readonly ratio: number;
-  /** How sure the category is, for most of its bytes. */
+  /** Confidence of most of its bytes. */
   readonly confidence: CategoryConfidence;
   /** The rule that decided most of its bytes. */
   readonly why: string;
@@ -369,7 +369,7 @@ export interface ChangedSite {
   readonly frames: readonly string[];
   /** The innermost three frames of your own code. */
   readonly site: string;
-  /** Whether it is new, gone, larger or smaller. */
+  /** New, gone, larger or smaller. */
   readonly change: SiteOutcome;
   /** Now less before. */
   readonly difference_bytes: number;
@@ -377,17 +377,17 @@ export interface ChangedSite {
   readonly before_bytes: number;
   /** Bytes in the later of the two. */
   readonly after_bytes: number;
-  /** How many blocks it held before. */
+  /** Number of blocks held before. */
   readonly before_blocks: number;
-  /** How many blocks it held before, and holds now. */
+  /** Number of blocks held before, and now. */
   readonly after_blocks: number;
-  /** How often it allocated in the history. */
+  /** Number of its allocations in the history. */
   readonly before_allocations: number;
-  /** How often it allocated in the history. */
+  /** Number of its allocations in the history. */
   readonly after_allocations: number;
   /** Median lifetime of its blocks with both ends in the history. */
   readonly before_lifetime_ns: number | null;
-  /** How long its blocks lived before, and now: median of those with both ends in the history. */
+  /** Lifetime of its blocks before, and now: median of those with both ends in the history. */
   readonly after_lifetime_ns: number | null;
 }
 
@@ -831,7 +831,7 @@ export interface DistributedCollective {
   readonly ranks: number;
   /** From the first to the last start of the collective. */
   readonly skew_ns: number | null;
-  /** From the start of a collective on this rank until the last rank started it, at most until its end: clip(S − start, 0, end − start), S = latest start, by fitted clocks. Where clocks cannot be compared, what it is longer than on the rank with the shortest. */
+  /** From the start of a collective on this rank until the last rank started it, at most until its end: clip(S − start, 0, end − start), S = latest start, by fitted clocks. If clocks cannot be compared: its excess over the rank with the shortest call. */
   readonly waiting_ns: number | null;
   /** From the last start to the first end, the time in which data moved: min over ranks of end − max over ranks of start. Where clocks cannot be compared, or one ends before, the shortest duration of any rank. */
   readonly transfer_ns: number | null;
@@ -843,7 +843,7 @@ export interface DistributedCollective {
   readonly last: number | null;
   /** Other ranks that came as late. */
   readonly tied: number;
-  /** How the calls of the ranks were found to be one collective. */
+  /** Rule that matched the calls of the ranks to one collective. */
   readonly match: string;
   /** latency-bound: smaller than 256 KiB, at less than 10% of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50% of it or more. Else nothing. */
   readonly verdict: string;
@@ -872,9 +872,9 @@ export interface DistributedGroup {
   readonly alike: number;
   readonly backend: string;
   readonly size: number;
-  /** What it is for, guessed from its shape and its operations unless you choose it. */
+  /** Its parallelism, guessed from shape and operations unless you choose it. */
   readonly role: string;
-  /** How often which operation ran in it, mean of the steps. */
+  /** Calls of each operation, mean of the steps. */
   readonly operations: string;
   /** Sizes of its operations, added up, mean of the steps. */
   readonly bytes: number;
@@ -899,11 +899,11 @@ export interface DistributedNode {
   /** The ranks that run on it. */
   readonly ranks: string;
   readonly count: number;
-  /** What a step of it takes if it waits for nobody: its recording replayed alone. */
+  /** Step time without waiting for other ranks: its recording replayed alone. */
   readonly own_ns: number | null;
-  /** What ranks of other nodes waited in collectives that one of its ranks started last, per step. */
+  /** Waiting time of ranks of other nodes in collectives that one of its ranks started last, per step. */
   readonly cost_ns: number;
-  /** What its ranks waited for ranks of other nodes, per step. */
+  /** Time its ranks waited for ranks of other nodes, per step. */
   readonly lost_ns: number;
   /** Collectives over several nodes that one of its ranks started last. */
   readonly times_last: number;
@@ -911,7 +911,7 @@ export interface DistributedNode {
   readonly is_late: boolean;
 }
 
-/** A choice of steps, and what the user knows of groups. */
+/** A choice of steps, and the user's changes of groups. */
 export interface DistributedQuery {
   /** steps by their numbers: "3", "2-5"; "" = those that are not left out */
   readonly steps?: string;
@@ -931,7 +931,7 @@ export interface DistributedRank {
   readonly node: string;
   /** The number in the worker's name host_process, as our handlers and PyTorch's write it. */
   readonly process: string;
-  /** What the process does in the job, by its name or its process group. */
+  /** Role of the process in the job, by its name or its process group. */
   readonly role: string;
   /** Why the recording takes no part in the comparison, or what else must be known of it. */
   readonly problem: string;
@@ -945,17 +945,17 @@ export interface DistributedRank {
   readonly capability: string;
   /** Share of the step in which a kernel, a copy or communication ran. */
   readonly busy_ratio: number | null;
-  /** What a step of it takes if it waits for nobody: its recording replayed alone. */
+  /** Step time without waiting for other ranks: its recording replayed alone. */
   readonly own_ns: number | null;
   /** Own work before each of its collectives beyond the median of the ranks that make the same calls, added up over a step: its recording replayed alone, so no clock and no other rank's delay is in it. */
   readonly excess_ns: number | null;
-  /** What all others together waited in collectives that it started last, per step; of ranks that started one at the same instant, the first counts. */
+  /** Waiting time of all other ranks in collectives that this rank started last, per step; if several start last together, the first counts. */
   readonly cost_ns: number | null;
   /** Of what it cost others, waiting at collectives to which it came late only because it had waited for another rank in another collective before. */
   readonly inherited_ns: number | null;
   /** row of the rank for which most of it is */
   readonly inherited_from: number | null;
-  /** What this rank waited for others in collectives, per step. */
+  /** Time this rank waited for others in collectives, per step. */
   readonly lost_ns: number | null;
   /** Collectives that this rank started last; of ranks that started one at the same instant, the first counts. */
   readonly times_last: number | null;
@@ -963,7 +963,7 @@ export interface DistributedRank {
   readonly brought_in_ns: number | null;
   /** Shorter steps without its excess of own time. */
   readonly gain_ns: number | null;
-  /** What it receives in all_to_all whose parts are told, per step of the recording. */
+  /** Bytes received in all_to_all with recorded parts, per step of the recording. */
   readonly received_bytes: number | null;
   /** its recording takes part */
   readonly used: boolean;
@@ -1148,7 +1148,7 @@ export interface FoldedRangeQuery extends RangeQuery {
   readonly metric?: "count" | "total";
 }
 
-/** What is reserved and free over time: unusable for a large request, or the largest piece. */
+/** Reserved and free memory over time: unusable for a large request, or the largest piece. */
 export interface FreeMemoryAnswer {
   /** of free bytes */
   readonly curve: MemoryCurve;
@@ -1166,7 +1166,7 @@ export interface FreeMemoryAnswer {
 export interface FreePool {
   /** Segments that the allocator keeps for requests of one kind. */
   readonly name: string;
-  /** Whether it is mostly of a CUDA graph. */
+  /** Private pool, mostly of a CUDA graph. */
   readonly is_private: boolean;
   /** Bytes that the pool holds on the device. */
   readonly reserved_bytes: number;
@@ -1176,7 +1176,7 @@ export interface FreePool {
   readonly largest_bytes: number;
   /** Free bytes outside of the largest piece. */
   readonly unusable_bytes: number;
-  /** How many free pieces there are. */
+  /** Number of free pieces. */
   readonly pieces: number;
 }
 
@@ -1287,7 +1287,7 @@ export interface GrowthAnswer {
   readonly sentence: string;
 }
 
-/** What logs of a hang beside the traces say. */
+/** Result of the hang logs beside the traces. */
 export interface HangAnswer {
   readonly sentence: string;
   readonly detail: string;
@@ -1313,7 +1313,7 @@ export interface HangRow {
   readonly place: string;
 }
 
-/** How much of the device is left at the highest reserved total. */
+/** Free part of the device at the highest reserved total. */
 export interface HeadRoom {
   readonly capacity_bytes: number;
   readonly reserved_bytes: number;
@@ -1383,7 +1383,7 @@ export interface HolderOfMemory {
 
 /** A figure about the chosen device and its launches, with its meaning. */
 export interface IdleFigure {
-  /** What is counted or measured. */
+  /** The counted or measured quantity. */
   readonly label: string;
   /** Its figure, with the unit. */
   readonly value: string;
@@ -1395,15 +1395,15 @@ export interface IdleFigure {
 export interface IdleGap {
   /** The number of the step in which it lies. */
   readonly step: string;
-  /** How long the device ran nothing. */
+  /** Time without device work. */
   readonly dur_ns: number;
-  /** What is most of the gap; the rest has causes of its own. */
+  /** Cause of most of the gap; the rest has other causes. */
   readonly cause: string;
   /** The part of the gap that has this cause. */
   readonly cause_ns: number;
   /** The event that held the device longest in the gap. */
   readonly held: string;
-  /** How long it was the innermost event open, in the gap. */
+  /** Time as the innermost open event, in the gap. */
   readonly held_ns: number;
   /** The op around that event. */
   readonly op: string;
@@ -1447,7 +1447,7 @@ export interface Info {
   readonly recipe: string;
 }
 
-/** Idle time inside replays by what the next node waited for; all sum to the idle time. */
+/** Idle time inside replays by the awaited node; all rows sum to the idle time. */
 export interface InsideWait {
   /** The idle time inside replays by the dependency that the next node waited for: the one that ended last. Up to its end a call of the host holds the device; after it is the launch inside the graph. */
   readonly kind: WaitKind;
@@ -1929,7 +1929,7 @@ export interface MemoryEventRow {
   readonly life_start_ns: number | null;
   /** When it was released, in the range or not; nothing if not in the recording. */
   readonly life_end_ns: number | null;
-  /** What it holds, concluded from where it was allocated and how long it lived. */
+  /** Kind of its contents, inferred from its place of allocation and its lifetime. */
   readonly category: MemoryCategory;
   /** The innermost module around its op; of a backward op, that of the forward op. */
   readonly module: string;
@@ -2047,7 +2047,7 @@ export interface ModuleRow {
   readonly key: string;
   /** key of the row around it; "" at a root */
   readonly parent: string;
-  /** The instance as the recording names it, or its name in the model. “× 4” stands for four siblings of equal type and structure. */
+  /** The instance as the recording names it, or its name in the model. “× 4” means four siblings of equal type and structure. */
   readonly name: string;
   /** Number of calls in the forward pass. */
   readonly calls: number;
@@ -2057,7 +2057,7 @@ export interface ModuleRow {
   readonly total_ns: number;
   /** Total without the modules inside it. */
   readonly self_ns: number;
-  /** How long a device ran work of it or of the modules inside it: where kernels run side by side an instant counts once, on each device and in each step. Of several siblings the sum of theirs. */
+  /** Time with device work of it or of the modules inside it; parallel kernels count once on each device and in each step. Sum over siblings. */
   readonly busy_ns: number | null;
   /** Part of the total in the forward pass. */
   readonly forward_ns: number;
@@ -2071,7 +2071,7 @@ export interface ModuleRow {
   readonly host_total_ns: number;
   /** Host total without the calls of modules inside it. */
   readonly host_self_ns: number;
-  /** A device was idle, and what it ran next belongs to this module or to one inside it. */
+  /** A device was idle, and its next work belongs to this module or to one inside it. */
   readonly idle_ns: number | null;
   /** Kernels, copies and sets that it launched, with the modules inside it. */
   readonly kernels: number | null;
@@ -2087,7 +2087,7 @@ export interface ModuleRow {
   readonly flops: number | null;
   /** Allocated by its ops and those of the modules inside it, forward, backward and recompute: on accelerators, or on the host where none allocated. */
   readonly born_bytes: number | null;
-  /** Of what is allocated in its calls, the part that is not released as the innermost call ends: what it returns, and what it keeps for the backward pass. */
+  /** Memory allocated in its calls and not released when the innermost call ends: results, and tensors kept for the backward pass. */
   readonly kept_bytes: number | null;
   /** Number of siblings of equal structure in the row. */
   readonly members: number;
@@ -2242,13 +2242,13 @@ export interface NodeRow {
   readonly name: string;
   /** Nodes in the order of their mean start within a replay, from 1. */
   readonly place: number;
-  /** What it is: a kernel, a copy, a set, a call of the host, a recorded event. */
+  /** Type of the node: kernel, copy, set, host call or recorded event. */
   readonly kind: NodeKindName;
   /** The operator that launched the kernel when the graph was captured, from the capture-time recording: matched by name and order, refused where less than 90 % of the graph's kernel time finds its launch. */
   readonly op: string | null;
   /** Input shapes of that operator, from the same recording. */
   readonly shapes: string | null;
-  /** How often it ran in the chosen steps. */
+  /** Number of runs in the chosen steps. */
   readonly calls: number;
   /** Mean start, from the start of the replay. */
   readonly start_ns: number | null;
@@ -2374,9 +2374,9 @@ export interface OperatorQuery {
 export interface OperatorRow {
   /** names the group in a `row` request */
   readonly key: string;
-  /** What was called; calls that the grouping does not tell apart are one row. */
+  /** Name of the op; calls that are equal by the grouping share a row. */
   readonly name: string;
-  /** What the row is: op, annotation, python, module, runtime, other. */
+  /** Type of the row: op, annotation, python, module, runtime, other. */
   readonly kind: CallKindName;
   /** Shapes, stack, module, thread or annotation of the group. */
   readonly detail: string;
@@ -2420,7 +2420,7 @@ export interface OperatorRow {
   readonly kernels: number | null;
   /** Floating point operations by a model of the op and its input shapes; a multiply-add is two. */
   readonly flops: number | null;
-  /** Whether an op of this name may run on tensor cores. */
+  /** True if an op of this name may run on tensor cores. */
   readonly tensor_core_eligible: boolean;
   /** Share of the device self time in kernels that use tensor cores, by their names. */
   readonly tensor_core_self_ratio: number | null;
@@ -2587,7 +2587,7 @@ export interface PathQuery {
 /** All parts of one kind and name. */
 export interface PathRow {
   readonly kind: string;
-  /** What the part of the path is: ops, kernels, launches, waiting. */
+  /** Type of the part: ops, kernels, launches, waiting. */
   readonly label: string;
   /** The event of which it is a part. */
   readonly name: string;
@@ -2595,9 +2595,9 @@ export interface PathRow {
   readonly ns: number;
   /** Of the length of the chosen steps. */
   readonly ratio: number;
-  /** How many pieces of the chain it is. */
+  /** Number of its pieces in the chain. */
   readonly count: number;
-  /** How much shorter a part of it can get at most, until another chain is the longer one. */
+  /** Greatest possible saving on a part of it, before another chain becomes longer. */
   readonly slack_ns: number | null;
   /** The longest of these pieces; leads to it in Trace. */
   readonly longest_ns: number;
@@ -2703,7 +2703,7 @@ export interface RankCell {
   readonly last: readonly boolean[];
 }
 
-/** The clock of a worker, beside that of the trace that is asked for. */
+/** The clock of a worker, relative to the requested trace. */
 export interface RankClock {
   readonly worker: string;
   readonly rank: number | null;
@@ -2789,12 +2789,12 @@ export interface RankStep {
   readonly transferring_ns: number | null;
 }
 
-/** Whether ranks differ. */
+/** Query for the sentence on differing ranks. */
 export interface RanksQuery {
   readonly steps?: string;
 }
 
-/** Whether the ranks of a run differ, in one sentence; for the Overview. */
+/** The sentence on differing ranks, for the Overview. */
 export interface RanksSentence {
   readonly sentence: string;
   readonly ranks: number;
@@ -3200,9 +3200,9 @@ export interface StatisticsRow {
   readonly increase_bytes: number;
   /** Allocated less released by it alone. The rows sum to the change of the curve. */
   readonly self_increase_bytes: number;
-  /** How often memory was allocated, with everything it called. */
+  /** Number of allocations, including everything it called. */
   readonly allocations: number;
-  /** How often it allocated memory itself. */
+  /** Number of its own allocations, without what it called. */
   readonly self_allocations: number;
   /** Bytes allocated, releases aside, with everything it called. */
   readonly allocation_bytes: number;
@@ -3269,7 +3269,7 @@ export interface StepMemoryRow {
   readonly name: string;
   /** Leads to the step alone. */
   readonly number: number;
-  /** Whether it counts for growth: no warm-up, and not cut off. */
+  /** Used to measure growth: no warm-up, and not cut off. */
   readonly counts: boolean;
   /** Bytes in use as the step began. */
   readonly start_bytes: number;
@@ -3277,7 +3277,7 @@ export interface StepMemoryRow {
   readonly end_bytes: number;
   /** The most bytes in use during the step. */
   readonly peak_bytes: number;
-  /** How often memory was allocated in the step. */
+  /** Number of allocations in the step. */
   readonly allocations: number;
   /** Bytes allocated in the step, releases aside. */
   readonly allocated_bytes: number;
@@ -3532,7 +3532,7 @@ export interface WhatIfAnswer {
   readonly error_most: number | null;
 }
 
-/** What is to be like the median of its peers; `input`: the next batch is always there. */
+/** The rank, node, stage or group to set to the median of its peers, or the input. */
 export interface WhatIfQuery {
   readonly kind?: "group" | "input" | "node" | "rank" | "stage";
   /** row of ranks or groups; number from 0 */
@@ -3553,7 +3553,7 @@ export interface WithoutCategory {
   readonly label: string;
   /** The largest total of the other categories. */
   readonly peak_bytes: number;
-  /** How much lower the peak is without this category. */
+  /** Drop of the peak without this category. */
   readonly gain_bytes: number;
 }
 

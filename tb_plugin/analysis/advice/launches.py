@@ -146,7 +146,7 @@ def _mostly_copies(selection: Selection) -> bool:
 
 
 LAUNCH_CAUSES = ("idle_dispatch_ns", "idle_optimizer_ns", "idle_launch_ns", "idle_latency_ns")
-"""What a device idles for while the host launches as fast as it can; Python between ops too."""
+"""Causes of idle time while the host launches without a pause, including Python between ops."""
 
 
 def launch_causes(selection: Selection) -> tuple[str, ...]:
@@ -552,7 +552,7 @@ def _parts(selection: Selection) -> tuple[Evidence, ...]:
 
 
 def _events(selection: Selection) -> tuple[SeenEvent, ...]:
-    """What held the device in its longest idle stretches, or the work that ended them."""
+    """Holders of the device in its longest gaps, or the work that ended them."""
     found = []
     for seen in selection.gaps[:MOST_EVENTS]:
         gap = seen.gap

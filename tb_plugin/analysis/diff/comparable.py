@@ -60,7 +60,7 @@ class StepCount(Struct, frozen=True):
 
 
 def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, ...]:
-    """What keeps the two from being comparable, the heaviest first."""
+    """Differences that limit the comparison, the heaviest first."""
     a, b = base.selection.facts, other.selection.facts
     found: list[Mismatch] = []
 
@@ -239,7 +239,7 @@ def _device_kinds(facts: Facts) -> str:
 
 
 def _ranks(facts: Facts) -> str:
-    """How many ranks the job had; "" where the format cannot tell."""
+    """Number of ranks of the job; "" if the format does not record it."""
     is_unknown = facts.world_size is None and facts.recording.file_format == "perfetto"
     return "" if is_unknown else str(facts.world_size or 1)
 
@@ -249,13 +249,13 @@ def _compilation(facts: Facts) -> str:
 
 
 def _damage(facts: Facts) -> str | None:
-    """What the health record says of lost data, or None."""
+    """Lost data according to the health record, or None."""
     lost = [note for note in facts.health.notes if note.severity == "error"]
     return (facts.health.cut or lost[0]).title if lost else None
 
 
 def _recorders(a: Facts, b: Facts) -> tuple[str, Callable[[Facts], str], Weight, str]:
-    """What to compare of who wrote the files, and what is said where that differs."""
+    """The recorders' properties to compare, and the sentence for a difference."""
 
     def of(facts: Facts) -> str:
         return RECORDERS.get(facts.torch_era, "")
@@ -323,7 +323,7 @@ def _equal_share(base: Side, other: Side) -> float | None:
 
 
 def both_tell(base: Side, other: Side, key: str) -> bool:
-    """Whether both recordings have a count, be it 0 in every step."""
+    """True if both recordings have a count, be it 0 in every step."""
     return key in _series(base) and key in _series(other)
 
 
@@ -358,7 +358,7 @@ OF_OPERATORS = ("operators", "flops")
 
 
 class _Counted(NamedTuple):
-    """What a count is made of: some calls of operators, or some activities of devices."""
+    """Source of a count: some calls of operators, or some activities of devices."""
 
     step: I32  # of each of them
     name: I32  # its code in the texts of the side's operators
@@ -366,7 +366,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(side: Side) -> dict[str, _Counted]:
-    """Of the chosen steps; what a recording cannot have is not there."""
+    """Counts of the chosen steps; without those that a recording cannot have."""
     calls, activities = side.operators.calls, side.operators.activities
     found: dict[str, _Counted] = {}
 
@@ -393,7 +393,7 @@ def _counted(side: Side) -> dict[str, _Counted]:
 
 
 def _series(side: Side) -> dict[str, F64]:
-    """Each count by chosen step; what a recording cannot have is not there."""
+    """Each count by chosen step; without those that a recording cannot have."""
     found = {
         key: np.bincount(side.places(one.step), one.weight, side.count).astype(np.float64)
         for key, one in _counted(side).items()
@@ -405,7 +405,7 @@ def _series(side: Side) -> dict[str, F64]:
 
 
 def amounts(side: Side, key: str) -> dict[str, float]:
-    """How much of a count each name makes, per step; of launches, what they launched."""
+    """Amount of a count by name, per step; for launches, by the launched kernel."""
     of = _counted(side)
     strings, found = side.operators.strings, dict[str, float]()
     for one in (of[name] for name in (("kernels", "copies") if key == "launches" else (key,))):

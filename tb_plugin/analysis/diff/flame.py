@@ -1,4 +1,4 @@
-"""One flame graph of two recordings: each box with what it weighs in both."""
+"""One flame graph of two recordings: each box with its value in both."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Pairing(Struct, frozen=True):
 
     @property
     def is_on_both_sides(self) -> bool:
-        """False for what was added or removed."""
+        """False for added and removed rows."""
         return bool(self.base) and bool(self.other)
 
 

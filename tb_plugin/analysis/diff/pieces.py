@@ -1,4 +1,4 @@
-"""The pieces of the step, aligned: loader, modules, optimizer, and what is between them.
+"""The aligned pieces of the step: loader, modules, optimizer, and the work between them.
 
 *Anchors* are ranges that say what they are: the DataLoader, an ``nn.Module``, the optimizer. The
 anchors of both recordings are matched in their order by kind and name: for each of the base the
@@ -42,7 +42,7 @@ _LOADER = regex(r"(enumerate\(Data(?:Loader|Pipe)\)#)_\w+?Iter\b")
 
 
 class Anchor(Struct, frozen=True):
-    """One range of an anchor, and what is directly in it, in order."""
+    """One range of an anchor, with its direct contents in order."""
 
     name: str
     kind: PieceKind
@@ -250,7 +250,7 @@ class MainThread(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def outermost(self) -> tuple[Node, ...]:
-        """What no anchor contains: as a rule the steps."""
+        """Nodes that no anchor contains: as a rule the steps."""
         bounds, anchors = self._bounds
         operators = self.side.operators
         calls = operators.calls
@@ -286,12 +286,12 @@ class MainThread(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def groups(self) -> Groups:
-        """What is directly in each of the chosen steps; without steps, in the thread."""
+        """Direct contents of each chosen step; without steps, of the thread."""
         return [step.inside for step in self.steps] if self.steps else [self.outermost]
 
     @cached_property
     def top(self) -> tuple[Node, ...]:
-        """What is directly in the chosen steps, all steps joined; without steps, in the thread."""
+        """Direct contents of the chosen steps, all joined; without steps, of the thread."""
         inside = tuple(node for step in self.steps for node in step.inside)
         return inside if self.steps else self.outermost
 
@@ -318,7 +318,7 @@ def _owners(count: int, anchors: Sequence[tuple[int, int, int, int]]) -> list[in
 
 
 def matched(base: Sequence[Node], other: Sequence[Node]) -> list[tuple[list[Node], list[Node]]]:
-    """The nodes of two lists side by side: matched anchors, and what is between them.
+    """The nodes of two lists side by side: matched anchors, and the work between them.
 
     Without a match there is nothing to align, and the answer is empty.
     """
@@ -344,7 +344,7 @@ def matched(base: Sequence[Node], other: Sequence[Node]) -> list[tuple[list[Node
 
 
 def _key(anchor: Anchor) -> tuple[str, str]:
-    """What anchors are matched by."""
+    """Key by which anchors are matched."""
     return anchor.kind, plain_anchor(anchor.name)
 
 
@@ -431,7 +431,7 @@ def phases(thread: MainThread, within: Sequence[Node]) -> tuple[StepPhase, ...]:
 
 
 def _groups(piece: AlignedPiece) -> tuple[Groups, Groups]:
-    """What is in each call of a piece; what lies between has no calls of its own to align."""
+    """Contents of each call of a piece; work between pieces has no calls to align."""
     each = [[_inside(node) for node in side.nodes] for side in (piece.base, piece.other)]
     if piece.kind == "between":
         each = [[tuple(node for inside in side for node in inside)] for side in each]

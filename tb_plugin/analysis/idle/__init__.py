@@ -1,1 +1,1 @@
-"""What did a device wait for? Idle stretches, who held them, and their causes."""
+"""Idle time of a device: gaps, their holders, and their causes."""

@@ -1,4 +1,4 @@
-"""The stored columns behind idle time: who kept a device waiting by call path, and critical paths.
+"""The stored columns of idle time: holders by call path, and critical paths.
 
 Made once per trace when first asked for, then memory-mapped. Cells by step, device and path sum to
 the idle time of the device in the step, to the nanosecond: what no call holds has boxes of its own,

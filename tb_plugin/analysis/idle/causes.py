@@ -1,4 +1,4 @@
-"""Why was a device idle? Every idle instant has one cause; who held it, and its longest stretches.
+"""Causes of idle time: one at every instant; holders, and the longest gaps.
 
 A gap is cut at the launch that ended it (``gaps``). What comes before the launch is the host's:
 each instant counts as what the thread of the launch was in (``holders``, ``roles``). Where that
@@ -109,7 +109,7 @@ class IdleCauses:
         return CauseTable(whole.ns, idle, learned)
 
     def rows_of_device(self, work: DeviceWork) -> tuple[HeldRows, I64]:
-        """Who held a device in each step, and its idle time by step and cause."""
+        """Holders of a device in each step, and its idle time by step and cause."""
         pieces = idle_pieces(work, self._hosts.main, self._windows)
         side = device_side(self._trace, pieces, learn(work))
         windows = Intervals(self._windows.start, self._windows.end)
@@ -157,7 +157,7 @@ class IdleCauses:
         return usual
 
     def _loads(self, calls: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether the driver loaded code during a call: a call inside it, or the recorder, says."""
+        """True if the driver loaded code during a call, by a call inside it or by the recorder."""
         host, strings = self._trace.host, self._trace.strings
         start, end = host.ts[calls], host.ts[calls] + host.dur[calls]
         found = length_within(self._roles.loading, start, end) > 0
@@ -255,7 +255,7 @@ class IdleCauses:
     def _holders(
         self, rows: HeldRows, pieces: IdlePieces, side: DeviceSide, cause: NDArray[np.integer]
     ) -> dict[int, _Holder]:
-        """What held the device longest in each of some gaps; none where nothing is known."""
+        """The longest holder of the device in each of some gaps; none if nothing is known."""
         names, host = self._names, self._trace.host
         found: dict[int, _Holder] = {}
         heaviest = rows.only(_heaviest(rows, cause))
@@ -331,7 +331,7 @@ class _HostSide:
         return found
 
     def _ask(self, thread: int, some: Intervals) -> None:
-        """Adds to what is asked of a thread; without frames nobody asks."""
+        """Queue the frames of a thread to be named; no-op without frames."""
         if self._causes._hosts.frame.any():
             self.asked[thread] = merge(self.asked.get(thread, EMPTY), some)
 
@@ -423,7 +423,7 @@ def _longest_per_window(pieces: IdlePieces, count: int) -> I64:
 
 
 def _timing(pieces: IdlePieces, count: int) -> dict[str, I64]:
-    """Whether the next work was launched already, and the idle time in short stretches."""
+    """Idle time with the next work already launched, and idle time in short gaps."""
     length = pieces.end - pieces.start
     known = pieces.launched >= 0
     before = np.minimum(np.maximum(pieces.launched - pieces.start, 0), length)

@@ -36,11 +36,11 @@ class Dependencies(Struct, frozen=True, eq=False):
 
     @property
     def inferred_count(self) -> int:
-        """How many dependencies are inferred."""
+        """Number of inferred dependencies."""
         return int(np.count_nonzero(self.inferred))
 
     def certain(self) -> Dependencies:
-        """The same without what is inferred."""
+        """The same without inferred dependencies."""
         on = np.where(self.inferred > 0, np.int32(-1), self.on)
         return Dependencies(self.before, on, np.zeros_like(self.inferred), self.in_graph)
 
@@ -152,7 +152,7 @@ class GraphNodes(ColumnTable, frozen=True, eq=False):
 
 
 def _by_edges(trace: Trace, before: I32) -> None:
-    """Where edges are recorded, they say what is ahead; roots have the work before the replay."""
+    """Recorded edges give the predecessors; roots follow the work before the replay."""
     nodes = GraphNodes.of(trace)
     if nodes is None:
         return

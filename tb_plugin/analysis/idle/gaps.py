@@ -41,7 +41,7 @@ MOST_NS = 100_000  # no device needs longer by itself
 
 
 class Ending(IntEnum):
-    """What is known of the call that ended a gap."""
+    """The call that ended a gap."""
 
     KNOWN = 0
     UNKNOWN = 1  # the work is there, its call is not
@@ -115,7 +115,7 @@ def _with_calls(
 
 
 class DeviceSide(Struct, frozen=True):
-    """What of each piece is not the host's: it begins at ``ready``, when the work was launched.
+    """The device's part of each piece: it begins at ``ready``, when the work was launched.
 
     ``latency_ns``, ``gap_ns``, ``wait_ns``, ``graph_ns`` and ``before_ns`` sum to the rest of it.
     """
@@ -133,7 +133,7 @@ class DeviceSide(Struct, frozen=True):
 
 
 def device_side(trace: Trace, pieces: IdlePieces, learned: Learned) -> DeviceSide:
-    """Divides what is left of each piece after the launch (module docstring)."""
+    """Divide the rest of each piece after the launch (module docstring)."""
     known = pieces.ending == Ending.KNOWN
     before = pieces.ending == Ending.BEFORE
     ready = np.where(known, np.clip(pieces.launched, pieces.start, pieces.end), pieces.end)

@@ -1,4 +1,4 @@
-"""What is stored of idle time: who kept a device waiting by call path, and critical paths.
+"""Stored columns of idle time: holders by call path, and critical paths.
 
 Apart from what makes it (``artifact``), so that the first screen waits for none of that.
 """
@@ -30,7 +30,7 @@ PATH_CLASSES = {
     DeviceClass.MEMSET: "memset",
 }
 PATH_KINDS = (*PATH_CLASSES.values(), *CAUSE)
-"""What a part of the path is: device work by class, else a cause as of idle time."""
+"""Kind of a part of the path: device work by class, else a cause of idle time."""
 
 
 class IdleNodes(ColumnTable, frozen=True, eq=False):
@@ -66,7 +66,7 @@ class PathParts(ColumnTable, frozen=True, eq=False):
 
 
 class PathNames(ColumnTable, frozen=True, eq=False):
-    """What stands behind the parts of a critical path, by its parts."""
+    """Names behind the parts of a critical path, by part."""
 
     name: I32  # code; −1: nothing recorded
     slice: I32  # of the timeline; −1

@@ -40,7 +40,7 @@ class CodePlaces:
         return self._places.setdefault(place, len(self._places))
 
     def _around(self, row: int) -> _Around:
-        """What an event and those above it say of the place; each event is asked once."""
+        """The place of an event by itself and its ancestors, computed once."""
         host, known = self._trace.host, self._known
         above, kinds, names = host.parent.item, host.kind.item, host.name.item
         path = []
@@ -61,7 +61,7 @@ class CodePlaces:
         return around
 
     def _frame_name(self, code: int) -> tuple[bool, bool]:
-        """Whether a name is that of a line of code, and whether that is the user's."""
+        """True if a name is a line of code, and true if that line is the user's."""
         found = self._frames.get(code)
         if found is None:
             name = self._trace.strings[code]
@@ -71,7 +71,7 @@ class CodePlaces:
 
 @lru_cache(maxsize=4096)
 def is_own_frame(name: str) -> bool:
-    """Whether a Python frame is of the user's code, not of torch or the standard library."""
+    """True if a Python frame is the user's code, not torch or the standard library."""
     match = _FRAME.match(name)
     if match is None:
         return False

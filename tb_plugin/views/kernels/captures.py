@@ -25,7 +25,7 @@ _CAPTURE = "capture"
 
 
 class OpenedGraph(Struct, frozen=True, eq=False):
-    """A graph of the chosen steps, and what a recording of its capture lends."""
+    """A graph of the chosen steps, and the operators from a recording of its capture."""
 
     subject: Subject
     table: GraphGroups
@@ -42,7 +42,7 @@ class OpenedGraph(Struct, frozen=True, eq=False):
 
     @property
     def loan(self) -> Lent | None:
-        """What is lent, if so much fits that it can be believed."""
+        """Operators taken from the capture; None if too few nodes match."""
         return self.lent if self.lent is not None and self.lent.fits else None
 
 
@@ -112,7 +112,7 @@ def _captures(
 def _is_meant(
     one: RunWorker, query: answers.GraphQuery, own: TracePlace | None, rank: int | None
 ) -> bool:
-    """Whether a recording is to be compared: as the query names it, else by its name and place."""
+    """True if a recording is to be compared: by the query, else by its name and place."""
     if query.capture_run:
         named = query.capture_worker in ("", one.place.worker)
         is_mine = query.capture_worker != "" or rank is None or one.rank in (None, rank)
@@ -128,7 +128,7 @@ def _says_capture(place: TracePlace) -> bool:
 
 
 def _is_near(run: str, own: str) -> bool:
-    """Whether a run is the same folder, one below it, or one beside it."""
+    """True if a run is in the same folder, one below it, or one beside it."""
     return run.startswith((own, f"{own}/")) or run.rpartition("/")[0] == own.rpartition("/")[0]
 
 

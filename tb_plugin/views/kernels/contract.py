@@ -79,7 +79,7 @@ class NodeQuery(GraphQuery, frozen=True, forbid_unknown_fields=True):
 
 
 class InsideWait(Struct, frozen=True):
-    """Idle time inside replays by what the next node waited for; all sum to the idle time."""
+    """Idle time inside replays by the awaited node; all rows sum to the idle time."""
 
     kind: Annotated[
         WaitKind,
@@ -136,7 +136,7 @@ class CaptureChoice(Struct, frozen=True):
 
 
 class Capture(Struct, frozen=True):
-    """Whether a recording made at capture time lends operators, and how much of it fits."""
+    """Fit of a recording of the capture, and whether its operators are used."""
 
     state: CaptureState
     text: str  # what was compared and what came of it, in words
@@ -179,7 +179,7 @@ class NodeRow(Struct, frozen=True):
         NodeKindName,
         column(
             "Kind",
-            "What it is: a kernel, a copy, a set, a call of the host, a recorded event.",
+            "Type of the node: kernel, copy, set, host call or recorded event.",
             is_sortable=True,
         ),
     ]
@@ -198,7 +198,7 @@ class NodeRow(Struct, frozen=True):
         str | None,
         column("Captured shapes", "Input shapes of that operator, from the same recording."),
     ]
-    calls: Annotated[int, column("Runs", "How often it ran in the chosen steps.")]
+    calls: Annotated[int, column("Runs", "Number of runs in the chosen steps.")]
     start_ns: Annotated[float | None, column("Start", "Mean start, from the start of the replay.")]
     mean_ns: Annotated[float, column("Mean", "Total divided by runs.")]
     min_ns: Annotated[int, column("Min", "The shortest run.", is_minor=True)]

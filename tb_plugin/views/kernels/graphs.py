@@ -37,8 +37,8 @@ _NO_IDS = (
 )
 _NO_NODE_IDS = "The recorder wrote no node ids: the k-th work of a name in a replay is one node."
 _NO_EDGES = (
-    "No dependencies between nodes were recorded: what ended last before a gap stands for them,"
-    " marked inferred."
+    "No dependencies between nodes were recorded: each gap is assigned to the node that ended last"
+    " before it, marked inferred."
 )
 _EDGES_OF_NVIDIA = " torch 2.15 records them with `CuspyConfig(enable_graph_dependencies=True)`."
 _NO_BATCH = "No range around its launches names a batch size."
@@ -164,7 +164,7 @@ def _replays(of: OpenedGraph, rows: NDArray[np.intp]) -> tuple[answers.GraphRepl
 
 
 def _waits(of: OpenedGraph) -> tuple[answers.InsideWait, ...]:
-    """The idle time inside by what was waited for, most first."""
+    """Idle time inside replays by awaited node, most first."""
     graphs, idle = of.graphs, of.graphs.idle
     chosen = np.zeros(len(graphs.replays), np.bool_)
     chosen[of.table.of_graph[of.at]] = True

@@ -1,4 +1,4 @@
-"""The nodes of a graph, in their order, with what a capture-time recording lends them."""
+"""The nodes of a graph in their order, with operators from a recording of the capture."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _with_ratios(rows: list[answers.NodeRow]) -> list[answers.NodeRow]:
 def _loan(
     of: OpenedGraph, node: int
 ) -> tuple[str | None, str | None, str | None, tuple[str, ...], bool]:
-    """Operator, shapes, module and stack that are lent to a node, and whether they are."""
+    """Operator, shapes, module and stack of a node, and true if they come from the capture."""
     loan = of.loan
     launch = int(loan.launch_of_node[node]) if loan is not None else NONE
     if loan is None or launch < 0:

@@ -229,7 +229,7 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
 
 
 def _tables_of_graph(answer: answers.Kernels) -> tuple[Table, ...]:
-    """The nodes of the graph that was asked for, and what its replays waited for."""
+    """The nodes of the requested graph, and the waits of its replays."""
     page, nodes = answer.graph, answer.nodes
     if page is None or nodes is None:
         return ()

@@ -1,4 +1,4 @@
-"""What the device waited for, in the Overview: longest gaps, flame graph, critical path."""
+"""Idle time in the Overview: longest gaps, flame graph, critical path."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class IdleGap(Struct, frozen=True):
             "Step", "The number of the step in which it lies.", is_sortable=True, when=_has_steps
         ),
     ]
-    dur_ns: Annotated[int, column("Length", "How long the device ran nothing.")]
+    dur_ns: Annotated[int, column("Length", "Time without device work.")]
     cause: Annotated[  # "Python code"
         str,
         column(
             "Cause",
-            "What is most of the gap; the rest has causes of its own.",
+            "Cause of most of the gap; the rest has other causes.",
             kind="words",
             is_sortable=True,
         ),
@@ -56,7 +56,7 @@ class IdleGap(Struct, frozen=True):
             is_sortable=True,
         ),
     ]
-    held_ns: Annotated[int, column("For", "How long it was the innermost event open, in the gap.")]
+    held_ns: Annotated[int, column("For", "Time as the innermost open event, in the gap.")]
     op: Annotated[  # "" none
         str, column("In op", "The op around that event.", kind="name", is_minor=True)
     ]
@@ -80,7 +80,7 @@ class IdleGap(Struct, frozen=True):
 class IdleFigure(Struct, frozen=True):
     """A figure about the chosen device and its launches, with its meaning."""
 
-    label: Annotated[str, column("What", "What is counted or measured.")]
+    label: Annotated[str, column("What", "The counted or measured quantity.")]
     value: Annotated[str, column("Value", "Its figure, with the unit.", kind="words")]
     help: Annotated[str, column("Meaning", "What it means.", kind="text")]
 
@@ -121,7 +121,7 @@ class PathRow(Struct, frozen=True):
         str,
         column(
             "Kind",
-            "What the part of the path is: ops, kernels, launches, waiting.",
+            "Type of the part: ops, kernels, launches, waiting.",
             is_sortable=True,
         ),
     ]
@@ -136,12 +136,12 @@ class PathRow(Struct, frozen=True):
         ),
     ]
     ratio: Annotated[float, column("Share", "Of the length of the chosen steps.")]
-    count: Annotated[int, column("Parts", "How many pieces of the chain it is.")]
+    count: Annotated[int, column("Parts", "Number of its pieces in the chain.")]
     slack_ns: Annotated[  # the most of its parts
         int | None,
         column(
             "Slack",
-            "How much shorter a part of it can get at most, until another chain is the longer one.",
+            "Greatest possible saving on a part of it, before another chain becomes longer.",
         ),
     ]
     longest_ns: Annotated[
@@ -193,7 +193,7 @@ def _gap(selection: Selection, seen: GapSeen) -> IdleGap:
 
 
 def figures_of(selection: Selection) -> tuple[IdleFigure, ...]:
-    """What was learned of the device, and how its launches, copies and collectives went."""
+    """Learned figures of the device: latency, and quality of launches, copies and collectives."""
     device = selection.device_facts
     if device is None:
         return ()
@@ -270,7 +270,7 @@ def figures_of(selection: Selection) -> tuple[IdleFigure, ...]:
 
 
 def flame(subject: Subject, query: IdleQuery) -> Flame:
-    """Who kept the device waiting, by call path.
+    """Holders of the idle device, by call path.
 
     Raises:
         QueryError: there are no such steps, device or box.

@@ -1,4 +1,4 @@
-"""What was measured of the chosen device: energy, clocks and traffic, by part and by step."""
+"""Counters of the chosen device: energy, clocks and traffic, by part and by step."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Measured(Struct, frozen=True):
 
 
 class _Figure(NamedTuple):
-    """How a column is made: of which counter, and of a row's parts what."""
+    """Source of a column: its counter, and the figure of a row's parts."""
 
     column: MeasuredColumn
     of: CounterSum
@@ -83,7 +83,7 @@ _LABELS: dict[str, tuple[str, str]] = {
         "Power",
         (
             "Of the whole board, as its sensor reads it. NVIDIA documents that readings are means "
-            "over the last second from Ampere on (not on the GA100): what is shorter shares them. "
+            "over the last second from Ampere on (not on the GA100): shorter parts share them. "
         ),
     ),
     "sm_clock": ("SM clock", "Of steps: while the device works. "),
@@ -97,8 +97,8 @@ _LABELS: dict[str, tuple[str, str]] = {
         ),
     ),
     "dram": ("DRAM", "Traffic of the device's memory, counted by the device. "),
-    "dram_read": ("DRAM read", "What is read of the device's memory. "),
-    "dram_write": ("DRAM written", "What is written to the device's memory. "),
+    "dram_read": ("DRAM read", "Bytes read from the device's memory. "),
+    "dram_write": ("DRAM written", "Bytes written to the device's memory. "),
     "pcie": ("PCIe", "Traffic over PCIe, counted by the device. "),
     "nvlink_rx": ("NVLink received", "Traffic over NVLink, counted by the device. "),
     "nvlink_tx": ("NVLink sent", "Traffic over NVLink, counted by the device. "),
@@ -234,7 +234,7 @@ def _sampled(counters: Sequence[CounterFacts]) -> str:
 
 
 def _notes(counters: Sequence[CounterFacts]) -> list[str]:
-    """What to know before these figures are compared."""
+    """Notes for the comparison of these figures."""
     notes = []
     is_sampled = any(one.kind in SAMPLING_KINDS for one in counters)
     if is_sampled:

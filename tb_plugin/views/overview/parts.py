@@ -73,13 +73,13 @@ def parts_of_step(selection: Selection) -> ToldParts:
 
 
 def part_ns(division: Struct, key: str) -> int:
-    """A part of a division, or what is left of it where a device's kernels are not known."""
+    """A part of a division, or its rest if a device's kernels are not known."""
     ns: int = getattr(division, "idle_ns" if key == UNTOLD.key else key)
     return ns
 
 
 def classic_parts(facts: Facts) -> ToldParts:
-    """The classic categories. Without device activity those of a device are said to be missing."""
+    """The classic categories. Without device activity those of a device are missing."""
     seen = _seen([step.breakdown for step in facts.steps])
     without = facts.device_type == "CPU"
     some = tuple(
@@ -126,7 +126,7 @@ def parts_of_steps(selection: Selection) -> tuple[StepParts, ...]:
 
 
 def is_overlap_known(selection: Selection) -> bool:
-    """Whether no time of communication under work is a figure, and no lack of one."""
+    """True if the time of overlapped communication is known, also if it is zero."""
     division = HostPartition if selection.partition is None else Partition
     return "overlap_ns" not in _unknown(selection.facts, division, set())
 
@@ -170,7 +170,7 @@ def _values(parts: Struct, unknown: set[str], *more: str) -> dict[str, int | Non
 
 
 def _is_recorded(facts: Facts, key: str) -> bool:
-    """Whether the file has events that such a part is told from."""
+    """True if the file has the events of this part."""
     if key in _FROM_PYTHON:
         return _count(facts, "python", "module") > 0
     if key in _FROM_CALLS:
