@@ -24,8 +24,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, TypeGuard
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
 
+from ..analysis.operators.short_names import short_names
 from ..base import units
 from ..base.regex import regex
 from ..base.units import NBSP
@@ -271,6 +273,8 @@ def drawn(table: Table, layout: TableLayout) -> Iterator[tuple[str, str]]:
         yield "(none)", "dim"
         return
     everything = written(table)
+    if width is not None:
+        everything = tuple(_told_apart(one) for one in everything)
     chosen = _chosen(everything, layout.columns)
     texts = [one for one in chosen if one.column.kind == "text"]
     columns = [one for one in chosen if one.column.kind != "text"]
@@ -285,6 +289,13 @@ def drawn(table: Table, layout: TableLayout) -> Iterator[tuple[str, str]]:
     for note in _notes(table, everything, shown, layout.how_to_see_more):
         for line in wrapped(note, width):
             yield line, "dim"
+
+
+def _told_apart(column: Written) -> Written:
+    """A column of names with what tells its rows apart; any other as it is."""
+    if column.column.kind != "name":
+        return column
+    return replace(column, cells=tuple(short_names(column.cells)))
 
 
 def _chosen(columns: Sequence[Written], keys: tuple[str, ...] | None) -> list[Written]:
@@ -525,9 +536,16 @@ def shortened_name(name: str, width: int) -> str:
     before, base, after = name_parts(name)
     if cell_len(before + base + after) <= width:
         return before + base + after
+    room = width - cell_len(after)
+    if after and room >= _LEAST_BASE:  # arguments differ where the function does not
+        return cut_middle(base, room) + after
     if cell_len(base) < width:
         return cut(base + after, width)
     return cut_middle(base, width)
+
+
+_LEAST_BASE = 6
+"""Cells that the function keeps before its arguments."""
 
 
 def cut(text: str, width: int) -> str:

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "f13ef356";
+export const CONTRACT = "c57b3143";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1558,6 +1558,8 @@ export interface KernelRow {
   readonly key: string;
   /** The kernel, class or graph; what the grouping does not tell apart is one row. */
   readonly name: string;
+  /** the name as far as it differs from others */
+  readonly short: string;
   /** The operator that launched it. */
   readonly op: string | null;
   /** Whether the op it is credited to may run on tensor cores: matrix products, convolutions, attention. */

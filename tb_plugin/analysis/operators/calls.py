@@ -157,7 +157,7 @@ def _call_kinds(kind: I8) -> I8:
 
 _NONE = -1
 _KIND_BITS = 3  # beside the code of a name: more texts than 2 to the power of 28 fit no memory
-_ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
+ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 _STEP = regex(r"ProfilerStep#\d+")
 
 
@@ -324,7 +324,7 @@ def normal_names(strings: Sequence[str], codes: I32) -> I32:
     for code in distinct(codes, len(strings)).tolist():
         text = strings[code]
         if " at 0x" in text:
-            text = _ADDRESS.sub("", text)
+            text = ADDRESS.sub("", text)
         if text.startswith("ProfilerStep#") and _STEP.fullmatch(text):
             text = "ProfilerStep#"
         result[code] = first.setdefault(text, code)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I32, I64, B, of_names
 from ...base.group_sums import summed
 from ...base.regex import regex
+from ..idle.places import is_own_frame
 from ..overview.utilization import ELIGIBLE_OPS
+from .calls import ADDRESS
 from .groups import Grouped, GroupMembers, group, in_steps, named, paired, unpaired
 from .model import CallKind, Calls, OperatorColumns
-from .stacks import frames_of, innermost_frames
+from .stacks import frame_place, frames_of, innermost_frames
 
 _STEP = regex(r"^ProfilerStep#\d+$")
 GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
@@ -158,8 +160,16 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
             return self.operators.threads[code].label
         if self.group_by == "stack":
             frames = frames_of(self.operators.stacks, code)[: self.stack_depth]
-            return "\n".join(self.text(frame) for frame in frames)
+            return "\n".join(_from_own([self.text(frame) for frame in frames]))
         return self.text(code)
+
+
+def _from_own(frames: list[str]) -> list[str]:
+    """The frames from the user's innermost on; without any from the innermost file on."""
+    own = next((at for at, one in enumerate(frames) if is_own_frame(one)), None)
+    if own is None:
+        own = next((at for at, one in enumerate(frames) if frame_place(one)[0]), 0)
+    return [ADDRESS.sub("", one) for one in frames[own:]]
 
 
 def call_table(

@@ -20,6 +20,7 @@ from ...analysis.operators.kernels import (
     matrix_use,
     op_names,
 )
+from ...analysis.operators.short_names import short_names
 from ...analysis.overview.utilization import ELIGIBLE_OPS
 from ...base.arrays import I64
 from ...base.regex import regex
@@ -88,6 +89,11 @@ def _names(table: KernelGroups, at: Rows) -> Values:
     if table.group_by == "class":
         return _families(table, at, lambda name, _: name)
     return [table.text(code) for code in table.name[at].tolist()]
+
+
+def _short_names(table: KernelGroups, at: Rows) -> Values:
+    """What tells the shown rows apart."""
+    return short_names([str(name) for name in _names(table, at)])
 
 
 def _families(table: KernelGroups, at: Rows, words: Callable[[str, str], str]) -> list[str]:
@@ -190,6 +196,7 @@ class KernelRow(Struct, frozen=True):
             of=_names,
         ),
     ]
+    short: Annotated[str, column(of=_short_names)]  # the name as far as it differs from others
     op: Annotated[
         str | None,
         column(

@@ -14,3 +14,12 @@ it("cuts a folder that is shortened already at its start, where the sign for it 
   ]);
   expect(partsOf("/repo/models/x.py(7): f")[0]).toEqual(["dim", "/repo/models/"]);
 });
+
+it("shows a short name in place of the whole, which is on hover", () => {
+  const name = "void at::native::f<4, at::native::Add<float> >(int)";
+  const { container } = render(<CodeName name={name} short="f<Add>" />);
+  const shown = container.firstElementChild;
+  expect(shown?.textContent).toBe("f<Add>");
+  expect(shown?.getAttribute("title")).toBe(name);
+  expect(shown?.querySelector(".args")?.textContent).toBe("<Add>");
+});

@@ -32,8 +32,14 @@ function Before({ text }: { text: string }) {
   );
 }
 
-export function CodeName({ name }: { name: string }) {
-  const { before, base, after } = nameParts(name);
+interface CodeNameProps {
+  readonly name: string;
+  /** As far as it differs from the other names of a table: shown in place of the whole. */
+  readonly short?: string;
+}
+
+export function CodeName({ name, short = name }: CodeNameProps) {
+  const { before, base, after } = nameParts(short);
   // That a kernel returns nothing is no news.
   const shown = before.replace(/^void /, "");
   return (
@@ -44,7 +50,7 @@ export function CodeName({ name }: { name: string }) {
       ) : (
         <Base text={base} />
       )}
-      {after === "" ? null : <span className="dim">{after}</span>}
+      {after === "" ? null : <span className={short === name ? "dim" : "args"}>{after}</span>}
     </bdi>
   );
 }

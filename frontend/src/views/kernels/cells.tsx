@@ -22,7 +22,7 @@ export const cellsOf = (rows: readonly KernelRow[], query: KernelQuery): Cells<K
     grow: 10,
     cell: (row) =>
       graphOf(row) === null ? (
-        <CodeName name={row.name} />
+        <CodeName name={row.name} short={row.short} />
       ) : (
         <ViewLink stem="kernels" params={{ graph: row.key }} title="Its replays and nodes">
           {harmless(row.name)}

@@ -28,7 +28,8 @@ const isKnown = (row: KernelRow): row is Known =>
   row.blocks_per_sm !== null && row.blocks_per_sm > 0 && row.occupancy_percent !== null;
 
 const shortName = (row: KernelRow) => {
-  const { base } = nameParts(row.name);
+  // In a picture there is room for what a function computes, or for the function.
+  const base = /<(.+)>$/s.exec(row.short)?.[1] ?? nameParts(row.short).base;
   return base.length > NAME_MOST ? `${base.slice(0, NAME_MOST - 1)}…` : base;
 };
 
@@ -163,7 +164,7 @@ function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
           <ul>
             {shown.map((row) => (
               <li key={row.key}>
-                <CodeName name={row.name} />
+                <CodeName name={row.name} short={row.short} />
                 <span className="num dim">{time(row.total_ns)}</span>
               </li>
             ))}

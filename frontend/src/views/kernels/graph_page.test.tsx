@@ -27,6 +27,7 @@ const NS = { unit: "ns" } as const;
 const KERNEL: KernelRow = {
   key: "0",
   name: "outside graphs",
+  short: "outside graphs",
   kernel_class: "",
   class_why: "",
   op: null,
