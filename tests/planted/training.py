@@ -14,9 +14,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,10 +25,12 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from torch.utils.data import DataLoader, Dataset
 
 from kinetoscope.handlers import tensorboard_trace_handler
+from tests.planted.habits import HABITS, HEALTHY, Step
 
 BATCH, WIDTH, CLASSES, LAYERS = 256, 256, 16, 4
 STEPS = 6
-"""Recorded ones; two more come before."""
+"""Recorded ones, unless another number is asked for; two more come before."""
+MOST_STEPS = 12
 
 
 class Network(nn.Module):
@@ -50,7 +52,7 @@ class SlowDataset(Dataset[tuple[Tensor, Tensor]]):
     """Samples that come from a slow disk."""
 
     def __len__(self) -> int:
-        return 16 * (STEPS + 4)
+        return 16 * MOST_STEPS
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         time.sleep(0.002)
@@ -64,7 +66,7 @@ class ReadyBatches(Dataset[tuple[Tensor, Tensor]]):
         self.batch = torch.rand(16, WIDTH), torch.arange(16) % CLASSES
 
     def __len__(self) -> int:
-        return STEPS + 4
+        return MOST_STEPS
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         return self.batch
@@ -170,7 +172,6 @@ class Training:
         options: dict[str, Any] = {"foreach": False, "fused": False} if loops else {"fused": True}
         self.optimizer = torch.optim.Adam(self.model.parameters(), **options)
         self.history: list[Tensor] = []
-        self.cpu_seconds: list[float] = []  # of the main thread, by step
         self.holder = Holder()
         self.junk: list[Any] = [{"at": [at]} for at in range(60_000)]
         cores = len(os.sched_getaffinity(0))
@@ -193,7 +194,7 @@ class Training:
             return
         x, y = torch.rand(BATCH, self.width), torch.randint(0, CLASSES, (BATCH,))
         text = "7f" * (WIDTH * 64)
-        for at in range(STEPS + 4):
+        for at in range(MOST_STEPS):
             if self.problem == "decoding":
                 x = decode(text).reshape(64, WIDTH).repeat(4, 1)
             if self.data == "recompilation":
@@ -228,18 +229,13 @@ class Training:
         losses.mean().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
 
-    def run(self, each: Callable[[], None]) -> None:
-        """All steps; ``each`` is called after every one."""
+    def steps(self) -> Iterator[None]:
+        """Runs one step after another."""
         if self.problem == "lock":
             self.holder.start()
-        before = time.thread_time()
-        for at, (x, y) in enumerate(self.batches()):
-            if at == STEPS + 2:
-                break
+        for x, y in self.batches():
             self.step(x, y)
-            self.cpu_seconds.append(time.thread_time() - before)
-            each()
-            before = time.thread_time()
+            yield
 
 
 FOUND: dict[str, tuple[str, str]] = {
@@ -257,13 +253,52 @@ FOUND: dict[str, tuple[str, str]] = {
     "lock": ("PY2", "wait_for_lock"),
     "per_sample": ("OP4", "one_by_one"),
     "leak": ("ME3", "keep_history"),
+    "anomaly": ("AG1", ""),
+    "float64": ("DT5", ""),
+    "dense_embedding": ("AG3", ""),
+    "unused_gradients": ("AG2", ""),
+    "tokenising": ("PY1", "tokenise"),
+    "respawning": ("IN6", ""),
+    "too_many_workers": ("IN1", ""),
+    "average_loop": ("LA2", "update_average"),
+    "clipping_loop": ("LA2", "clip_each"),
+    "list_to_tensor": ("PY1", "from_list"),
+    "permuting": ("DT4", "forward"),
+    "validating": ("FN1", "validate"),
+    "heavy_profiler": ("PR2", ""),
 }
-"""What each planted problem has to be found as."""
+"""What each planted problem has to be found as, with stacks; "": its evidence names no frame."""
+UNSEEN = {
+    "prints", "garbage", "decoding", "lock", "tokenising", "list_to_tensor", "heavy_profiler",
+}  # fmt: skip
+"""Problems that a recording without stacks does not show: it has nothing to say of them."""
+OTHERWISE = {"per_sample": "LA2"}
+"""The rule that finds a problem without stacks, where it is another one."""
 REPAIRED = "-repaired"
 """Behind the name of a problem: the same training without it."""
 
 
-def record(name: str, folder: Path) -> tuple[Path, float]:
+class Recording(NamedTuple):
+    """How a training is recorded."""
+
+    stacks: bool = True
+    steps: int = STEPS
+
+
+WITH_STACKS = Recording()
+
+
+def step_of(problem: str, repaired: bool) -> Step:
+    """The step of one training."""
+    if problem in HEALTHY:
+        return HEALTHY[problem]()
+    if problem in HABITS:
+        return HABITS[problem](repaired)
+    training = Training(problem, repaired)
+    return training.steps().__next__
+
+
+def record(name: str, folder: Path, how: Recording = WITH_STACKS) -> tuple[Path, float]:
     """Runs the training and records it.
 
     Returns the trace, and the CPU seconds of the main thread in the cheapest recorded step, which
@@ -272,9 +307,11 @@ def record(name: str, folder: Path) -> tuple[Path, float]:
     problem, repaired = name.removesuffix(REPAIRED), name.endswith(REPAIRED)
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    training = Training(problem, repaired)
+    torch.autograd.set_detect_anomaly(False)
+    step = step_of(problem, repaired)
     save = tensorboard_trace_handler(folder)
     paths: list[Path] = []
+    spent: list[float] = []
 
     def keep(prof: Any) -> None:
         if (path := save(prof)) is not None:
@@ -282,23 +319,33 @@ def record(name: str, folder: Path) -> tuple[Path, float]:
 
     with profile(
         activities=[ProfilerActivity.CPU],
-        schedule=schedule(wait=1, warmup=1, active=STEPS),
+        schedule=schedule(wait=1, warmup=1, active=how.steps),
         on_trace_ready=keep,
         record_shapes=True,
         profile_memory=True,
-        with_stack=True,
+        with_stack=how.stacks,
     ) as prof:
-        training.run(prof.step)
-    return paths[0], min(training.cpu_seconds[2:])
+        for _ in range(how.steps + 2):
+            before = time.thread_time()
+            step()
+            spent.append(time.thread_time() - before)
+            prof.step()
+    return paths[0], min(spent[2:])
 
 
 def main() -> None:
-    """Records the problems named first, with commas, below the folder named second."""
-    names, folder = sys.argv[1:3]
+    """Records the problems named first, with commas, below the folder named second.
+
+    Behind them may stand the number of steps, and ``plain`` for a recording without stacks.
+    """
+    names, folder, *more = sys.argv[1:]
+    steps = next((int(one) for one in more if one.isdigit()), STEPS)
+    how = Recording("plain" not in more, steps)
     for problem in names.split(","):
-        path, seconds = record(problem, Path(folder, problem))
+        path, seconds = record(problem, Path(folder, problem), how)
         told = {"problem": problem, "trace": str(path), "cpu_seconds": seconds}
         sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
