@@ -176,6 +176,7 @@ MEDIAN_LINES = 150
 
 WIDE_FOLDERS: Mapping[str, str] = {
     "benchmarks": "a module measures one thing, and `make bench` runs all that are there",
+    "tb_plugin/analysis/advice": "a module is a family of rules, with all that belongs to them",
     "frontend/src/timeline/draw": "what one frame of the canvas is painted from, a kind a module",
 }
 """Folder with more modules than allowed → why one question needs them all."""

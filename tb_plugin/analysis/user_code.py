@@ -277,6 +277,11 @@ class HostCode(Struct, frozen=True, dict=True):
         order = np.argsort(source, kind="stable")
         return source[order], linked[order], self.time(linked)
 
+    @cached_property
+    def differentiated(self) -> I64:
+        """Ops of the forward pass that autograd made backward ops of, ascending."""
+        return self._linked[0]
+
     def with_backward(self, time: Intervals) -> Intervals:
         """Intervals of forward ops, and those of the backward ops that autograd made of them.
 

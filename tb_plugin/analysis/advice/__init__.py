@@ -7,6 +7,7 @@ Each family has its recognizers, thresholds, sentences, remedies and their condi
 from __future__ import annotations
 
 from . import (  # noqa: F401  # each registers its rules
+    autograd,
     compiled,
     distributed,
     host,

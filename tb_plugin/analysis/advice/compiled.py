@@ -6,18 +6,31 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...base.arrays import I64, distinct, distinct_values, is_among, matches, where_code
+from ...base.arrays import (
+    I64,
+    distinct,
+    distinct_values,
+    is_among,
+    matches,
+    of_names,
+    take,
+    where_code,
+)
 from ...base.intervals import subtract, union
 from ...base.regex import regex
 from ...base.units import plural
 from ...trace.model import Trace
 from ..findings import Evidence, Reference
 from ..host_activity import HostRole
+from ..kernel_families import family_of
 from ..steps import Selection
-from ..user_code import MOST_FRAMES, Found, HostCode, of_code
+from ..user_code import MOST_FRAMES, DeviceCode, Found, HostCode, of_code
 from ..wording import step_noun
-from .claims import Seen, count_of, often, on_host, spent_by
+from .claims import Seen, count_of, often, on_host, on_kernels, part_of_step, spent_by, wasted
+from .launches import CAN_BE_COMPILED, SERVES
 from .rule import (
+    COMPILE_DOCS,
+    COMPUTES,
     DEVICE_ACTIVITY,
     GRAPH_DOCS,
     HOST_RANGES,
@@ -260,4 +273,65 @@ def not_replayed(selection: Selection, seen: Seen) -> Advice:
         confidence=0.6,
         verify="Record again: each compiled function launches one graph.",
         links=(Reference("When a graph is not replayed", url=GRAPH_DOCS),),
+    )
+
+
+@on_kernels
+def find_fusible(one: DeviceCode) -> Iterator[Found]:
+    """Element-wise kernels that follow one another on a stream.
+
+    Joined, a row of them reads and writes memory once: it takes as long as the longest.
+    """
+    device, strings = one.trace.device, one.trace.strings
+    plain = of_names(strings, take(device.name, one.rows), _is_elementwise, np.bool_)
+    stream = take(device.stream, one.rows)
+    follows = np.zeros(len(one.rows), np.bool_)
+    follows[1:] = plain[1:] & plain[:-1] & (stream[1:] == stream[:-1])
+    number = np.cumsum(~follows)
+    rows = plain & (np.bincount(number)[number] > 1)
+    if not rows.any():
+        return
+    number, dur = number[rows], take(device.dur, one.rows[rows])
+    longest = np.zeros(int(number.max()) + 1, np.int64)
+    np.maximum.at(longest, number, dur)
+    spent = int(dur.sum())
+    yield one.found("fusible", one.rows[rows], part=float(spent - longest.sum()) / max(spent, 1))
+
+
+def _is_elementwise(name: str) -> bool:
+    return family_of(name) == "elementwise"
+
+
+@pattern_rule(
+    "KE6",
+    "Element-wise kernels in rows",
+    (TIME, WHOLE, DEVICE_ACTIVITY, OPS),
+    "fusible",
+    Threshold("fusible_ratio", 0.05, "what rows of element-wise kernels take beyond their longest"),
+    measure=wasted,
+    answers=COMPUTES,
+)
+def fusible(selection: Selection, seen: Seen) -> Advice | None:
+    """Rows of element-wise kernels take more than {fusible_ratio} beyond the longest of each.
+
+    Only where `torch.compile` has a back end for the device, and nothing is compiled or replayed.
+
+    Ceiling: what they take beyond the longest of each row.
+    """
+    one = seen[0]
+    if SERVES.holds(selection) or not all(fact.holds(selection) for fact in CAN_BE_COMPILED):
+        return None
+    return Advice(
+        title="Element-wise kernels follow one another",
+        said=(
+            f"For {part_of_step(selection, one)} element-wise kernels such as `{one.pattern.name}` "
+            f"follow one another{one.place}, and each reads and writes all of its data."
+        ),
+        action="`torch.compile` joins such kernels into one.",
+        snippet="model = torch.compile(model)",
+        method="time of these kernels beyond the longest of each row",
+        scale=one.figure("part"),
+        confidence=0.5,
+        verify="Record again: fewer element-wise kernels.",
+        links=(Reference("How torch.compile works", url=COMPILE_DOCS),),
     )

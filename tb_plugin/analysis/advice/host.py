@@ -7,11 +7,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...base.arrays import I64, U8, Mask, equal, is_among, ranked, rows_between, take, where
-from ...base.group_sums import group_sums
-from ...base.intervals import Intervals, merge, subtract, union
+from ...base.arrays import (
+    I64,
+    U8,
+    Mask,
+    distinct_values,
+    equal,
+    is_among,
+    ranked,
+    rows_between,
+    search,
+    take,
+    where,
+)
+from ...base.group_sums import group_sums, middles
+from ...base.intervals import EMPTY, Intervals, merge, subtract, union
 from ...base.native import call
-from ...base.units import NBSP, duration, plural
+from ...base.units import NBSP, duration, plural, share
 from ...trace.model import HostKind
 from ..findings import Evidence, Reference
 from ..host_activity import HostRole
@@ -28,6 +40,7 @@ from .claims import (
     spent,
     spent_by,
     total_of,
+    wasted,
 )
 from .operators import TINY_NS
 from .rule import (
@@ -43,6 +56,7 @@ from .rule import (
     pattern_rule,
 )
 
+HALF = 0.5
 THREAD_RATIO = Threshold("thread_ratio", 1.0, "threads per core; above it fires")
 
 
@@ -70,12 +84,32 @@ def find_python(code: HostCode, told: Intervals) -> Iterator[Found]:
     of_name = np.zeros(len(total), np.uint8)
     of_name[found] = np.arange(1, len(found) + 1)
     number, around = frame_numbers(code, runs, of_name)
+    cost, models = cost_of_frames(code), code.time_where(code.module)
     for at, name in enumerate(found.tolist(), start=1):
         frame, mine = code.trace.strings[name], number == at
         time = subtract(subtract(code.time_where(mine), code.time_where(around == at)), told)
-        yield Found(
-            "python", frame, time, code.host_rows(distinct_owners(code, where(mine))), frame
-        )
+        rows = where(mine)
+        recording = np.count_nonzero(take(code.frame, rows)) * cost
+        owners = distinct_owners(code, rows)
+        figures = {
+            "part": float(max(0.0, 1 - recording / max(time.total_ns, 1))),
+            "in_model": float(code.begin_in(owners, models).mean()),
+            "feeds": float(_before_model(code, owners).mean()),
+        }
+        yield Found("python", frame, time, code.host_rows(owners), frame, figures)
+
+
+def _before_model(code: HostCode, rows: I64) -> Mask:
+    """Which rows end before the first op with a gradient of their step, or its first module."""
+    ts, end = take(code.ts, rows), take(code.end, rows)
+    step = code.windows.of(ts)
+    models = np.sort(np.concatenate([take(code.ts, code.differentiated), code.ts[code.module]]))
+    if not len(models):
+        return np.zeros(len(rows), np.bool_)
+    first = search(models, code.windows.start[np.maximum(step, 0)])
+    first = take(np.append(models, np.iinfo(np.int64).max), first)
+    before: Mask = (step >= 0) & (end <= first) & (first < code.windows.end[np.maximum(step, 0)])
+    return before
 
 
 def frame_sums(code: HostCode, mask: Mask) -> I64:
@@ -115,17 +149,27 @@ def frame_numbers(code: HostCode, mask: Mask, of_name: U8) -> tuple[U8, U8]:
     "python",
     Threshold("python_ratio", 0.10, "Python in one frame"),
     choose=longest,
+    measure=wasted,
     answers=("python_ns", "idle_python_ns"),
 )
 def python(selection: Selection, seen: Seen) -> Advice:
     """Python in one frame of the user's code takes more than {python_ratio}.
 
-    A library's Python belongs to its caller. What printing, garbage collection, locks, loops
-    over tiny ops and the DataLoader take is not counted.
+    A library's Python belongs to its caller. What it takes to record calls is left out, and so is
+    what printing, garbage collection, locks, loops over tiny ops and the DataLoader take.
 
     Ceiling: time in which this frame is the innermost of the user's and no op runs.
     """
     one = seen[0]
+    if one.figure("in_model") >= HALF:
+        action = "Do that work with ops on whole tensors."
+    elif one.figure("feeds") >= HALF and selection.facts.traits.backward:
+        action = (
+            "Do that work once before the steps, in a worker of the DataLoader, or with ops on "
+            "whole tensors."
+        )
+    else:
+        action = "Do that work before the steps, less often, or with ops on whole tensors."
     calls = selection.mean(one.count)
     split = f", in {round(calls):,} calls {per_step(selection)}" if round(calls) > 1 else ""
     return Advice(
@@ -135,10 +179,10 @@ def python(selection: Selection, seen: Seen) -> Advice:
             "is open meanwhile."
         ),
         action=(
-            "Do that work once before the steps, in a worker of the DataLoader, or with ops on "
-            "whole tensors. Recording stacks slows Python down: compare with a recording "
-            "without `with_stack=True`."
+            f"{action} Recording stacks slows Python down: compare with a recording without "
+            "`with_stack=True`."
         ),
+        scale=one.figure("part", 1.0),
         method="time in which this frame is the innermost of the user's code and no op runs",
         headline=f"`{one.frame}` runs Python for {{part}}.",
         confidence=0.8,
@@ -407,4 +451,130 @@ def threads(selection: Selection, seen: Seen) -> Advice | None:
         evidence=(Evidence("threads of an op", float(many), "count", float(cores)),),
         verify="Record again: ops should be shorter.",
         links=(Reference("Threads on the CPU", url=_THREAD_DOCS),),
+    )
+
+
+LEAST_CALLS = 1000  # of Python, to tell what it costs to record one
+EVENT_PARTS = 2.0  # of a recorded call: as much passes around it as in it
+MOST_RATE = 200  # calls of Python per millisecond
+
+
+def cost_of_frames(code: HostCode) -> float:
+    """What it takes to record one call of Python, in ns; 0 where there are few.
+
+    The shortest tenth tells: these calls do nearly nothing.
+    """
+    rows = where(code.frame)
+    if len(rows) < LEAST_CALLS:
+        return 0.0
+    return EVENT_PARTS * float(np.percentile(take(code.dur, rows), 10))
+
+
+@on_host()
+def find_recorded(code: HostCode) -> Iterator[Found]:
+    """Calls of Python, their rate, and what recording them takes of the steps."""
+    cost, rows = cost_of_frames(code), where(code.frame).astype(np.int64)
+    if not cost:
+        return
+    length = int((code.windows.end - code.windows.start).sum())
+    rows = rows[code.windows.of(take(code.ts, rows)) >= 0]
+    if not len(rows):
+        return
+    most = int(np.bincount(code.name[rows]).argmax())
+    mine = rows[code.name[rows] == most]
+    figures = {
+        "per_ms": len(rows) * 1e6 / max(length, 1),
+        "part": min(len(rows) * cost / max(length, 1), 1.0),
+    }
+    yield Found("recorded", code.trace.strings[most], EMPTY, code.host_rows(mine), "", figures)
+
+
+@pattern_rule(
+    "PR2",
+    "Stacks that take long to record",
+    (TIME, WHOLE, STACKS),
+    "recorded",
+    Threshold("recording_ratio", 0.05, "recording calls of Python"),
+    measure=lambda _, seen: seen[0].figure("part"),
+)
+def recorded(_: Selection, seen: Seen) -> Advice | None:
+    """Recording calls of Python takes more than {recording_ratio}.
+
+    There are more than 200 calls per millisecond, and the shortest tell what one costs.
+    """
+    rate, part = seen[0].figure("per_ms"), seen[0].figure("part")
+    if rate <= MOST_RATE:
+        return None
+    return Advice(
+        title="Recording stacks slows the program down",
+        said=(
+            f"The profiler records {rate:,.0f} calls of Python per millisecond, most of them of "
+            f"`{short_frame(seen[0].pattern.name)}`. That takes {share(part)} of the time or more. "
+            "Without stacks Python is faster than it seems here."
+        ),
+        action="Record without stacks to see how long the steps take.",
+        snippet="profile(…, with_stack=False)",
+        confidence=0.8,
+        otherwise="medium",
+        verify="Record again: the steps are shorter.",
+    )
+
+
+STALL_NS = 3_000_000
+USUAL_CALLS = 20  # of one name, to tell how long it usually takes
+LEAST_STALLS = 5
+
+
+@on_host()
+def find_stalls(code: HostCode) -> Iterator[Found]:
+    """Calls of milliseconds whose name usually takes microseconds, and waits for no device."""
+    hosts, mine = code.hosts, slice(code.low, code.high)
+    calls = (code.op | hosts.runtime[mine]) & ~hosts.blocking[mine]
+    rows = where(calls & equal(hosts.role[mine], HostRole.NONE)).astype(np.int64)
+    rows = code.outside_of_loader(rows)
+    if not len(rows):
+        return
+    names, place = ranked(code.name[rows])
+    own = take(code.self_ns, rows)
+    usual = (middles(place, own, len(names))[1] <= TINY_NS) & (np.bincount(place) >= USUAL_CALLS)
+    first = np.full(len(names), len(rows), np.int64)
+    np.minimum.at(first, place, np.arange(len(rows)))
+    later = np.arange(len(rows)) > first[place]  # a first call may start something
+    found = rows[usual[place] & later & (own >= STALL_NS)]
+    if len(found) < LEAST_STALLS or len(distinct_values(code.name[found])) < 2:
+        return
+    found = code.outermost(found)
+    name = code.trace.strings[int(code.name[found[np.argmax(code.dur[found])]])]
+    yield Found("stalls", name, code.time(found), code.host_rows(found))
+
+
+@pattern_rule(
+    "HS1",
+    "Stalls of the main thread",
+    (TIME, WHOLE, OPS),
+    "stalls",
+    Threshold("stall_ratio", 0.05, "calls that take far longer than usual"),
+)
+def stalls(selection: Selection, seen: Seen) -> Advice:
+    """Calls that usually take 20 µs or less take 3 ms or more, for more than {stall_ratio}.
+
+    Five calls or more of two names or more; none waits for a device or comes for the first time.
+
+    Ceiling: their time.
+    """
+    return Advice(
+        title="The main thread stalls in calls that do little",
+        said=(
+            f"{count_of(seen):,} calls such as `{seen[0].pattern.name}` usually take less than "
+            f"20{NBSP}µs. Here each takes 3{NBSP}ms or more, together {spent_by(selection, seen)}."
+        ),
+        action=(
+            "Give the process a core for each of its busy threads. Look at the CPU quota of its "
+            "container, and at other processes on its cores."
+        ),
+        method="time of these calls",
+        # What other programs do to this one stands behind what it does itself.
+        severity="medium" if selection.device is None else None,
+        confidence=0.6,
+        verify="Record again: these calls take microseconds.",
     )

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import structs
 
-from ...base.arrays import of_names, search, take, where
+from ...base.arrays import is_among, of_names, search, take, where
+from ...base.intervals import union
 from ...base.units import NBSP, duration, share
 from ..facts import CopySum
 from ..findings import Evidence, Reference
@@ -32,6 +33,7 @@ from .claims import (
     patterns,
     seen_event,
     shares_of,
+    spent_by,
     total_of,
 )
 from .rule import (
@@ -72,23 +74,44 @@ IN_WORKERS = Fact(
     "batches come from worker processes",
     lambda chosen: _class(chosen).startswith("_MultiProcess"),
 )
+ONE_CORE = Fact("the process has one core", lambda chosen: chosen.facts.recording.cores == 1)
+MANY_CORES = Fact(
+    "the process has more than two cores, as the handler noted",
+    lambda chosen: chosen.facts.recording.cores > _FEW_CORES,
+)
+FEW_CORES = Fact(
+    "the process has two cores at most, as the handler noted",
+    lambda chosen: 0 < chosen.facts.recording.cores <= _FEW_CORES,
+)
 PAGEABLE = Fact(
     "copies from or to pageable memory were recorded",
     lambda chosen: (chosen.facts.traits.pageable_copy_count or 0) > 0,
 )
 _GIVE = "The dataset is read in the training process itself: give the DataLoader workers."
-_MORE = "Use more workers or prefetch more, or do less work per sample."
+_MORE = "Use more workers while there are cores for them, or do less work per sample."
+_LESS = "Do less work per sample, or prefetch more batches."
 _PIN = ", pin_memory=True"
 _FIRST_WORKERS, _MOST_WORKERS = 4, 8
+_FEW_CORES = 2
 _WORKERS = f"DataLoader(…, num_workers={_FIRST_WORKERS}{{}})  # now 0"
-_PREFETCH = (
-    f"DataLoader(…, num_workers={_MOST_WORKERS}, prefetch_factor=4, persistent_workers=True{{}})"
-)
+_PREFETCH = "DataLoader(…, {}prefetch_factor=4, persistent_workers=True{})"
+_WITH_MORE = f"num_workers={_MOST_WORKERS}, "
 LOADER_REMEDIES = (
+    Remedy(
+        "The dataset is read in the training process itself, on its only core: do less work per "
+        "sample.",
+        (IN_PROCESS, ONE_CORE),
+    ),
     Remedy(_GIVE, (IN_PROCESS, PAGEABLE), _WORKERS.format(_PIN)),
     Remedy(_GIVE, (IN_PROCESS,), _WORKERS.format("")),
-    Remedy(_MORE, (IN_WORKERS, PAGEABLE), _PREFETCH.format(_PIN)),
-    Remedy(_MORE, (IN_WORKERS,), _PREFETCH.format("")),
+    Remedy(
+        "Do less work per sample: the workers share the few cores of this process.",
+        (IN_WORKERS, FEW_CORES),
+    ),
+    Remedy(_MORE, (IN_WORKERS, MANY_CORES, PAGEABLE), _PREFETCH.format(_WITH_MORE, _PIN)),
+    Remedy(_MORE, (IN_WORKERS, MANY_CORES), _PREFETCH.format(_WITH_MORE, "")),
+    Remedy(_LESS, (IN_WORKERS, PAGEABLE), _PREFETCH.format("", _PIN)),
+    Remedy(_LESS, (IN_WORKERS,), _PREFETCH.format("", "")),
     Remedy("Make batches ahead of time in other processes, or do less work per sample.", ()),
 )
 
@@ -231,6 +254,70 @@ def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
     return (Reference(f"Step {step.number}, {what}", "overview", steps), loader)
 
 
+_NEXT_OF_WORKERS = of_code(r"^enumerate\(Data(Loader|Pipe)\)#_MultiProcessing\w*\.__next__$")
+_SEEDS = of_code(r"^aten::(empty|random_|item|_local_scalar_dense)$")  # of a new iterator
+_STARTS = of_code(r"(^|/)multiprocessing/process\.py\(\d+\): start$")
+START_NS = 5_000_000  # a process takes longer to start
+MOST_EPOCHS_RATIO = 0.7  # of the epochs: a pause may be long by chance
+
+
+@on_host(hides_python=True)
+def find_respawned_workers(code: HostCode) -> Iterator[Found]:
+    """Epochs after which workers start anew.
+
+    An epoch ends with a call of the loader that no work follows before the next call. Frames tell
+    whether processes start in between; without frames, a pause does.
+    """
+    calls = code.named(_NEXT_OF_WORKERS)
+    calls = code.outermost(calls[~code.op[calls]])
+    if len(calls) < 2:
+        return
+    work = code.top_ops[~is_among(code.top_ops, code.named(_SEEDS))]
+    began, ended = code.end[calls[:-1]], code.ts[calls[1:]]
+    ends = np.flatnonzero(search(take(code.ts, work), began) == search(take(code.ts, work), ended))
+    began, ended = began[ends], ended[ends]
+    starts = take(code.ts, code.named(_STARTS))
+    anew = search(starts, began) < search(starts, ended) if code.frame.any() \
+        else ended - began >= START_NS  # fmt: skip
+    if np.count_nonzero(anew) < max(2, MOST_EPOCHS_RATIO * len(ends)):
+        return
+    ends = ends[anew]
+    time = union(code.ts[calls[ends]], code.end[calls[ends + 1]])
+    name = code.trace.strings[int(code.name[calls[0]])]
+    yield Found("respawned", name, time, code.host_rows(calls[ends + 1]))
+
+
+@pattern_rule(
+    "IN6",
+    "Workers that start anew",
+    (TIME, WHOLE, HOST_RANGES),
+    "respawned",
+    Threshold("respawn_ratio", 0.05, "workers that start anew"),
+    answers=("dataloader_ns", "uninstrumented_ns", "python_ns", "idle_dataloader_ns"),
+)
+def respawned_workers(selection: Selection, seen: Seen) -> Advice:
+    """Workers of the DataLoader start anew after most epochs, for more than {respawn_ratio}.
+
+    Frames show that processes start; without frames, pauses of 5 ms or more do.
+
+    Ceiling: from the end of each epoch to the first batch of the next.
+    """
+    return Advice(
+        title="The DataLoader's workers start anew in every epoch",
+        said=(
+            f"{count_of(seen):,} epochs end, and new workers start for the next. From the end of "
+            f"an epoch to the first batch of the next pass {spent_by(selection, seen)}."
+        ),
+        action="Keep the workers from epoch to epoch.",
+        snippet="DataLoader(…, num_workers=…, persistent_workers=True)",
+        method="time from the end of an epoch to the first batch of the next",
+        headline="Starting workers anew takes {part}.",
+        confidence=0.85,
+        verify="Record again: the first batch of an epoch comes at once.",
+        links=(Reference("How to load in workers", url=_LOADER_DOCS),),
+    )
+
+
 _PINNED = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
 PINNED_LINK = (Reference("How to copy without waiting", url=_PINNED),)
 
@@ -371,14 +458,17 @@ def made_on_host(selection: Selection, seen: Seen) -> Advice | None:
     Ceiling: idle time during these copies.
     """
     count = count_of(seen)
-    if selection.mean(count) < MADE_ON_HOST_COUNT.of(selection.limits):
+    total = total_of(selection, seen)
+    # Once in a recording is a start: it does not come again.
+    is_once = count < 2 and selection.facts.step_source == "whole_trace"
+    if not total or is_once or selection.mean(count) < MADE_ON_HOST_COUNT.of(selection.limits):
         return None
     return Advice(
         title=f"Tensors are made on the host and then moved{seen[0].place}",
         said=(
             f"`{seen[0].pattern.name}` makes a tensor on the host, and the next op copies it to "
             f"the device, {often(selection, count)}{seen[0].place}: the device idles "
-            f"{duration(selection.mean(total_of(selection, seen)))} during these copies."
+            f"{duration(selection.mean(total))} during these copies."
         ),
         action="Make it on the device.",
         snippet="torch.zeros(…, device=x.device)",
@@ -387,3 +477,31 @@ def made_on_host(selection: Selection, seen: Seen) -> Advice | None:
         confidence=0.8,
         verify="Record again: no copy right behind the op that makes the tensor.",
     )
+
+
+@rule("IN7", "A model on the CPU beside a GPU", (TIME, WHOLE, OPS))
+def unused_device(selection: Selection) -> Advice | None:
+    """A device is there, its activity was recorded, and no call, op or tensor is of it."""
+    facts = selection.facts
+    kind, idle = facts.recording.accelerator.type, facts.recording.accelerator.none
+    is_used = any(one.used or one.peak_allocated_bytes for one in facts.devices)
+    if not idle or kind not in _OF_TORCH or is_used or facts.counts.get("runtime"):
+        return None
+    events = events_of(selection, patterns(selection, "long_ops"))
+    return Advice(
+        title=f"The model runs on the CPU, and a {kind} is there",
+        said=f"The profiler recorded the {kind}, and none of {facts.counts['op']:,} ops ran on it.",
+        action="Move the model and its batches to the device.",
+        snippet=f'model.to("{_OF_TORCH[kind]}"); x = x.to("{_OF_TORCH[kind]}")',
+        severity="medium",
+        evidence=(Evidence("ops on the host", float(facts.counts["op"]), "count"),),
+        confidence=0.7,
+        verify=f"Record again: kernels run on the {kind}.",
+        links=tuple(
+            structs.replace(one.link, text="The longest op in the trace") for one in events[:1]
+        ),
+        events=events,
+    )
+
+
+_OF_TORCH = {"GPU": "cuda", "XPU": "xpu", "MPS": "mps"}

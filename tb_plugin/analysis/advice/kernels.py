@@ -32,9 +32,9 @@ from .claims import (
     on_collectives,
     on_kernels,
     part_of_step,
+    patterns,
     wasted,
 )
-from .distributed import NCCL
 from .rule import (
     CLOCKS,
     COMPILE_DEVICES,
@@ -72,12 +72,18 @@ def _is_nvidia(selection: Selection) -> bool:
 LONG_KERNEL_NS = 20_000
 
 
+RESERVED_RATIO = 0.75  # of the multiprocessors: a grid beyond it leaves some to other kernels
+
+
 @on_kernels
 def find_underfilled(one: DeviceCode) -> Iterator[Found]:
-    """Kernels of 20 µs or more with less than one block per multiprocessor."""
+    """Kernels of 20 µs or more with less than one block per multiprocessor.
+
+    A grid of nearly all multiprocessors leaves the rest to others on purpose.
+    """
     have, blocks = sparse_of(one.trace, "blocks_per_sm", one.rows)
     dur = take(one.trace.device.dur, one.rows)
-    chosen = have & (blocks > 0) & (blocks < 1) & (dur > LONG_KERNEL_NS)
+    chosen = have & (blocks > 0) & (blocks < RESERVED_RATIO) & (dur > LONG_KERNEL_NS)
     if chosen.any():
         empty = float(((1 - blocks[chosen]) * dur[chosen]).sum() / dur[chosen].sum())
         yield one.found("underfilled", one.rows[chosen], part=empty)
@@ -95,7 +101,8 @@ def find_underfilled(one: DeviceCode) -> Iterator[Found]:
 def underfilled(selection: Selection, seen: Seen) -> Advice:
     """Kernels with less than one block per multiprocessor waste more than {underfilled_ratio}.
 
-    Kernels of 20 µs and more count.
+    Kernels of 20 µs and more count, on three quarters of the multiprocessors at most: a larger
+    grid leaves some to other kernels on purpose.
 
     Ceiling: these kernels on all multiprocessors.
     """
@@ -542,6 +549,12 @@ def find_contention(one: DeviceCode) -> Iterator[Found]:
         yield one.found("contention", rows, part=tax / max(spent, 1.0))
 
 
+def _runs_nccl(selection: Selection) -> bool:
+    """Whether kernels of NCCL or RCCL run on the device."""
+    events = (event for one in patterns(selection, "collectives") for event in one.pattern.events)
+    return any("nccl" in event.name.lower() for event in events)
+
+
 def _fewer_blocks(selection: Selection) -> str:
     """The setting of NCCL since 2.17, else the one that it and RCCL always had."""
     device = selection.device_facts
@@ -572,7 +585,7 @@ def contention(selection: Selection, seen: Seen) -> Advice:
             f"{share(part)} of that time beyond what the same kernels take alone."
         ),
         action="Let collectives use fewer multiprocessors, and compare the whole step.",
-        snippet=_fewer_blocks(selection) if NCCL.holds(selection) else "",
+        snippet=_fewer_blocks(selection) if _runs_nccl(selection) else "",
         method="what these kernels take beyond the median of those without communication",
         scale=part,
         confidence=0.5,

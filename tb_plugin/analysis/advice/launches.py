@@ -62,6 +62,7 @@ from .waits import (
     idles_for,
     is_compute_bound,
     longest_held,
+    repeats,
 )
 
 UTILIZATION_RATIO = Threshold(
@@ -111,6 +112,7 @@ def _blocks_in(calls: str = "", op: str = "") -> Fact:
         around = top.place.op if top.place else ""
         return (
             top.kind == "blocking"
+            and repeats(selection, top)
             and call_name.search(top.name) is not None
             and op_name.search(around) is not None
         )
@@ -230,7 +232,7 @@ _COMPILE_LINK = (Reference("How torch.compile works", url=COMPILE_DOCS),)
 _GRAPH_LINK = (Reference("How graphs are replayed", url=GRAPH_DOCS),)
 _WHOLE_GRAPH = (COMPILED, NO_GRAPHS, CUDA)
 _COULD_BE_COMPILED = (NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS)
-_CAN_BE_COMPILED = (*_COULD_BE_COMPILED, HAS_COMPILE)
+CAN_BE_COMPILED = (*_COULD_BE_COMPILED, HAS_COMPILE)
 # Remedies that several rules give; each adds the facts of its own.
 LAUNCH_REMEDIES = (
     Remedy(
@@ -240,11 +242,11 @@ LAUNCH_REMEDIES = (
     Remedy(f"{_LARGER}.", (SERVES,)),
     Remedy(
         f"{_LARGER_TRAINING}; {_COMPILES}",
-        (TRAINS, *_CAN_BE_COMPILED),
+        (TRAINS, *CAN_BE_COMPILED),
         _COMPILE_CODE,
         _COMPILE_LINK,
     ),
-    Remedy(f"{_LARGER}; {_COMPILES}", _CAN_BE_COMPILED, _COMPILE_CODE, _COMPILE_LINK),
+    Remedy(f"{_LARGER}; {_COMPILES}", CAN_BE_COMPILED, _COMPILE_CODE, _COMPILE_LINK),
     Remedy(f"{_LARGER_TRAINING}; {_REPLAYS}", (TRAINS, *_WHOLE_GRAPH), _REPLAY_CODE, _GRAPH_LINK),
     Remedy(f"{_LARGER}; {_REPLAYS}", _WHOLE_GRAPH, _REPLAY_CODE, _GRAPH_LINK),
     Remedy(f"{_LARGER_TRAINING}; {_WOULD_COMPILE}.", (TRAINS, *_COULD_BE_COMPILED)),

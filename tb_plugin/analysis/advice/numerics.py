@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...base.arrays import (
     I64,
     Mask,
+    cells,
     distinct_values,
     equal,
     is_among,
@@ -21,6 +22,7 @@ from ...base.arrays import (
     of_names,
     search,
     take,
+    where,
 )
 from ...base.regex import regex
 from ...base.units import duration, plural, share
@@ -36,15 +38,17 @@ from ..overview.utilization import (
 )
 from ..speed_of_light.devices import DevicePeak, peak_of
 from ..steps import Selection
-from ..user_code import DeviceCode, Found
+from ..user_code import DeviceCode, Found, HostCode, of_code
 from ..wording import device_name, device_noun, per_step, scope
 from .claims import (
     Seen,
     ceiling,
     events_of,
+    on_host,
     on_kernels,
     part_of_step,
     patterns,
+    spent_by,
     wasted,
 )
 from .rule import (
@@ -54,6 +58,7 @@ from .rule import (
     COMPUTES,
     DEVICE_ACTIVITY,
     KERNELS_OF_OPS,
+    OPS,
     PEAKS,
     SHAPES,
     TIME,
@@ -505,4 +510,50 @@ def attention(selection: Selection, seen: Seen) -> Advice:
         confidence=0.8,
         verify="Record again: one attention op instead of `aten::bmm` and `aten::_softmax`.",
         links=(Reference("How to use it", url=_ATTENTION),),
+    )
+
+
+_MULTIPLIES = of_code(r"^aten::((add)?mm|(badd)?bmm|(add)?mv|linear|(mkldnn_)?convolution)$")
+
+
+@on_host()
+def find_doubles(code: HostCode) -> Iterator[Found]:
+    """Ops on tensors in float64 on the host, where products are among them."""
+    types = code.trace.host.args.get("input_types")
+    rows = where(code.op).astype(np.int64)
+    texts = cells(types, code.host_rows(rows), -1)
+    rows = rows[_told(code.trace, texts, lambda text: '"double"' in text)]
+    products = rows[code.have_name(rows, _MULTIPLIES)]
+    if not len(products):
+        return
+    name = code.trace.strings[int(code.name[products[np.argmax(code.dur[products])]])]
+    frame = code.by_owner(products, code.dur[products], 1)[0][0]
+    yield Found("doubles", name, code.time(rows), code.host_rows(products), frame)
+
+
+@pattern_rule(
+    "DT5",
+    "Ops in float64",
+    (TIME, WHOLE, OPS, SHAPES),
+    "doubles",
+    Threshold("double_ratio", 0.10, "ops in float64 on the host"),
+    answers=("forward_ns", "backward_ns"),
+)
+def doubles(selection: Selection, seen: Seen) -> Advice | None:
+    """Without a device, ops in float64 take more than {double_ratio}, products among them.
+
+    Ceiling: half of their time.
+    """
+    if selection.device is not None:
+        return None
+    return Advice(
+        title=f"Products run in float64{seen[0].place}",
+        said=f"{seen[0].name} and other ops in float64 take {spent_by(selection, seen)}.",
+        action="Use float32, unless results need more digits. Arrays of NumPy are float64.",
+        snippet="model.float(); x = x.float()",
+        method="half of the time of these ops: float32 has half the bytes",
+        scale=0.5,
+        headline="Ops in float64 cost {part} more than in float32.",
+        confidence=0.85,
+        verify="Record again with `record_shapes=True`: no input of type double.",
     )

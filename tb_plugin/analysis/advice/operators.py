@@ -62,6 +62,7 @@ from .rule import (
     TORCH_2_0,
     TORCH_2_4,
     TORCH_2_12,
+    TRAINS,
     TUNING_DOCS,
     WHOLE,
     Advice,
@@ -69,6 +70,7 @@ from .rule import (
     is_older,
     pattern_rule,
 )
+from .waits import HIDDEN_DEVICE
 
 _FUSED = ("Adam", "AdamW", "SGD")
 _FUSED_ON_HOST = (*_FUSED, "Adagrad")
@@ -191,44 +193,6 @@ def foreach(selection: Selection, seen: Seen) -> Advice | None:
     return _update(selection, seen, "in several passes over all parameters")
 
 
-_ZERO_GRAD = of_code(r"^Optimizer\.zero_grad")
-_ZEROES = of_code(r"^aten::(zero_|_foreach_zero_)$")
-
-
-@on_host()
-def find_zeroing(code: HostCode) -> Iterator[Found]:
-    """Gradients that ``zero_grad`` fills with zeros."""
-    clears, zeroes = code.named(_ZERO_GRAD), code.named(_ZEROES)
-    ranges = code.time(clears[~code.frame[clears]])
-    rows = code.within(zeroes[code.top_op[zeroes]], ranges)
-    if len(rows):
-        name = code.trace.strings[int(code.name[rows[0]])]
-        yield Found("zeroing", name, code.time(rows), code.host_rows(rows))
-
-
-@pattern_rule(
-    "OP3",
-    "Gradients filled with zeros",
-    (TIME, WHOLE, OPS),
-    "zeroing",
-    Threshold("zeroing_ratio", 0.01, "gradients filled with zeros"),
-)
-def zeroing(selection: Selection, seen: Seen) -> Advice:
-    """`zero_grad` fills gradients with zeros for more than {zeroing_ratio}.
-
-    Ceiling: these ops.
-    """
-    return Advice(
-        title="Gradients are filled with zeros",
-        said=f"`zero_grad` fills gradients with zeros for {spent_by(selection, seen)}.",
-        action="Forget them instead: the next backward pass writes new ones.",
-        snippet="optimizer.zero_grad(set_to_none=True)",
-        method="time in ops that fill gradients",
-        confidence=0.9,
-        verify="Record again: no `zero_` under `Optimizer.zero_grad`.",
-    )
-
-
 @on_host(hides_python=True)
 def find_per_sample(code: HostCode) -> Iterator[Found]:
     """Modules that one call of a frame calls again and again: outermost ones, by that frame."""
@@ -348,7 +312,11 @@ def find_biases(code: HostCode) -> Iterator[Found]:
 
 @pattern_rule("OP5", "A bias before batch norm", (WHOLE, OPS, SHAPES), "bias")
 def bias(selection: Selection, seen: Seen) -> Advice:
-    """A convolution with a bias right before a batch norm."""
+    """A convolution with a bias right before a batch norm.
+
+    A training leaves the bias out; inference folds the norm into the convolution.
+    """
+    trains = TRAINS.holds(selection)
     return Advice(
         title="`Conv2d` adds a bias that batch norm takes away",
         said=(
@@ -356,8 +324,12 @@ def bias(selection: Selection, seen: Seen) -> Advice:
             f"{often(selection, count_of(seen))}{seen[0].place}: the norm subtracts the mean, and "
             "with it the bias."
         ),
-        action="Make these convolutions without a bias.",
-        snippet="nn.Conv2d(…, bias=False)  # before nn.BatchNorm2d",
+        action="Make these convolutions without a bias."
+        if trains
+        else "Fold each norm into its convolution: the model does not change while it answers.",
+        snippet="nn.Conv2d(…, bias=False)  # before nn.BatchNorm2d"
+        if trains
+        else "torch.nn.utils.fusion.fuse_conv_bn_eval(conv, norm)",
         otherwise="info",
         confidence=0.7,
         verify="Record again with `record_shapes=True`: these convolutions have no bias.",
@@ -365,6 +337,7 @@ def bias(selection: Selection, seen: Seen) -> Advice:
     )
 
 
+_COPIES_ALONE = of_code(r"^aten::clone$")  # a copy on purpose, of the same type and layout
 _NO_SIZE = regex(r"^\[\s*\[\s*\]")
 
 
@@ -390,6 +363,7 @@ def find_conversions(code: HostCode) -> Iterator[Found]:
     top = distinct_values(top[top >= 0])
     top = code.outside_of_loader(top[code.top_op[top]])
     top = code.outside(top, code.time(code.named(PRINTS)))
+    top = top[~code.have_name(top, _COPIES_ALONE)]
     shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(top), -1)
     sized = np.array(
         [one < 0 or _NO_SIZE.match(code.trace.strings[one]) is None for one in shapes.tolist()],
@@ -429,13 +403,16 @@ def find_conversion_kernels(one: DeviceCode) -> Iterator[Found]:
     Threshold("conversion_ratio", 0.05, "conversions of type and layout"),
     answers=("forward_ns", "idle_dispatch_ns"),
 )
-def conversions(selection: Selection, seen: Seen) -> Advice:
+def conversions(selection: Selection, seen: Seen) -> Advice | None:
     """Conversions of type or layout that the program asks for take more than {conversion_ratio}.
 
-    Copies between host and device are none.
+    Copies between host and device are none, and neither is `clone()`. Silent where the run used a
+    device that was not recorded: a conversion may be a copy to it.
 
     Ceiling: their time, and that of loops over them.
     """
+    if HIDDEN_DEVICE.holds(selection):
+        return None
     kernels = any(one.pattern.kernels for one in seen)
     # A conversion on a device is an op and a kernel: once is enough.
     count = max(
@@ -449,8 +426,7 @@ def conversions(selection: Selection, seen: Seen) -> Advice:
             f"{often(selection, count)}"
             f"{', most of it' if len(seen) > 1 else ''}{seen[0].place}."
         ),
-        action="Keep one type from the input to the result, and convert data once, before the "
-        "steps.",
+        action="Keep one type and one layout from the input to the result.",
         method="time of these copies, of loops over them, and of their backward pass",
         headline="Conversions take {part}.",
         confidence=0.8,
@@ -458,6 +434,10 @@ def conversions(selection: Selection, seen: Seen) -> Advice:
     )
 
 
+_OF_LISTS = regex(
+    r"^aten::(add|sub|mul|div|lerp|addcmul|addcdiv|copy|zero|sqrt|clamp_max)_?$"
+    r"|^aten::(linalg_vector_norm|norm|stack|detach|to|empty_like|item|_local_scalar_dense)$"
+)
 TINY_NS = 20_000  # an op below this mostly pays for being called
 INTERRUPTED = 5  # … times as long, and it is still one of them
 PAUSE_NS = 100_000  # … and between two of one row less than this passes
@@ -496,7 +476,8 @@ def find_tiny_ops(code: HostCode) -> Iterator[Found]:
         time = code.with_backward(_hull(code, mine, spans))
         kinds = distinct_values(code.name[mine])
         name = code.trace.strings[int(code.name[mine[0]])]
-        figures = {"kinds": float(len(kinds))}
+        joins = all(_OF_LISTS.match(code.trace.strings[one]) for one in kinds.tolist())
+        figures = {"kinds": float(len(kinds)), "lists": float(joins)}
         yield Found("tiny_ops", name, time, code.host_rows(mine), frame, figures)
 
 
@@ -506,7 +487,14 @@ def _are_long(code: HostCode, ops: I64, dur: I64) -> Mask:
     On a busy machine a thread is interrupted now and then: one op in fifty may be long.
     """
     long = dur >= INTERRUPTED * TINY_NS
-    return long & ~_rare(code.owner[ops], long)
+    return long & ~_rare(_calls(code, ops), long)
+
+
+def _calls(code: HostCode, ops: I64) -> I32:
+    """The call of a frame that each op is in, without frames its step; −1 for none."""
+    if code.frame.any():
+        return take(code.owner, ops)
+    return code.windows.of(take(code.ts, ops)).astype(np.int32)
 
 
 def _interrupted(code: HostCode, ops: I64, place: I64, joined: Mask) -> Mask:
@@ -514,7 +502,7 @@ def _interrupted(code: HostCode, ops: I64, place: I64, joined: Mask) -> Mask:
 
     ``place`` is that of each op among all ops that no other calls.
     """
-    owner = code.owner[ops]
+    owner = _calls(code, ops)
     long = ~joined
     same = np.zeros(len(ops), np.bool_)
     # An op of anything else in between is no pause.
@@ -582,7 +570,12 @@ def tiny_ops(selection: Selection, seen: Seen) -> Advice:
             "pays for its call more than for its work."
         ),
         action="Do the work with few ops on whole tensors, or with plain numbers where they are "
-        f"scalars{f'; {since}`torch.compile` joins what remains' if compiles else ''}.",
+        f"scalars{f'; {since}`torch.compile` joins what remains' if compiles else ''}."
+        + (
+            " Of a loop over parameters, `torch._foreach_` ops do one pass over all."
+            if one.figure("lists") and not is_older(selection, TORCH_2_0)
+            else ""
+        ),
         method="time from the first to the last op of each row, and of their backward pass",
         headline="Rows of tiny ops take {part}.",
         confidence=0.8,

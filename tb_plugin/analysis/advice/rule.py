@@ -359,9 +359,12 @@ LEAST_STEPS = 4
 
 
 def is_noise(shares: Sequence[float], limit: float) -> bool:
-    """True if the middle of the shares exceeds the limit by less than one deviation."""
+    """True if the middle of the shares exceeds the limit by less than one deviation.
+
+    Of two or three steps, if fewer than two thirds exceed it.
+    """
     if len(shares) < LEAST_STEPS:
-        return False
+        return 3 * sum(one > limit for one in shares) < 2 * len(shares)
     return median(shares) - limit < sigma_of(shares)
 
 

@@ -123,6 +123,27 @@ def _copies_one_way(kind: str, other: str, text: str) -> Fact:
 
 COPIES_IN = _copies_one_way("HtoD", "DtoH", "copies go to the device, and none to the host")
 COPIES_OUT = _copies_one_way("DtoH", "HtoD", "copies go to the host, and none to the device")
+
+
+HIDDEN_DEVICE = Fact(
+    "the run used a device that was not recorded: calls may wait for it",
+    lambda chosen: chosen.device is None and bool(chosen.facts.recording.accelerator.type),
+)
+REPEATS_RATIO = 0.5  # of the steps in which a call comes that comes again and again
+RELEASES = r"Free"
+
+
+def repeats(selection: Selection, held: HeldSum) -> bool:
+    """Whether a call comes in most steps, and its first one is not most of its time.
+
+    Of a recording without steps: whether it comes twice.
+    """
+    is_whole = selection.facts.step_source == "whole_trace"
+    least = 2 if is_whole else REPEATS_RATIO * selection.count
+    is_start = bool(held.longest.first) and 2 * held.longest.longest_ns > held.idle_ns
+    return held.count >= least and not is_start
+
+
 READ_REMEDY = Remedy(
     "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
     "often, or after the next work was launched.",
@@ -151,16 +172,31 @@ WAITING_COPY_REMEDIES = (
     ),
 )
 _ALLOCATOR_DOCS = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management"
+_ALLOCATOR_LINK = (Reference("How the allocator works", url=_ALLOCATOR_DOCS),)
 ALLOCATOR_REMEDY = Remedy(
-    "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
-    "to step, and call no `empty_cache()` between steps.",
+    "The allocator asks the driver for memory: keep sizes the same from step to step.",
     (),
-    "",
-    (Reference("How the allocator works", url=_ALLOCATOR_DOCS),),
+    links=_ALLOCATOR_LINK,
+)
+RELEASE_REMEDY = Remedy(
+    "The allocator gives memory back to the driver: keep sizes the same from step to step, and "
+    "call no `empty_cache()` between steps.",
+    (),
+    links=_ALLOCATOR_LINK,
 )
 WAIT_REMEDY = Remedy(
     "Nothing is launched until the call returns: wait for the device less often.", ()
 )
+
+
+def _repeated(cause: str) -> Fact:
+    """True if the call that holds most of a cause's time comes again and again."""
+
+    def holds(selection: Selection) -> bool:
+        held = selection.held_of(cause)
+        return bool(held) and repeats(selection, held[0])
+
+    return Fact("the call comes in most steps, and is no first one", holds)
 
 
 def _named(cause: str, call: str = "", op: str = "") -> Fact:
@@ -275,10 +311,11 @@ def reads(selection: Selection, seen: Seen) -> Advice:
 
 
 _BLOCKING = ("idle_blocking_ns",)
+_REPEATED = _repeated(_BLOCKING[0])
 SYNC_REMEDIES = (
-    given(READ_REMEDY, _named(_BLOCKING[0], op=READS_BACK)),
-    *(given(one, _named(_BLOCKING[0], COPY_NAMES)) for one in WAITING_COPY_REMEDIES),
-    given(WAIT_REMEDY, _named(_BLOCKING[0], WAITS)),
+    given(READ_REMEDY, _REPEATED, _named(_BLOCKING[0], op=READS_BACK)),
+    *(given(one, _REPEATED, _named(_BLOCKING[0], COPY_NAMES)) for one in WAITING_COPY_REMEDIES),
+    given(WAIT_REMEDY, _REPEATED, _named(_BLOCKING[0], WAITS)),
 )
 
 
@@ -295,10 +332,13 @@ def blocking(selection: Selection) -> Advice | None:
     """A device idles for more than {blocking_ratio} in a call of the host that waits.
 
     It names the call, the op and the line. Without a device: values are read into Python
-    (`item()`, `nonzero`, …) for more than {read_back_ratio}.
+    (`item()`, `nonzero`, …) for more than {read_back_ratio}. Silent where the run used a device
+    that was not recorded: these calls may wait for it.
 
     Ceiling: that idle time.
     """
+    if HIDDEN_DEVICE.holds(selection):
+        return None
     if selection.device is None:
         return on_patterns(selection, "read_back", reads, (READ_BACK_RATIO,))
     held = selection.held_of(*_BLOCKING)
@@ -324,7 +364,10 @@ def blocking(selection: Selection) -> Advice | None:
 
 
 _ALLOCATOR = ("idle_allocator_ns",)
-ALLOCATOR_REMEDIES = (given(ALLOCATOR_REMEDY, _named(_ALLOCATOR[0], ALLOCATES)),)
+ALLOCATOR_REMEDIES = (
+    given(RELEASE_REMEDY, _named(_ALLOCATOR[0], RELEASES)),
+    given(ALLOCATOR_REMEDY, _named(_ALLOCATOR[0], ALLOCATES)),
+)
 
 
 @rule(
@@ -338,8 +381,13 @@ ALLOCATOR_REMEDIES = (given(ALLOCATOR_REMEDY, _named(_ALLOCATOR[0], ALLOCATES)),
 def allocator(selection: Selection) -> Advice | None:
     """A device idles for more than {allocator_ratio} while the driver is asked for memory.
 
+    The call comes in most steps, and its first one is not most of its time.
+
     Ceiling: that idle time.
     """
+    held = selection.held_of(*_ALLOCATOR)
+    if held and not repeats(selection, held[0]):
+        return None
     return idles_for(
         selection,
         ALLOCATOR_RATIO.of(selection.limits),

@@ -10,6 +10,7 @@ from typing import Any
 
 from kinetoscope.trace.model import Trace
 from tests.analysis.advice.checks import NCCL
+from tests.analysis.advice.trainings import TRAININGS
 from tests.drawing import PID, V100, Event, draw, memory, trace_of
 
 STEP_US = 1000
@@ -251,12 +252,12 @@ def first_launch(dur: int) -> Trace:
 
 
 def allocating(dur: int) -> Trace:
-    """A device that idles while the driver is asked for memory."""
+    """A device that idles while the driver is asked for memory, three times for so long."""
     return draw(
         f"""
         step   |{"1" * 100}|
-        call   |{"m" * dur}l|
-        gpu    |{" " * dur} {"l" * (99 - dur)}|
+        call   |{"m" * dur}l{"m" * dur}j{"m" * dur}k|
+        gpu    |{" " * dur} l{" " * dur}j{" " * dur}{"k" * (97 - 3 * dur)}|
         """,
         names={"call m": "cudaMalloc"},
     )
@@ -520,5 +521,10 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "ME2": (lambda: reserved(24 << 30), lambda: reserved(11 << 30)),
     "ME4": (lambda: held(4 << 30), lambda: held(24 << 30)),
     "ME3": (lambda: leaking(4 << 20), lambda: leaking(1 << 10)),
+    "KE6": (
+        lambda: device_run(*(work("aten::add", 60) for _ in range(3)), work("aten::mm", 60)),
+        lambda: device_run(work("aten::add", 60), work("aten::mm", 60, kernel="gemm_nn")),
+    ),
+    **TRAININGS,
 }
 """Rule → a run in which it fires, and one in which it must not."""

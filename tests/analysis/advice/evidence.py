@@ -47,6 +47,11 @@ PRECONDITIONS: dict[str, Callable[[Names], bool]] = {
     "set_float32_matmul_precision": lambda n: some(n, r"^aten::(mm|addmm|bmm|convolution|conv)"),
     "torch.autocast": lambda n: some(n, r"mm$|conv|attention|linear|rnn|baddbmm"),
     "gc.collect()": lambda n: some(n, r"Python GC|<built-in function collect>"),
+    "set_detect_anomaly(False)": lambda n: some(n, r"^aten::isnan$"),
+    "requires_grad_(False)": lambda n: some(n, r"AccumulateGrad$"),
+    "sparse=True": lambda n: some(n, r"^aten::embedding_dense_backward$"),
+    "persistent_workers=True": lambda n: some(n, r"_MultiProcessingDataLoaderIter"),
+    "fuse_conv_bn_eval": lambda n: some(n, r"batch_norm") and not some(n, r"evaluate_function"),
     "torchrun": lambda n: some(n, r"^DataParallel\.forward$"),
 }
 """Words of a snippet or an action → what must be among the names of the raw events."""

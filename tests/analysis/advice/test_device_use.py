@@ -105,9 +105,9 @@ class TestUtilization:
     def test_blocking_calls(self) -> None:
         trace = draw(
             """
-            step   |1111111111|
-            call   | ssssssa  |
-            gpu    |        aa|
+            step   |11111111111111|
+            call   | sssa  sssb   |
+            gpu    |     a     bb |
             """,
             names={"call s": "cudaStreamSynchronize"},
         )
@@ -142,21 +142,34 @@ class TestUtilization:
     def test_reading_a_value_back(self) -> None:
         trace = draw(
             """
-            step   |1111111111|
-            op     |iiiiiii   |
-            call   | ssssssa  |
-            gpu    |        aa|
+            step   |11111111111111|
+            op     |iiii  iiii    |
+            call   | sssa  sssb   |
+            gpu    |     a     bb |
             """,
             names={"call s": "cudaStreamSynchronize", "i": "aten::_local_scalar_dense"},
         )
         found = finding(trace, "UT1")
         assert found is not None
-        assert (
-            "(once, the first call in the recording), in `aten::_local_scalar_dense`" in found.text
-        )
+        assert "(2 times), the longest in `aten::_local_scalar_dense`" in found.text
         own = finding(trace, "SY1")
         assert own is not None
         assert "`.item()`" in own.text
+
+    @pytest.mark.parametrize("call", ["hipMemcpyWithStream", "cudaStreamSynchronize"])
+    def test_a_first_call_that_does_not_come_again_gets_no_remedy(self, call: str) -> None:
+        trace = draw(
+            """
+            step   |11111111111111|
+            call   | ssssa   sb   |
+            gpu    |      a    bb |
+            """,
+            names={"call s": call},
+        )
+        found = finding(trace, "SY1")
+        assert found is not None
+        assert not found.action
+        assert not found.snippet
 
     @pytest.mark.parametrize(
         ("copies", "said", "snippet"),
@@ -175,9 +188,9 @@ class TestUtilization:
         trace = draw(
             f"""
             step   |11111111111111111111|
-            call   | sssssssssssa       |
-            gpu    |             aa     |
-            copy   |               {copies}   |
+            call   | sssssa ssssssb     |
+            gpu    |       a       bb   |
+            copy   |                 {copies} |
             """,
             names={
                 "call s": "hipMemcpyWithStream",

@@ -145,7 +145,11 @@ def test_a_row_of_tiny_ops_goes_on_where_the_thread_was_interrupted() -> None:
 def test_a_share_that_varies_more_than_its_excess_is_noise() -> None:
     assert is_noise([0.02, 0.09, 0.01, 0.10, 0.12], 0.05)
     assert not is_noise([0.20, 0.22, 0.19, 0.21], 0.05)
-    assert not is_noise([0.02, 0.3, 0.4], 0.05)  # too few steps to tell
+    assert not is_noise([0.02, 0.3, 0.4], 0.05)  # too few steps to tell, and it holds in most
+    assert is_noise([0.02, 0.04, 0.4], 0.05)
+    assert is_noise([0.02, 0.4], 0.05)
+    assert not is_noise([0.06, 0.4], 0.05)
+    assert not is_noise([0.06], 0.05)
 
 
 def test_a_trace_without_anything_leaves_every_rule_unchecked() -> None:
