@@ -1,19 +1,16 @@
-"""Real jobs of four ranks with a delay on one of them: is it named, and is its cost told?
+"""Real jobs over gloo with a delay on some ranks: are these named, and nobody else?
 
     python -m benchmarks.gloo_jobs [JOBS] [FOLDER]
 
-Each job is DistributedDataParallel over gloo with many small buckets. Its work is sleep, so that
-ranks do not fight for cores. One rank sleeps longer, or none does. The recordings are made by
-torch.profiler and read as any other. FOLDER keeps them, a folder a job.
+A job has 2, 4 or 8 ranks and trains by DistributedDataParallel (with or without buffers, which are
+broadcast in each step), by FSDP, or by collectives of its own. Work is sleep, so that ranks do not
+fight for cores. A delay is in the backward pass, in the input, in a range that only one rank has,
+in every third step, or on two ranks; a third of the jobs has none. Recordings are made by
+torch.profiler and read as any other. FOLDER keeps them, a folder a job: a second call reads them
+again.
 
-The true gain of a job without its delay is the delay: all ranks else sleep for the same time and
-wait for the late one in every step, so steps are shorter by what it sleeps longer. It is right as
-far as they arrive together without it, which is what jobs without a delay are for: where other
-programs take the cores, the others are late too, and the truth is less than the delay.
-
-The ranks run on one machine, so their clocks are one. To see whether a printed uncertainty holds,
-each job is also read as if its ranks had run on a machine each, with clocks that are off by a
-drawn time.
+Each job is also read as if its ranks had run on a machine each, with clocks that are off by a drawn
+time, to see whether a printed uncertainty holds.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +33,11 @@ from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.rank.digest import digest_of
 from kinetoscope.trace.read import read
 
-RANKS, STEPS, WARM, LAYERS = 4, 6, 3, 8
-FORWARD_S, BACKWARD_S, LOADER_S = 0.006, 0.012, 0.004
-FAULTS = ("none", "backward", "buckets", "none", "loader", "work")
-JOBS = 20
+WARM, LAYERS = 3, 4
+FORWARD_S, BACKWARD_S, LOADER_S = 0.008, 0.016, 0.008
+STYLES = ("ddp", "buffers", "plain", "fsdp", "broadcast", "groups")
+FAULTS = ("none", "backward", "loader", "none", "third", "work", "two", "none", "short")
+JOBS = 54
 CLOCK_DRAWS = 10
 CLOCK_ERROR_LOG_NS = (4.0, 7.7)
 """Clocks are off by 10 µs to 50 ms, evenly by their logarithm."""
@@ -47,22 +45,31 @@ CLOCK_ERROR_LOG_NS = (4.0, 7.7)
 
 @dataclass(frozen=True)
 class JobPlan:
-    """A job: which rank sleeps longer, where, and by how much in each step."""
+    """A job: which ranks sleep longer, where, and by how much in each step."""
 
-    fault: str  # "none", "backward" (one layer), "buckets" (all layers), "loader", "work"
-    rank: int
+    style: str  # of STYLES
+    fault: str  # of FAULTS; "short": in the backward pass of two recorded steps
+    ranks: int
+    late: tuple[int, ...]
     delay_s: float
     seed: int
 
+    @property
+    def steps(self) -> int:
+        return 2 if self.fault == "short" else 6
+
 
 def plans(count: int, seed: int = 7) -> list[JobPlan]:
-    """So many jobs, a third of them without a fault; delays of 40 to 120 ms of about 0.25 s."""
+    """So many jobs; delays of 40 to 90 ms of about 0.12 s."""
     rng = np.random.default_rng(seed)
     result = []
     for number in range(count):
-        fault = FAULTS[number % len(FAULTS)]
-        delay = float(rng.uniform(0.04, 0.12)) if fault != "none" else 0.0
-        result.append(JobPlan(fault, int(rng.integers(RANKS)), delay, number))
+        style, fault = STYLES[number % len(STYLES)], FAULTS[number // 2 % len(FAULTS)]
+        ranks = int(rng.choice((2, 4, 8), p=(0.3, 0.5, 0.2)))
+        ranks = 8 if fault == "two" else ranks
+        late = rng.permutation(ranks)[: {"none": 0, "two": 2}.get(fault, 1)]
+        delay = float(rng.uniform(0.04, 0.09))
+        result.append(JobPlan(style, fault, ranks, tuple(map(int, late)), delay, number))
     return result
 
 
@@ -74,55 +81,58 @@ def run_job(plan: JobPlan, folder: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    multiprocessing.spawn(  # type: ignore[no-untyped-call, attr-defined]
-        _rank, (plan, str(folder), port), nprocs=RANKS
+    multiprocessing.start_processes(  # type: ignore[attr-defined, no-untyped-call]
+        _rank, (plan, str(folder), port), nprocs=plan.ranks, start_method="fork"
     )
     (folder / "plan.json").write_text(json.dumps(asdict(plan)))
 
 
-def _rank(rank: int, plan: JobPlan, folder: str, port: int) -> None:
+def _rank(rank: int, plan: JobPlan, folder: str, port: int) -> None:  # noqa: C901  one job
     import os
     import time
 
     import torch
     from torch import distributed, nn
-    from torch.nn.parallel import DistributedDataParallel
 
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     torch.manual_seed(plan.seed)
-    distributed.init_process_group("gloo", rank=rank, world_size=RANKS)
-    late = plan.delay_s if rank == plan.rank else 0.0
-    in_layer = {
-        "backward": {LAYERS // 2: late},
-        "buckets": dict.fromkeys(range(LAYERS), late / LAYERS),
-    }
-    longer = in_layer.get(plan.fault, {})
-    work = late / LAYERS if plan.fault == "work" else 0.0
+    distributed.init_process_group("gloo", rank=rank, world_size=plan.ranks)
+    if plan.style == "groups":
+        distributed.new_group(list(range(plan.ranks)))
+        distributed.new_group([0, 1])
+    late = [0.0]  # of this step
 
     class Sleep(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, layer):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN205
             ctx.layer = layer
-            time.sleep(FORWARD_S + work / 3)
+            time.sleep(FORWARD_S)
             return x.clone()
 
         @staticmethod
         def backward(ctx, gradient):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN205
-            time.sleep(BACKWARD_S + work * 2 / 3 + longer.get(ctx.layer, 0.0))
+            time.sleep(BACKWARD_S + (late[0] if ctx.layer == 1 else 0.0))
             return gradient, None
 
     class Layer(nn.Module):
         def __init__(self, number: int) -> None:
             super().__init__()
             self.linear, self.number = nn.Linear(128, 128), number
+            self.norm = nn.BatchNorm1d(128) if plan.style == "buffers" else nn.Identity()
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return Sleep.apply(torch.relu(self.linear(x)), self.number)  # type: ignore[no-any-return, no-untyped-call]
+            return Sleep.apply(torch.relu(self.norm(self.linear(x))), self.number)  # type: ignore[no-any-return, no-untyped-call]
 
-    model = DistributedDataParallel(
-        nn.Sequential(*(Layer(number) for number in range(LAYERS))), bucket_cap_mb=0.05
-    )
+    model: nn.Module = nn.Sequential(*(Layer(number) for number in range(LAYERS)))
+    if plan.style in ("ddp", "buffers", "groups"):
+        model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.05)
+    elif plan.style == "fsdp":
+        from torch.distributed.fsdp import fully_shard
+
+        for layer in model:  # type: ignore[attr-defined]
+            fully_shard(layer)
+        fully_shard(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
     def exported(profiler: torch.profiler.profile) -> None:
@@ -130,15 +140,30 @@ def _rank(rank: int, plan: JobPlan, folder: str, port: int) -> None:
 
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU],
-        schedule=torch.profiler.schedule(wait=1, warmup=WARM - 1, active=STEPS, repeat=1),
+        schedule=torch.profiler.schedule(wait=1, warmup=WARM - 1, active=plan.steps, repeat=1),
         on_trace_ready=exported,
         record_shapes=True,
     ) as profiler:
-        for _ in range(WARM + STEPS):
+        for step in range(WARM + plan.steps):
+            delay = plan.delay_s if rank in plan.late else 0.0
+            if plan.fault == "third":
+                delay = delay if step % 3 == 1 else 0.0
+            late[0] = delay if plan.fault in ("backward", "third", "two", "short") else 0.0
             with torch.profiler.record_function("enumerate(DataLoader)#_Iter.__next__"):
-                time.sleep(LOADER_S + (late if plan.fault == "loader" else 0.0))
+                time.sleep(LOADER_S + (delay if plan.fault == "loader" else 0.0))
                 batch = torch.ones(4, 128)
-            model(batch).sum().backward()
+            if plan.fault == "work" and delay:
+                with torch.profiler.record_function("evaluate"):
+                    time.sleep(delay)
+            loss = model(batch).sum()
+            loss.backward()
+            if plan.style in ("plain", "broadcast"):
+                for number, parameter in enumerate(model.parameters()):
+                    assert parameter.grad is not None
+                    if plan.style == "plain":
+                        distributed.all_reduce(parameter.grad)
+                    else:
+                        distributed.broadcast(parameter.grad, number % plan.ranks)
             optimizer.step()
             optimizer.zero_grad()
             profiler.step()
@@ -150,34 +175,12 @@ class Outcome:
     """What was said of a job."""
 
     plan: JobPlan
-    named: int
-    cause: str
-    gain_points: float  # (gain − delay) / step × 100; NaN where none is said
-    residual: float
+    named: tuple[int, ...]
+    kind: str
+    sentence: str
     refused: str
     step_ms: float
     clocks: tuple[int, int] = (0, 0)  # drawn clocks with an uncertainty, and those that it holds
-
-
-def judged(plan: JobPlan, said: Comparison) -> Outcome:
-    """What was said of a job, beside the truth."""
-    verdict = said.verdict
-    spans = np.concatenate([one.steps.end_ns - one.steps.start_ns for one in said.digests])
-    step = float(spans.mean())
-    gain = float("nan")
-    own = said.replay.own
-    if not said.replay.refused and own is not None and plan.fault != "none":
-        member = next(m for m, one in enumerate(said.digests) if one.rank == plan.rank)
-        gain = (float(own.gain_ns[member]) - plan.delay_s * 1e9) / step * 100
-    return Outcome(
-        plan=plan,
-        named=said.rank(verdict.member) if verdict.member >= 0 else -1,
-        cause=verdict.cause.name if verdict.cause else "",
-        gain_points=gain,
-        residual=said.replay.error.median if said.replay.error else float("nan"),
-        refused=said.replay.refused,
-        step_ms=step / 1e6,
-    )
 
 
 def read_job(folder: Path) -> Outcome:
@@ -185,8 +188,17 @@ def read_job(folder: Path) -> Outcome:
     plan = JobPlan(**json.loads((folder / "plan.json").read_text()))
     files = sorted(folder.glob("*.json.gz"))
     digests = [digest_of(read(file)) for file in files]
-    said = judged(plan, compare(digests, [file.name for file in files]))
-    return replace(said, clocks=clocks_inside(digests, plan.seed))
+    said = compare(digests, [file.name for file in files])
+    spans = np.concatenate([one.steps.end_ns - one.steps.start_ns for one in said.digests])
+    return Outcome(
+        plan, named(said), said.verdict.kind, said.verdict.sentence, said.replay.refused,
+        float(spans.mean()) / 1e6, clocks_inside(digests, plan.seed),
+    )  # fmt: skip
+
+
+def named(said: Comparison) -> tuple[int, ...]:
+    """The ranks that a comparison names."""
+    return tuple(said.rank(m) for m in said.verdict.members)
 
 
 def clocks_inside(digests: Sequence[RankDigest], seed: int) -> tuple[int, int]:
@@ -213,41 +225,41 @@ def clocks_inside(digests: Sequence[RankDigest], seed: int) -> tuple[int, int]:
 
 def report(found: Sequence[Outcome]) -> str:
     """The score as text."""
-    faulty = [one for one in found if one.plan.fault != "none"]
-    free = [one for one in found if one.plan.fault == "none"]
-    right = sum(one.named == one.plan.rank for one in faulty)
-    names = sum(one.named >= 0 for one in free)
-    head = f"{right} of {len(faulty)} delayed ranks named"
-    lines = [f"{head}, {names} names in {len(free)} jobs without a delay"]
-    backward = [one for one in faulty if one.plan.fault in ("backward", "buckets")]
-    gains = [one.gain_points for one in backward if not np.isnan(one.gain_points)]
-    if gains:
-        size = np.abs(gains)
-        lines.append(f"gain of sleep in backward off by {np.median(size):.1f} points of the step "
-                     f"in the median, {size.max():.1f} at most, in {len(gains)} jobs")  # fmt: skip
+    faulty = [one for one in found if one.plan.late]
+    free = [one for one in found if not one.plan.late]
+    right = sum(set(one.named) == set(one.plan.late) for one in faulty)
+    wrong = sum(not set(one.named) <= set(one.plan.late) for one in found)
     printed, inside = (sum(one.clocks[at] for one in found) for at in range(2))
-    drawn = len(found) * CLOCK_DRAWS * (RANKS - 1)
-    lines.append(f"{inside} of {printed} clock errors inside the printed uncertainty; the other "
-                 f"{drawn - printed} of {drawn} drawn clocks refused")  # fmt: skip
-    lines.extend(
-        f"  {one.plan.fault} rank {one.plan.rank} +{one.plan.delay_s * 1e3:.0f} ms of "
-        f"{one.step_ms:.0f}: named {one.named} {one.cause} gain {one.gain_points:+.1f} points, "
-        f"residual {one.residual:.2%} {one.refused}"
-        for one in found
-    )
+    lines = [
+        f"{right} of {len(faulty)} jobs with delays named right, {wrong} wrong names in all",
+        f"{sum(bool(one.named) for one in free)} names in {len(free)} jobs without a delay",
+        f"{inside} of {printed} clock errors inside the printed uncertainty",
+    ]
+    for one in found:
+        plan = one.plan
+        is_right = set(one.named) == set(plan.late)
+        lines.append(
+            f"{'  ' if is_right else '! '}{plan.seed:3} {plan.style:9} {plan.fault:8} ranks"
+            f" {plan.ranks}, late {list(plan.late)} by {plan.delay_s * 1e3:.0f} ms of"
+            f" {one.step_ms:.0f} ms: {one.kind} {list(one.named)}: {one.sentence}"
+        )
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs the jobs and prints the score."""
+    """Runs the jobs that a folder lacks, reads all of them and prints the score."""
     count = int(arguments[0]) if arguments else JOBS
     with tempfile.TemporaryDirectory() as scratch:
-        root = Path(arguments[1]) if len(arguments) > 1 else Path(scratch)
-        for number, plan in enumerate(plans(count)):
-            folder = root / f"job{number:02}"
-            if not (folder / "plan.json").exists():
-                run_job(plan, folder)
-        print(report([read_job(folder) for folder in sorted(root.iterdir())]))
+        folder = Path(arguments[1]) if len(arguments) > 1 else Path(scratch)
+        found = []
+        for plan in plans(count):
+            here = folder / f"job{plan.seed:03d}"
+            if not (here / "plan.json").exists():
+                run_job(plan, here)
+            if "--record" not in arguments:
+                found.append(read_job(here))
+        if found:
+            print(report(found))
 
 
 if __name__ == "__main__":

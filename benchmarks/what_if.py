@@ -1,8 +1,8 @@
-"""How far off is the what-if? One table: recordings replayed unchanged, made runs, real jobs.
+"""How far off is the what-if? One table: recordings replayed unchanged, and made runs.
 
-    python -m benchmarks.what_if [DRAWS] [TRACES] [JOBS]
+    python -m benchmarks.what_if [DRAWS] [TRACES]
 
-TRACES holds sets of recordings as the tests name them; JOBS is a folder that ``gloo_jobs`` kept.
+TRACES holds sets of recordings as the tests name them.
 Of each the table says how far the replay is off without a change (and with what was left of the
 durations put back), how many gains are shown where nothing was planted, and how far the gain is
 from the truth where something was.
@@ -24,7 +24,6 @@ from kinetoscope.analysis.distributed.rank.digest import digest_of
 from kinetoscope.trace.read import read
 
 from .fault_score import JITTERS
-from .gloo_jobs import read_job
 from .made_runs import FAULTS, MadeRun, made_run, random_plan
 
 SETS = (
@@ -103,22 +102,6 @@ def _gain_off(run: MadeRun, said: Comparison) -> list[float]:
     return [abs(gain - run.effect_ns) / (run.effect_ns / run.effect) * 100] if gain >= 0 else []
 
 
-def jobs(folder: Path) -> Row:
-    """Real jobs with a known sleep in backward."""
-    found = [read_job(one) for one in sorted(folder.iterdir()) if (one / "plan.json").exists()]
-    residuals = [one.residual for one in found if not one.refused]
-    free = [one for one in found if one.plan.fault == "none"]
-    row = Row("real jobs over gloo, sleep in backward", "4")
-    row.error = (float(np.median(residuals)), max(residuals)) if residuals else row.error
-    row.shown = f"{sum(one.named >= 0 for one in free)} of {len(free)}"
-    row.off = [
-        abs(one.gain_points)
-        for one in found
-        if one.plan.fault in ("backward", "buckets") and not np.isnan(one.gain_points)
-    ]
-    return row
-
-
 def table(rows: Sequence[Row]) -> str:
     """The rows as a table of Markdown."""
     titles = (
@@ -155,8 +138,6 @@ def main(arguments: Sequence[str]) -> None:
     rows = [recorded(name, digests) for name, digests in sets.items()]
     if SETS[0] in sets:
         rows += made(sets[SETS[0]], count)
-    if len(arguments) > 2:
-        rows.append(jobs(Path(arguments[2])))
     print(table(rows))
 
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from ...base.arrays import F64, I64
 from ...base.units import duration, plural
 from ..steps import sigma_of
-from .matching import Matches, medians
+from .matching import Matches, medians, on_one_host
 from .model import RankDigest
 
 LEAST_INSTANCES = 8
@@ -56,7 +56,7 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
     zero = np.zeros(count, np.int64)
     symmetric = np.flatnonzero(matches.symmetric & (matches.count > 1))
     if count < 2 or not len(symmetric):
-        return Clocks(zero, zero - 1, False, count < 2 or _one_host(digests),
+        return Clocks(zero, zero - 1, False, count < 2 or on_one_host(digests),
                       "No collective is on all ranks, so clocks cannot be checked."
                       if count > 1 else "One rank has one clock.", base)  # fmt: skip
     shared = matches.some(symmetric)
@@ -65,7 +65,7 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
     arrival, release = extents(digests, shared, base)
     usable = _usable(digests, shared, np.flatnonzero(on_device))
     apart = _violation(shared, arrival, release)
-    same_host = _one_host(digests)
+    same_host = on_one_host(digests)
     chosen = shared.some(usable)
     if len(usable) >= LEAST_INSTANCES and _connected(chosen, count):
         ends = extents(digests, chosen, base)[1].astype(np.float64)
@@ -220,11 +220,6 @@ def _violation(matches: Matches, arrival: I64, release: I64) -> int:
     """How much earlier than another's begin a rank ends the same collective, at most; ≥ 0."""
     over = matches.most(arrival) - matches.least(release)
     return max(int(over.max(initial=0)), 0)
-
-
-def _one_host(digests: Sequence[RankDigest]) -> bool:
-    hosts = {one.host_name for one in digests}
-    return len(hosts) == 1 and "" not in hosts
 
 
 def _resolution(digests: Sequence[RankDigest]) -> int:

@@ -19,8 +19,9 @@ from ...base.arrays import I64
 from ...base.units import listing
 from .bandwidth import Bandwidth, bandwidth
 from .clocks import Clocks, fit_clocks
-from .lateness.nodes import Node, node_verdict, nodes_of, rows_of
+from .lateness.nodes import Node, nodes_of, rows_of
 from .lateness.origins import Origins, origins
+from .lateness.own_time import TIE_NS, OwnTime, own_time
 from .lateness.replay import (
     MOST_RESIDUAL,
     JointGraph,
@@ -31,7 +32,7 @@ from .lateness.replay import (
     residual,
     shortest,
 )
-from .lateness.stragglers import TIE_NS, OwnTime, Verdict, own_time, verdict
+from .lateness.verdict import LatenessEvidence, Verdict, verdict
 from .matching import Matches, RunGroup, match
 from .model import DigestSteps, RankDigest
 from .pictures import Pictures, pictures
@@ -131,9 +132,9 @@ def compare(
         notes.append(SetNote("clocks", clocks.reason))
     waiting = passed(wait(aligned, matches, clocks))
     replay = passed(_replay(aligned, groups, matches, clocks))
-    of_digest = {member.digest: member.label for member in members}
-    nodes = nodes_of(aligned, [of_digest[at] for at in range(len(aligned))])
-    said = passed(_verdict(aligned, matches, waiting, replay, nodes))
+    nodes = nodes_of(aligned)
+    told = replay.joint, replay.own, replay.refused
+    said = passed(verdict(LatenessEvidence(aligned, matches, clocks, waiting, nodes, *told)))
     speed = passed(bandwidth(aligned, groups, matches, waiting, rows_of(nodes, len(aligned))))
     return Comparison(
         members=tuple(members),
@@ -157,21 +158,6 @@ def compare(
         pipelines=passed(pipelines(aligned, groups, matches, clocks)),
         pictures=pictures(aligned, matches),
     )  # fmt: skip
-
-
-def _verdict(
-    digests: Sequence[RankDigest],
-    matches: Matches,
-    waiting: Waiting,
-    replay: Replay,
-    nodes: Sequence[Node],
-) -> Verdict:
-    """Who is named: a rank, else a node whose ranks are late together."""
-    told = replay.joint, replay.own, replay.error, replay.refused
-    said = verdict(digests, matches, waiting, *told)
-    if said.kind not in ("none", "brought_in"):
-        return said
-    return node_verdict(digests, matches, waiting, nodes, *told) or said
 
 
 # --- who is there ---------------------------------------------------------------------------------
@@ -384,16 +370,15 @@ def _replay(
     if len(digests) < 2 or not len(matches):
         return Replay("There are no collectives on two ranks.", None, None, None)
     on_device = all(one.on_device for one in digests)
-    if not on_device and not clocks.comparable:
-        return Replay(clocks.reason, None, None, None)
+    refused = "" if on_device or clocks.comparable else clocks.reason
     offsets = anchors(digests, matches, clocks.shift_ns, by_clock=not on_device)
-    if isinstance(offsets, Refusal):
-        return Replay(offsets.reason, None, None, None)
+    if isinstance(offsets, Refusal):  # what each rank needs by itself asks for no common clock
+        refused, offsets = offsets.reason, clocks.shift_ns
     joint = joint_graph(digests, matches, offsets, shortest(digests, matches))
     if isinstance(joint, Refusal):
         return Replay(joint.reason, None, None, None)
     error = residual(joint, matches, TIE_NS if on_device else _host_tie(joint, matches))
-    refused = _refusal(digests, groups, matches, error, on_device=on_device)
+    refused = refused or _refusal(digests, groups, matches, error, on_device=on_device)
     own = own_time(digests, joint, matches, with_gains=not refused)
     return Replay(refused, joint, error, own)
 

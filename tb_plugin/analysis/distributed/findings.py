@@ -14,13 +14,13 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from ...base.units import duration, share, size, times
+from ...base.units import duration, listing, share, size, times
 from ..advice.distributed import SMALL_MESSAGE_COUNT, SMALL_MESSAGE_RATIO
 from ..advice.rule import thresholds
 from ..findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
 from .bandwidth import IMBALANCED, SLOW_LINK, SMALL_BYTES
 from .comparison import Comparison
-from .lateness.stragglers import LEAST_GAIN
+from .lateness.own_time import LEAST_GAIN
 from .pipeline import BUBBLE_FACTOR
 
 HIGH, MEDIUM, LOW = 0.15, 0.05, 0.01
@@ -162,25 +162,21 @@ def _of_group(
 
 def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
     said = run.verdict
-    if len(run.digests) < 3 or said.kind == "unknown":
-        needed = "three ranks or more that share collectives"
-        if len(run.digests) >= 3 and run.replay.refused:
-            needed = f"recordings that can be replayed. {run.replay.refused.rstrip('.')}"
-        elif len(run.digests) >= 3:
-            needed = f"collectives that ranks share. {said.sentence.rstrip('.')}"
+    if said.kind == "unknown":
+        needed = f"more steps, or ranks that share collectives. {said.sentence.rstrip('.')}"
         return Unchecked("CO5", "A rank that makes the others wait", needed)
-    if said.member < 0 and said.node < 0:
+    if not said.members:
         return None
-    members = [said.member] if said.node < 0 else list(run.nodes[said.node].members)
+    members = list(said.members)
     ranks = [run.rank(m) for m in members]
-    who = f"Rank {ranks[0]}" if said.node < 0 else f"Node {run.nodes[said.node].name}"
+    who = f"Rank {ranks[0]}" if len(ranks) == 1 else f"Ranks {listing(list(map(str, ranks)))}"
+    who = f"Node {run.nodes[said.node].name}" if said.node >= 0 else who
+    make = "makes" if said.node >= 0 or len(ranks) == 1 else "make"
     cause = said.cause
     gain = (
         _gain(said.gain_ns, length, "the steps replayed without what it does beyond others")
         if said.gain_ns >= 0
-        else _gain(
-            said.ceiling_ns, length, "waiting up to the second latest; the replay is refused"
-        )
+        else _gain(said.ceiling_ns, length, "time in which others were held for it alone")
     )
     others = np.setdiff1d(np.arange(len(run.digests)), members)
     own = run.replay.own
@@ -200,19 +196,18 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
     action = action.format(_CLOCKS.get(_vendor(run), ""))
     if said.node >= 0:
         action = f"All of its ranks are late, so look at the machine first. {action}".strip()
-    persistent = said.kind == "persistent"
     return Finding(
         id="CO5",
-        title=f"{who} makes the others wait" + ("" if persistent else " in this recording"),
+        title=f"{who} {make} the others wait",
         severity=_severity(gain),
-        confidence=0.9 if said.method == "replay" and persistent else 0.6,
+        confidence=0.9 if said.gain_ns >= 0 and said.kind != "some_steps" else 0.6,
         text=f"{said.sentence} {action}".strip(),
         snippet="",
         evidence=tuple(evidence),
         gain=gain,
         scope=_scope(run),
         links=(_view(f"{who} beside its peers", rank=str(ranks[0])),),
-        verify="Record again: its own time is that of the others.",
+        verify="Record again: own times are alike.",
         action=action,
         frame=cause.line if cause is not None else "",
     )

@@ -30,7 +30,11 @@ METHODS = ("comms_id", "sequence", "order", "lcs", "pairs")
 LEAST_COMMON = 0.8
 """Part of the calls that must have a counterpart where the order differs."""
 
+LATE_NS = 2_000_000
+"""So much later than it ended may a range of a host back end be stamped."""
+
 Token = tuple[str, str]
+_NOT_SAID = "the recording does not say to which of several groups these calls belong"
 
 
 class RunGroup(Struct, frozen=True):
@@ -137,6 +141,13 @@ class Matches(Struct, frozen=True, eq=False):
     def symmetric(self) -> NDArray[np.bool_]:
         """Collectives that end on no member before the last one began."""
         return np.array([kind in SYMMETRIC for kind in self.kind], np.bool_)
+
+    def meetings(self, digests: Sequence[RankDigest]) -> NDArray[np.bool_]:
+        """Collectives in which ranks wait for each other: on a host back end broadcasts, too."""
+        sent = np.array([kind == "broadcast" for kind in self.kind], np.bool_)
+        if sent.any():
+            sent &= self.most(self.calls(digests, "on_device")) == 0
+        return self.symmetric | sent
 
 
 def _entries(count: I64, member: I32, call: I32, digests: int) -> dict[str, Any]:
@@ -261,7 +272,8 @@ def _match_group(
         if paired:
             pairs[m] = paired
         others[m] = [r for r in mine if _kind(digest, r) not in ("send", "recv")]
-    group = found.group(_run_group(digests, said, rows))
+    whole = _run_group(digests, said, rows)
+    group, first = found.group(whole), len(found.rows)
     _match_pairs(digests, pairs, group, found)
     left = _match_calls(digests, others, group, found)
     # Ranges of a host back end name no group: what only some ranks have is one of a smaller group.
@@ -276,6 +288,8 @@ def _match_group(
             _match_calls(digests, part, inner, found)
             for m in members:
                 left[m] = []
+    if on_one_host(digests):
+        _split(digests, rows, (whole, first), found)
     for m, mine in left.items():
         if not mine:
             continue
@@ -300,7 +314,7 @@ def _run_group(
         label=one.description or (f"group {one.name}" if one.name else "all ranks"),
         backend=one.backend,
         known=bool(one.ranks),
-        low_confidence=_ambiguous(digests, rows),
+        low_confidence="",
     )
 
 
@@ -314,17 +328,107 @@ def _part_of(digests: Sequence[RankDigest], members: Sequence[int], whole: RunGr
         label=f"ranks {', '.join(map(str, ranks))}",
         backend=whole.backend,
         known=False,
-        low_confidence="the recording does not say to which group these calls belong",
+        low_confidence=_NOT_SAID,
     )
 
 
-def _ambiguous(digests: Sequence[RankDigest], rows: Mapping[int, list[int]]) -> str:
-    """Why calls of this group may be of another one; host back ends do not name the group."""
-    on_host = any(not digests[m].calls.on_device[row] for m, mine in rows.items() for row in mine)
-    several = {known.ranks for m in rows for known in digests[m].declared if len(known.ranks) > 1}
-    if on_host and len(several) > 1:
-        return "the recording does not say to which of several groups these calls belong"
-    return ""
+def on_one_host(digests: Sequence[RankDigest]) -> bool:
+    """Whether all ranks ran on one machine, by the host names of their recordings."""
+    hosts = {one.host_name for one in digests}
+    return len(hosts) == 1 and "" not in hosts
+
+
+def _split(
+    digests: Sequence[RankDigest],
+    rows: Mapping[int, list[int]],
+    of: tuple[RunGroup, int],
+    found: _Found,
+) -> None:
+    """Gives collectives that cannot be of all ranks to the smaller groups that made them.
+
+    Host back ends do not name the group of a call. Where a rank ends a collective before another
+    begins it, these two are of different groups: then it belongs to declared groups that part the
+    ranks so that this happens in none, those whose members end closest together.
+    """
+    whole, first = of
+    parts = _partitions(digests, rows)
+    by_token: dict[Token, list[int]] = defaultdict(list)
+    for at in range(first, len(found.rows)):
+        m, row = next(iter(found.rows[at].items()))
+        of_all = found.methods[at] != METHODS.index("pairs") and len(found.rows[at]) == len(rows)
+        if parts and of_all and not digests[m].calls.on_device[row]:
+            by_token[_token(digests[m], row)].append(at)
+    for places in by_token.values():
+        calls = [found.rows[at] for at in places]
+        if _fit(digests, calls, [tuple(rows)])[0] == 0:
+            continue
+        (early, _), best = min((_fit(digests, calls, one), one) for one in parts)
+        if early:
+            found.groups[found.groups.index(whole)] = replace(whole, low_confidence=_NOT_SAID)
+            continue
+        for at in places:
+            pieces = found.rows[at]
+            for number, members in enumerate(best):
+                mine = {m: pieces[m] for m in members}
+                group = found.group(_declared_group(digests, members, whole))
+                if number:
+                    found.add(group, found.kinds[at], found.methods[at], mine)
+                else:
+                    found.rows[at], found.group_of[at] = mine, group
+
+
+def _partitions(
+    digests: Sequence[RankDigest], rows: Mapping[int, list[int]]
+) -> list[list[tuple[int, ...]]]:
+    """Declared groups of one size and distance of their ranks that part those with calls."""
+    here = {digests[m].rank: m for m in rows}
+    alike: dict[tuple[int, int], set[tuple[int, ...]]] = defaultdict(set)
+    for m in rows:
+        for known in digests[m].declared:
+            if 1 < len(known.ranks) < len(here) and here.keys() >= set(known.ranks):
+                alike[len(known.ranks), known.ranks[1] - known.ranks[0]].add(known.ranks)
+    return [
+        [tuple(here[rank] for rank in ranks) for ranks in sorted(groups)]
+        for groups in alike.values()
+        if sum(map(len, groups)) == len(here) == len(set().union(*groups))
+    ]
+
+
+def _fit(
+    digests: Sequence[RankDigest],
+    calls: Sequence[Mapping[int, int]],
+    parts: Sequence[Sequence[int]],
+) -> tuple[int, int]:
+    """How many collectives end on a member of a part before another begins; how far ends differ."""
+    early = apart = 0
+    for one in calls:
+        for part in parts:
+            ends = _times(digests, one, part, "release_ns")
+            early += max(_times(digests, one, part, "issue_ns")) > min(ends) + LATE_NS
+            apart += max(ends) - min(ends)
+    return early, apart
+
+
+def _times(
+    digests: Sequence[RankDigest], one: Mapping[int, int], members: Sequence[int], name: str
+) -> list[int]:
+    return [int(getattr(digests[m].calls, name)[one[m]]) + digests[m].base_ns for m in members]
+
+
+def _declared_group(
+    digests: Sequence[RankDigest], members: Sequence[int], whole: RunGroup
+) -> RunGroup:
+    ranks = tuple(digests[m].rank for m in members)
+    known = next(one for m in members for one in digests[m].declared if one.ranks == ranks)
+    return RunGroup(
+        ranks=ranks,
+        members=tuple(members),
+        missing=(),
+        label=known.description or f"group {known.name}",
+        backend=known.backend or whole.backend,
+        known=True,
+        low_confidence="",
+    )
 
 
 def _kind(digest: RankDigest, row: int) -> str:

@@ -29,6 +29,12 @@ MOST_RANKS = 1 << 17
 """Ranks of a job at most: a number beyond it is damage, and counts as unknown."""
 MOST_FAMILIES = 24
 """Kernel signatures (or ops, without a device) that are kept of a step, by time."""
+MOST_RANGES = 20
+"""Ranges, frames and ops that are kept of a step, by time."""
+LEAST_RANGE = 0.002
+"""Share of a step that each of them takes at least."""
+MOST_NAMES = 4096
+"""Names of a rank that are kept as hashes; of a rank with more none are, and it is not compared."""
 SYMMETRIC = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
 """Operations that end on no rank before the last one has begun."""
 POINT_TO_POINT = frozenset({"send", "recv", "send_recv"})
@@ -125,6 +131,14 @@ class DigestFamilies(ColumnTable, frozen=True, eq=False):
     p95_ns: I64
 
 
+class DigestRanges(ColumnTable, frozen=True, eq=False):
+    """The ranges, frames of the user's code, modules and ops of the host that take most time."""
+
+    step: I32
+    name: I32
+    total_ns: I64  # from start to end, whatever runs inside; of one inside its like, the outer
+
+
 class DigestCalls(ColumnTable, frozen=True, eq=False):
     """Collectives of the rank in the order of issue."""
 
@@ -194,6 +208,8 @@ class RankDigest(Struct, frozen=True, eq=False):
     steps: DigestSteps
     sums: DigestSums
     families: DigestFamilies
+    ranges: DigestRanges
+    names: I64  # hashes of the names of all host events, ascending; empty: too many, or none
     calls: DigestCalls
     split_bytes: I64  # of all_to_allv: what goes to each rank of the group
     junctions: Junctions

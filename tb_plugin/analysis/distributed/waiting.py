@@ -1,6 +1,7 @@
 """Who waited for whom? For each collective the last to arrive, and what it cost the others.
 
-Of a symmetric collective with starts s and ends e of its members, S being the latest start:
+Of a collective in which its members meet (a symmetric one; on a host back end a broadcast, too)
+with starts s and ends e of its members, S being the latest start:
 
     wait_r   = clip(S − s_r, 0, e_r − s_r)     transfer = min over r of e_r − S, at least 0
     blame[last][r] += wait_r
@@ -28,17 +29,17 @@ from .rank.exposure import PARTS
 
 
 class Waiting(Struct, frozen=True, eq=False):
-    """Waits of symmetric collectives; R digests, S steps, I instances with K entries."""
+    """Waits of collectives in which ranks meet; R digests, S steps, I instances, K entries."""
 
     by_clock: bool  # else by durations
     blame_ns: I64  # (R, R): [last][who waited]
     exposed_ns: I64  # (R, R): of that, while nothing computed
     synchronizing_ns: I64  # (R,)
     waiting_ns: I64  # (R, S)
-    transferring_ns: I64  # (R, S): time in symmetric collectives that is no wait
+    transferring_ns: I64  # (R, S): time in them that is no wait
     times_last: I64  # (R,), of those that did not begin at one instant on all ranks
-    instances: int  # symmetric collectives on two ranks or more
-    last: I32  # (I,) digest, the first of those that are equal; −1: not symmetric
+    instances: int  # such collectives on two ranks or more
+    last: I32  # (I,) digest, the first of those that are equal; −1: no meeting
     tied: I64  # (I,) others that are as late as the last, to the nanosecond
     skew_ns: I64  # (I,) between the first and the last start; −1
     transfer_ns: I64  # (I,) −1 unknown
@@ -46,10 +47,11 @@ class Waiting(Struct, frozen=True, eq=False):
 
 
 def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Waiting:
-    """Waits of all symmetric collectives; O(calls)."""
+    """Waits of all collectives in which ranks meet; O(calls)."""
     count = len(digests)
     steps = max((len(one.steps) for one in digests), default=0)
-    chosen = matches.symmetric & (matches.count > 1)
+    meets = matches.meetings(digests) if clocks.comparable else matches.symmetric
+    chosen = meets & (matches.count > 1)
     arrival, release = extents(digests, matches, clocks.shift_ns)
     whole, transfer, last, tied, skew = _waits(
         matches, arrival, release, chosen, by_clock=clocks.comparable

@@ -14,6 +14,7 @@ from kinetoscope.analysis.distributed.comparison import Comparison
 from kinetoscope.analysis.distributed.model import (
     DigestCalls,
     DigestFamilies,
+    DigestRanges,
     DigestSteps,
     DigestSums,
     Edges,
@@ -166,6 +167,8 @@ def rank(
         sums=DigestSums(none, none, none, nothing, nothing, nothing, nothing, nothing, nothing,
                         np.zeros((0, 9), np.int64)),
         families=DigestFamilies(none, none, nothing, nothing, nothing, nothing, nothing),
+        ranges=DigestRanges(none, none, nothing),
+        names=nothing,
         calls=table,
         split_bytes=np.array(splits, np.int64),
         junctions=junctions,

@@ -91,9 +91,10 @@ def test_the_last_at_most_collectives_is_not_blamed_for_what_it_brought_in() -> 
     assert own is not None
     assert own.own_ns[7, 0] == pytest.approx(12.5e6, rel=0.01)
     assert 12.4e6 < own.own_ns.min() < own.own_ns.max() < 14.7e6
-    assert run.verdict.kind == "brought_in"
-    assert run.verdict.member == -1
-    assert "Rank 7" in run.verdict.sentence
+    assert run.verdict.kind == "unknown"
+    assert run.verdict.members == ()
+    assert run.verdict.sentence.startswith("Cannot tell who is late from 1\u00a0step")
+    assert run.verdict.sentence.endswith("Rank 7 starts 7.51\u00a0ms late; its own work is normal.")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +115,10 @@ def test_a_replay_without_an_edit_repeats_the_recording(
 def test_the_rank_that_sleeps_is_named_although_the_replay_is_refused() -> None:
     run = compared(STRAGGLER)
     assert run.digests[run.verdict.member].rank == 2
-    assert run.verdict.kind == "persistent"
-    assert run.verdict.method == "lateness"
+    assert run.verdict.kind == "work"
+    assert run.verdict.sentence == (
+        "Rank 2 runs `straggler_work` for 30.2\u00a0ms a step; no other rank does."
+    )
     assert run.verdict.cause is not None
     assert run.verdict.cause.name == "host"
     assert run.verdict.gain_ns == -1
@@ -124,11 +127,16 @@ def test_the_rank_that_sleeps_is_named_although_the_replay_is_refused() -> None:
     assert run.replay.error.median == pytest.approx(0.052, abs=0.01)
 
 
-def test_of_two_ranks_nobody_is_named() -> None:
+@pytest.mark.parametrize("folder", [FSDP, DDP])
+def test_of_two_steps_nobody_is_named(folder: str) -> None:
+    run = compared(folder)
+    assert (run.verdict.kind, run.verdict.members) == ("unknown", ())
+    assert "from 2\u00a0steps: record 6 or more." in run.verdict.sentence
+    assert "Largest costs of a step: rank 0" in run.verdict.sentence
+
+
+def test_rank_0_comes_last_to_most_collectives() -> None:
     run = compared(FSDP)
-    assert run.verdict.kind == "after"
-    assert run.verdict.member == -1
-    assert "Rank 0 arrives after rank 1" in run.verdict.sentence
     assert run.waiting.times_last[0] in (13, 14)
     assert run.waiting.instances == 16
 
@@ -146,7 +154,7 @@ def test_clocks_that_disagree_are_found_and_not_guessed() -> None:
     assert run.verdict.member == -1
     assert [note.kind for note in run.notes].count("clocks") == 1
     (needs,) = (one.needs for one in findings(run).unchecked if one.id == "CO5")
-    assert needs.startswith("recordings that can be replayed. Clocks disagree by at least 1")
+    assert needs.startswith("more steps, or ranks that share collectives. Cannot tell who is late")
     assert not needs.endswith(".")
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.distributed.comparison import compare
-from kinetoscope.analysis.distributed.lateness.excess import others_median
 from kinetoscope.analysis.distributed.lateness.max_plus import DeadlockError, leveled
+from kinetoscope.analysis.distributed.lateness.peers import others_median
 from kinetoscope.analysis.distributed.lateness.replay import _tree_needs
 from kinetoscope.analysis.distributed.lateness.what_if import Edit, what_if
 from kinetoscope.analysis.distributed.model import Edges, Junction, Junctions, WorkPart

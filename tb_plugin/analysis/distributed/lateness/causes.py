@@ -16,9 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from ....base.arrays import I64
+from ....base.arrays import I32, I64
 from ....base.units import duration
 from ..model import Junction, RankDigest, WorkPart
+from ..rank.ranges import common_name, hash_of
 from .replay import JointGraph
 
 CAUSES = (
@@ -38,6 +39,12 @@ CAUSE_TITLES = {
 }
 MOST_PEERS = 32
 """Peers whose kernels are compared: their median does not need all of a thousand."""
+LEAST_WORK = 0.02
+"""Share of every step that work of one rank alone takes at least."""
+MOST_OF_IT = 0.5
+"""Part of an excess that a name must explain to be said."""
+INNER = 0.8
+"""Part of the largest excess that a shorter range inside must have to be said instead."""
 _PARTS = len(WorkPart)
 _OF_WORK = {
     WorkPart.COPIES: "copies",
@@ -52,7 +59,6 @@ class LatenessCause(Struct, frozen=True):
     """Why a rank is slower than the median of its peers; times are sums over the steps."""
 
     name: str  # of CAUSES
-    text: str
     delta_ns: int
     operator: str  # the kernel or op of the longest excess, "" unknown
     line: str  # the Python frame around it, "" unknown
@@ -149,8 +155,7 @@ def cause_of(
     if found[name] <= 0:
         return None
     operator, line = _where(digests, joint, parts, chosen, member, peers, name)
-    return LatenessCause(name, _said(name, found[name], operator, line, sum(map(len, chosen[:1]))),
-                 found[name], operator, line, found)  # fmt: skip
+    return LatenessCause(name, found[name], operator, line, found)
 
 
 def _shared_out(total: int, slower: int, more: int) -> tuple[int, int]:
@@ -294,10 +299,104 @@ def _code(digest: RankDigest, text: str) -> int:
     return digest.strings.index(text) if text in digest.strings else -1
 
 
-def _said(name: str, delta: int, operator: str, line: str, steps: int) -> str:
-    text = f"{CAUSE_TITLES[name]}: {duration(delta // max(steps, 1))} a step more than its peers"
-    if operator:
-        text += f", most of it in `{operator}`"
-    if line:
-        text += f" from `{line}`"
-    return text
+# --- by name --------------------------------------------------------------------------------------
+
+
+class LongerWork(Struct, frozen=True):
+    """What a rank runs for longer than its peers, per step."""
+
+    name: str
+    mine_ns: int  # of the median step
+    peers_ns: int  # of the median peer; 0 where no other rank runs it
+    alone: bool  # no other rank runs it
+
+    @property
+    def text(self) -> str:
+        """The comparison as the end of a sentence."""
+        mine = f"`{self.name}` takes {duration(self.mine_ns)} there"
+        if self.alone:
+            return f"{mine} and runs on no other rank"
+        return f"{mine} and {duration(self.peers_ns)} on its peers"
+
+
+def work_of_one(
+    digests: Sequence[RankDigest], steps: Sequence[int], members: Sequence[int]
+) -> dict[int, LongerWork]:
+    """Of the members that run what no other rank runs, in every step, what takes them longest.
+
+    A rank whose names are unknown may run anything, so that no rank runs something alone then.
+    """
+    if any(not len(one.names) for one in digests):
+        return {}
+    every, count = np.unique(np.concatenate([one.names for one in digests]), return_counts=True)
+    alone = set(every[count == 1].tolist())
+    result = {}
+    for m in members:
+        digest = digests[m]
+        lengths = (digest.steps.end_ns - digest.steps.start_ns)[list(steps)]
+        found = []
+        for name, by_step in _ranges(digest, steps).items():
+            if hash_of(name) in alone and (by_step >= LEAST_WORK * lengths).all():
+                found.append(LongerWork(name, round(float(np.median(by_step))), 0, alone=True))
+        if found:
+            result[m] = max(found, key=lambda one: one.mine_ns)
+    return result
+
+
+def longer_work(
+    digests: Sequence[RankDigest],
+    steps: Sequence[int],
+    member: int,
+    peers: Sequence[int],
+    excess_ns: float,
+) -> LongerWork | None:
+    """The range, op or kernel that explains most of a rank's excess; None where none does."""
+    asked = peers[:: max(len(peers) // MOST_PEERS, 1)]
+    found: list[LongerWork] = []
+    for table_of in (_kernels, _ranges):
+        mine = table_of(digests[member], steps)
+        theirs = [
+            {common_name(name): by_step for name, by_step in table_of(digests[m], steps).items()}
+            for m in asked
+        ]
+        for name, by_step in mine.items():
+            there = [table.get(common_name(name)) for table in theirs]
+            if any(one is None for one in there):
+                continue  # a peer may run it for less than is kept
+            usual = float(np.median([np.median(one) for one in there if one is not None]))
+            found.append(
+                LongerWork(name, round(float(np.median(by_step))), round(usual), alone=False)
+            )
+    found = [one for one in found if one.mine_ns - one.peers_ns >= MOST_OF_IT * excess_ns]
+    return _innermost(found) if found else None
+
+
+def _innermost(found: Sequence[LongerWork]) -> LongerWork:
+    """The shortest of those with nearly the largest excess: it lies in the longer ones."""
+    most = max(one.mine_ns - one.peers_ns for one in found)
+    near = [one for one in found if one.mine_ns - one.peers_ns >= INNER * most]
+    return min(near, key=lambda one: one.mine_ns)
+
+
+def _ranges(digest: RankDigest, steps: Sequence[int]) -> dict[str, I64]:
+    """Name → time in each of the steps, 0 where it is not among those that are kept."""
+    return _by_step(digest, steps, digest.ranges.step, digest.ranges.name, digest.ranges.total_ns)
+
+
+def _kernels(digest: RankDigest, steps: Sequence[int]) -> dict[str, I64]:
+    """The same of kernels, and of ops by their own time where there is no device."""
+    table = digest.families
+    return _by_step(digest, steps, table.step, table.name, table.total_ns)
+
+
+def _by_step(
+    digest: RankDigest, steps: Sequence[int], step: I32, name: I32, total_ns: I64
+) -> dict[str, I64]:
+    place = {number: at for at, number in enumerate(steps)}
+    result: dict[str, I64] = {}
+    for row, number in enumerate(step.tolist()):
+        if number in place:
+            text = digest.text(int(name[row]))
+            by_step = result.setdefault(text, np.zeros(len(steps), np.int64))
+            by_step[place[number]] += total_ns[row]
+    return result

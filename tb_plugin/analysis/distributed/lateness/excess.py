@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from ....base.arrays import F64, I64
+from ....base.arrays import I64
 from ..matching import Matches
 from ..model import RankDigest
 from .max_plus import LeveledGraph, leveled
+from .peers import calls_in_order, others_median
 from .replay import JointGraph
 
 ROUNDS = 8
@@ -42,7 +43,7 @@ def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
     Peers are the ranks that call the same operations in the same order in every step, three at
     least: their n-th calls are compared, whatever groups these are in. Else the other members are.
     """
-    order = [_sequence(one, matches, m) for m, one in enumerate(digests)]
+    order = [calls_in_order(one, matches, m) for m, one in enumerate(digests)]
     result = beyond_others(work, matches.collective)
     alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
     for m, (_, tokens) in enumerate(order):
@@ -54,17 +55,6 @@ def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
         call = np.repeat(np.arange(len(tokens)), len(members))
         result[rows] = beyond_others(work[rows], call)
     return result
-
-
-def _sequence(
-    digest: RankDigest, matches: Matches, member: int
-) -> tuple[I64, tuple[tuple[int, str], ...]]:
-    """The entries of a digest in the order of its calls, and the step and operation of each."""
-    calls, here = digest.calls, matches.entries_of(member)
-    here = here[np.argsort(calls.issue_ns[matches.call[here]], kind="stable")]
-    rows = matches.call[here]
-    steps, kinds = calls.step[rows].tolist(), calls.kind[rows].tolist()
-    return here, tuple((step, digest.text(kind)) for step, kind in zip(steps, kinds, strict=True))
 
 
 def beyond_others(work: I64, of: I64) -> I64:
@@ -81,24 +71,6 @@ def beyond_others(work: I64, of: I64) -> I64:
         values = work[here].astype(np.float64).reshape(-1, members)
         over = np.maximum(values - others_median(values), 0)
         result[here] = np.nan_to_num(over).astype(np.int64).ravel()
-    return result
-
-
-def others_median(values: F64) -> F64:
-    """For each cell the median of the other known cells of its row; NaN where there are none.
-
-    Each row is sorted once: without a cell, those behind it move up by one.
-    """
-    order = np.argsort(values, axis=1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=1)
-    place = np.argsort(order, axis=1, kind="stable")
-    known = ~np.isnan(values)
-    left = known.sum(axis=1, keepdims=True) - known  # how many others there are
-    middle = []
-    for at in ((left - 1) // 2, left // 2):
-        moved = at + (known & (place <= at))
-        middle.append(np.take_along_axis(ordered, np.clip(moved, 0, values.shape[1] - 1), axis=1))
-    result: F64 = np.where(left > 0, (middle[0] + middle[1]) / 2, np.nan)
     return result
 
 

@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from ....base.arrays import I32, I64
 from ..waiting import Waiting
+from .own_time import TIE_NS, OwnTime
 from .replay import JointGraph
-from .stragglers import TIE_NS, OwnTime
 
 OWN_PART = 0.5
 """Part of a rank's lateness that must be its own excess for it to be the origin."""

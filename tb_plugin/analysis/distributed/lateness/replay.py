@@ -257,8 +257,10 @@ def _needed(
     pairs = zip(members, calls, strict=True)
     on_device = any(digests[m].calls.on_device[call] for m, call in pairs)
     root = int(matches.root[instance])
-    if matches.kind[instance] != "broadcast" or on_device or root not in members:
+    if matches.kind[instance] != "broadcast" or on_device:
         return None
+    if root not in members:  # of an unknown root each member waits for all, more or less
+        return [(entries.tolist(), one) for one in entries.tolist()]
     first = members.index(root)
     return [(_tree_needs(entries.tolist(), first, at), one) for at, one in enumerate(entries)]
 

@@ -15,16 +15,16 @@ from ....base.units import duration, share
 from ..comparison import Comparison
 from ..model import WorkPart
 from .excess import end_excess, without_excess
-from .replay import JointGraph, lengths
-from .stragglers import (
+from .own_time import (
     CLEARLY,
     LEAST_GAIN,
     OwnTime,
-    above_peers,
     is_beyond_chance,
     is_often_longest,
     mean_length,
+    usual_above,
 )
+from .replay import JointGraph, lengths
 
 
 class Edit(Struct, frozen=True):
@@ -89,9 +89,9 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
 
 def _by_chance(own: OwnTime, m: int) -> str:
     """Why a gain of a rank may be chance, by the rules that also name a late rank; "" if not."""
-    if not is_beyond_chance(own, [m], above_peers(own, m)):
+    if not is_beyond_chance(own, [m], usual_above(own, [m])):
         return "the other ranks differ as much among themselves"
-    if not is_often_longest(own, m):
+    if not is_often_longest(own, [m]):
         return "in more than a third of the steps another rank needs longer"
     return ""
 

@@ -44,10 +44,12 @@ from ..model import (
 )
 from .calls import RankCalls, find_calls, known_number
 from .exposure import Exposure, computing, exposure
-from .graph import Graph, build_graph, steps_of
+from .graph import build_graph
+from .points import Graph, steps_of
+from .ranges import names_of, ranges_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
-FORMAT = 3
+FORMAT = 4
 LONG_LIST = 8
 """Numbers beyond which a list is stored as a column: a group may have thousands of ranks."""
 
@@ -97,6 +99,8 @@ def digest_of(trace: Trace) -> RankDigest:
         steps=_steps(trace, hosts, windows, busy, calls),
         sums=_sums(calls, graph),
         families=_families(trace, hosts, windows, strings),
+        ranges=ranges_of(trace, hosts, windows, strings.code),
+        names=names_of(trace, hosts),
         strings=tuple(strings.codes),
         calls=calls,
         split_bytes=splits,
@@ -491,7 +495,7 @@ def open_digest(folder: Path) -> RankDigest:
 
 
 DIGEST: ArtifactSpec[RankDigest] = ArtifactSpec(
-    "digest-1",
+    "digest-2",
     "kinetoscope.analysis.distributed.rank.digest:make_digest",
     open_digest,
     kept=4096,  # a run has many, and all of them are compared

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from ....base.arrays import I64
+from ....base.arrays import I64, Mask
 from ....base.intervals import Intervals, length_within, subtract, union
 from ....trace.model import DeviceClass, Trace
 from ...host_activity import Hosts
@@ -44,7 +44,21 @@ def computing(trace: Trace, hosts: Hosts) -> Intervals:
     if len(device):
         rows = device.klass == DeviceClass.COMPUTE
         return union(device.ts[rows], device.ts[rows] + device.dur[rows])
-    return hosts.ranges(hosts.op & ~hosts.collective)
+    return hosts.ranges(working_ops(trace, hosts))
+
+
+def working_ops(trace: Trace, hosts: Hosts) -> Mask:
+    """Ops that compute: no collectives, nor ops that call one and may wait for it.
+
+    FSDP gathers in hooks of the backward pass, inside an op of autograd: what else runs in it is
+    marked by itself.
+    """
+    works: Mask = hosts.op & ~hosts.collective
+    around = trace.host.parent[np.flatnonzero(hosts.op & hosts.collective)]
+    while len(around := around[around >= 0]):
+        works[around] = False
+        around = trace.host.parent[around]
+    return works
 
 
 def exposure(trace: Trace, hosts: Hosts, busy: Intervals, arrival: I64, release: I64) -> Exposure:

@@ -7,7 +7,8 @@ between them that meets no other:
 * host order: the threads that issue work, merged (main waits while backward launches);
 * launch → start on the device; order on a stream; start → end;
 * the last work launched before a collective → its arrival;
-* release → the next work on its stream, and the first work launched after a wait of a stream;
+* release → the next work on its stream, the first work launched after a wait of a stream, and what
+  begins within 10 µs behind it and more than 2 µs behind all else that it is known to wait for;
 * work that is waited for → the return of the blocking call;
 * on a host back end: call → range on a worker thread, release → end of the callers' gap around it.
 
@@ -16,230 +17,30 @@ Only what is causal in the recording is an edge. The heaviest event of each way 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct, field
 
-from ....base.arrays import I32, I64, of_names
+from ....base.arrays import I64, of_names
 from ....base.intervals import EMPTY, Intervals, complement
 from ....base.regex import regex
 from ....trace.model import DeviceClass, HostKind, Link, Trace
 from ...host_activity import Hosts
-from ...idle.places import is_own_frame
 from ...steps import Windows
-from ..model import Edges, Junction, Junctions, WorkPart
+from ..model import Junction, WorkPart
 from .calls import Call
+from .exposure import working_ops
+from .points import Graph, GraphBuilder, Point
 
-MOST_SOURCES = 8
-"""Ways to one point that are kept: those that reach furthest in the recording."""
 WAIT_NS = 150_000
 """Calling threads without an op for so long are waiting, or run code that is not recorded."""
 LATE_RANGE_NS = 1_500_000
 """So much later than its waiter a range of gloo may end."""
 _TOLERANCE_NS = 2_000  # clocks of host and device; whole-microsecond files
+_FOLLOWS_NS = 10_000
+"""So soon after a release begins what had waited for it, with or without a recorded wait."""
 _STREAM_WAIT = regex(r"StreamWaitEvent")
 _COLLECTIVE_OP = regex(r"^(c10d|_?c10d_functional(_autograd)?)::|^(nccl|xccl|hccl):")
-
-_PARTS = len(WorkPart)
-_NO_PARTS = (0,) * _PARTS
-
-
-class _Way(NamedTuple):
-    """The longest way from a junction to a point: its length, of what, and its heaviest event."""
-
-    ns: int
-    parts: tuple[int, ...]
-    heaviest_ns: int
-    heaviest: tuple[int, int, int]  # (device row, −1, −1) or (−1, start, end) of host time
-
-
-_START = _Way(0, _NO_PARTS, 0, (-1, -1, -1))
-
-
-class _Point(Struct):
-    """A point of time, with the ways to it; a junction has the one way from itself."""
-
-    time: int
-    ways: dict[int, _Way]
-
-
-class _Kept(Struct):
-    kind: list[int] = field(default_factory=list)
-    step: list[int] = field(default_factory=list)
-    call: list[int] = field(default_factory=list)
-    time: list[int] = field(default_factory=list)
-    source: list[int] = field(default_factory=list)
-    target: list[int] = field(default_factory=list)
-    way: list[_Way] = field(default_factory=list)
-
-
-class Graph(Struct, frozen=True):
-    """The junctions and edges of a rank, and when each collective was really over for it."""
-
-    junctions: Junctions
-    edges: Edges
-    release: I64  # of each call: ``Call.release``, or the earlier instant its waiter went on
-    refused: str  # why it cannot be replayed, "" where it can
-
-
-class GraphBuilder:
-    """Walks one trace. ``texts`` gives the code of a text in the digest."""
-
-    def __init__(
-        self,
-        trace: Trace,
-        hosts: Hosts,
-        windows: Windows,
-        calls: Sequence[Call],
-        code: Callable[[str], int],
-    ) -> None:
-        self.trace = trace
-        self.hosts = hosts
-        self.windows = windows
-        self.calls = calls
-        self.code = code
-        self.kept = _Kept()
-        self.release = np.array([one.release for one in calls], np.int64)
-        self.step_of = steps_of(windows, [one.issue for one in calls])
-        loader = hosts.ranges(hosts.loader)
-        self._loader_start: list[int] = loader.start.tolist()
-        self._loader_end: list[int] = loader.end.tolist()
-        self._loaded = [0, *np.cumsum(loader.end - loader.start).tolist()]
-
-    # --- points -----------------------------------------------------------------------------------
-
-    def point(
-        self, time: int, before: Iterable[_Point | None], work: WorkPart, device: int
-    ) -> _Point:
-        """A point after some others: its slack counts as ``work``."""
-        known = [one for one in before if one is not None and one.time <= time]
-        if not known:
-            return _Point(time, {})
-        latest = max(one.time for one in known)
-        slack = time - latest
-        parts, heaviest = self._parts(latest, time, work, device)
-        ways: dict[int, _Way] = {}
-        for one in known:
-            for source, way in one.ways.items():
-                best = ways.get(source)
-                if best is None or way.ns > best.ns:
-                    ways[source] = way
-        if slack:
-            ways = {
-                source: _Way(
-                    way.ns + slack,
-                    tuple(map(int.__add__, way.parts, parts)),
-                    *(
-                        (slack, heaviest)
-                        if slack > way.heaviest_ns
-                        else (way.heaviest_ns, way.heaviest)
-                    ),
-                )
-                for source, way in ways.items()
-            }
-        if len(ways) > MOST_SOURCES:
-            reach = sorted(ways, key=lambda source: self.kept.time[source] + ways[source].ns)
-            ways = {source: ways[source] for source in reach[-MOST_SOURCES:]}
-        return _Point(time, ways)
-
-    def _parts(
-        self, low: int, high: int, work: WorkPart, device: int
-    ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        parts = [0] * _PARTS
-        parts[work] = high - low
-        if work is WorkPart.HOST and high > low and self._loader_start:
-            loading = self._loading_before(high) - self._loading_before(low)
-            parts[WorkPart.HOST] -= loading
-            parts[WorkPart.LOADER] += loading
-        return tuple(parts), (device, -1, -1) if device >= 0 else (-1, low, high)
-
-    def _loading_before(self, at: int) -> int:
-        """Time in the DataLoader before an instant."""
-        row = bisect_right(self._loader_start, at)
-        beyond = max(self._loader_end[row - 1] - at, 0) if row else 0
-        return int(self._loaded[row]) - beyond
-
-    def keep(self, point: _Point, kind: Junction, call: int = -1, step: int = -1) -> _Point:
-        """Makes a junction of a point: the ways to it become edges."""
-        number = len(self.kept.kind)
-        self.kept.kind.append(kind)
-        self.kept.step.append(int(self.step_of[call]) if call >= 0 else step)
-        self.kept.call.append(call)
-        self.kept.time.append(point.time)
-        for source, way in point.ways.items():
-            self.kept.source.append(source)
-            self.kept.target.append(number)
-            self.kept.way.append(way)
-        return _Point(point.time, {number: _START})
-
-    # --- the result -------------------------------------------------------------------------------
-
-    def result(self, refused: str) -> Graph:
-        kept = self.kept
-        names = [self._named(way) for way in kept.way]
-        return Graph(
-            Junctions(
-                kind=np.array(kept.kind, np.int8),
-                step=np.array(kept.step, np.int32),
-                call=np.array(kept.call, np.int32),
-                time_ns=np.array(kept.time, np.int64),
-            ),
-            Edges(
-                source=np.array(kept.source, np.int32),
-                target=np.array(kept.target, np.int32),
-                weight_ns=np.array([way.ns for way in kept.way], np.int64),
-                parts=np.array([way.parts for way in kept.way], np.int64).reshape(-1, _PARTS),
-                op=np.array([op for op, _ in names], np.int32),
-                line=np.array([line for _, line in names], np.int32),
-                op_ns=np.array([way.heaviest_ns for way in kept.way], np.int64),
-            ),
-            self.release,
-            refused,
-        )
-
-    def _named(self, way: _Way) -> tuple[int, int]:
-        """The heaviest event of a way and the line that led to it, as codes of the digest."""
-        device, low, high = way.heaviest
-        if device >= 0:
-            op = int(self.trace.device.op[device])
-            name = self.trace.text(int(self.trace.device.name[device]))
-            return self.code(name), self.code(self._frame(op))
-        if low < 0:
-            return self.code(""), self.code("")
-        row = self._deepest(low, high)
-        if row < 0:
-            return self.code(""), self.code("")
-        frame = self._frame(row)
-        is_op = self.trace.host.kind[row] not in (HostKind.PYTHON, HostKind.MODULE)
-        return self.code(self.trace.text(int(self.trace.host.name[row])) if is_op else ""), (
-            self.code(frame)
-        )
-
-    def _deepest(self, low: int, high: int) -> int:
-        """The innermost event of the step's thread in the middle of a stretch of time."""
-        host, main = self.trace.host, self.hosts.main
-        if main < 0:
-            return -1
-        middle = (low + high) // 2
-        first, last = self.hosts.first[main : main + 2].tolist()
-        row = int(np.searchsorted(host.ts[first:last], middle, side="right")) - 1 + first
-        while row >= first and host.ts[row] + host.dur[row] < middle:
-            row = int(host.parent[row])
-        return -1 if row < first or self.hosts.marker[row] else int(row)
-
-    def _frame(self, row: int) -> str:
-        """The innermost Python frame around a host event that is the user's own, "" for none."""
-        host = self.trace.host
-        while row >= 0:
-            if host.kind[row] == HostKind.PYTHON:
-                name = self.trace.text(int(host.name[row]))
-                if is_own_frame(name):
-                    return name
-            row = int(host.parent[row])
-        return ""
 
 
 # --- a rank with a device -------------------------------------------------------------------------
@@ -277,16 +78,6 @@ def _step_events(windows: Windows) -> list[tuple[int, int, int]]:
     return events
 
 
-def steps_of(windows: Windows, at: Sequence[int]) -> I32:
-    """The step in which the host was at each instant, −1 outside."""
-    times = np.array(at, np.int64)
-    if not len(windows):
-        return np.full(len(times), -1, np.int32)
-    found = np.searchsorted(windows.host_start, times, side="right") - 1
-    inside = (found >= 0) & (times <= windows.end[np.maximum(found, 0)])
-    return np.where(inside, found, -1).astype(np.int32)
-
-
 class _DeviceWalk:
     """Launches, blocking calls and device work in the order of time."""
 
@@ -301,15 +92,21 @@ class _DeviceWalk:
         self.launch_ts = np.where(
             device.launch >= 0, self.trace.host.ts[np.maximum(device.launch, 0)], -1
         )
+        self.begin = self._begins()
         self.last_work = self._last_work()
+        for number, row in self.last_work.items():
+            mine = list(builder.calls[number].device_rows)
+            end = np.full(len(mine), self.device_end[row])
+            self.begin[mine] = _snapped(self.begin[mine], end, self.device_end[mine])
         self.resumes = self._resumes()
         self.awaited = self._awaited()
         self.running = {number: len(call.device_rows) for number, call in enumerate(builder.calls)}
-        self.on_stream: dict[int, _Point] = {}
-        self.begun: dict[int, _Point] = {}  # by row of DeviceTable
-        self.ended: dict[int, _Point] = {}
-        self.arrived: dict[int, _Point] = {}  # by collective
-        self.released: dict[int, _Point] = {}
+        self.on_stream: dict[int, Point] = {}
+        self.begun: dict[int, Point] = {}  # by row of DeviceTable
+        self.ended: dict[int, Point] = {}
+        self.arrived: dict[int, Point] = {}  # by collective
+        self.released: dict[int, Point] = {}
+        self.latest: Point | None = None  # release
 
     def run(self) -> Graph:
         b, device, host = self.b, self.trace.device, self.trace.host
@@ -320,9 +117,9 @@ class _DeviceWalk:
         launches = launches[host.ts[launches] >= low]
         events: list[tuple[int, int, int]] = []
         for row in rows.tolist():
-            events.append((int(device.ts[row]), _BEGINS, row))
-            end = int(self.device_end[row])
-            events.append((end, _ENDS if device.dur[row] else _ENDS_AT_ONCE, row))
+            begin, end = int(self.begin[row]), int(self.device_end[row])
+            events.append((begin, _BEGINS, row))
+            events.append((end, _ENDS if end > begin else _ENDS_AT_ONCE, row))
         events.extend((int(host.ts[row]), _CALLS, row) for row in launches.tolist())
         events.extend(
             (int(host.ts[row] + host.dur[row]), _RETURNS, row)
@@ -335,9 +132,9 @@ class _DeviceWalk:
         b, device = self.b, self.trace.device
         ready_of = {int(row): call for call, row in self.last_work.items()}
         issue_of = {int(call.caller): number for number, call in enumerate(b.calls)}
-        host: _Point | None = None
-        host_end: dict[int, _Point] = {}
-        launched: dict[int, _Point] = {}
+        host: Point | None = None
+        host_end: dict[int, Point] = {}
+        launched: dict[int, Point] = {}
         for time, what, row in events:
             if what == _STEP:
                 before = (host, *self.on_stream.values())
@@ -368,7 +165,7 @@ class _DeviceWalk:
         return b.result(self._refused())
 
     def _begin(
-        self, time: int, row: int, before: tuple[_Point | None, ...], host: _Point | None
+        self, time: int, row: int, before: tuple[Point | None, ...], host: Point | None
     ) -> None:
         """Work begins; what no other point leads to was launched at an unknown time."""
         b, number = self.b, int(self.call_of[row])
@@ -378,6 +175,9 @@ class _DeviceWalk:
         before += tuple(self.released.get(one) for one in self.resumes.get(row, ()))
         if number >= 0:
             before += (self.ended.get(self.last_work.get(number, -1)),)
+        latest = max((one.time for one in before if one is not None), default=-1)
+        if self.latest is not None and time - self.latest.time <= _FOLLOWS_NS:
+            before += (self.latest,) if self.latest.time > latest + _TOLERANCE_NS else ()
         known = before if any(one is not None for one in before) else (host,)
         point = b.point(time, known, WorkPart.LATENCY, row)
         if number >= 0:
@@ -400,8 +200,29 @@ class _DeviceWalk:
             self.running[number] -= 1
             if self.running[number]:
                 return
-            point = self.released[number] = b.keep(_Point(time, {}), Junction.RELEASE, number)
+            point = b.keep(Point(time, {}), Junction.RELEASE, number)
+            self.released[number] = self.latest = point
         self.ended[row] = self.on_stream[int(device.stream[row])] = point
+
+    def _begins(self) -> I64:
+        """When work begins: at the end of what it overlaps by no more than clocks tell.
+
+        That is earlier work of its stream, and collectives: spans that are written in whole or
+        fractions of a microsecond overlap by rounding alone.
+        """
+        device = self.trace.device
+        begin: I64 = device.ts.astype(np.int64)
+        order = np.lexsort((device.ts, device.stream))
+        same = np.diff(device.stream[order]) == 0
+        before = np.where(same, self.device_end[order[:-1]], 0)
+        later, ends = order[1:], np.sort(self.device_end[self.call_of >= 0])
+        begin[later] = _snapped(begin[later], before, self.device_end[later])
+        if len(ends):
+            next_end = ends[np.minimum(np.searchsorted(ends, begin), len(ends) - 1)]
+            return np.where(
+                self.call_of < 0, _snapped(begin, next_end, self.device_end), begin
+            ).astype(np.int64)
+        return begin
 
     def _last_work(self) -> dict[int, int]:
         """For each collective the last work launched before it, where it had ended by then."""
@@ -484,6 +305,12 @@ class _DeviceWalk:
         return ""
 
 
+def _snapped(begin: I64, end: I64, own_end: I64) -> I64:
+    """``begin``, or ``end`` where that is no more than the tolerance later."""
+    near = (end > begin) & (end <= begin + _TOLERANCE_NS) & (end <= own_end)
+    return np.where(near, end, begin).astype(np.int64)
+
+
 def _below(parent: np.ndarray, marked: np.ndarray, row: int) -> bool:
     at = int(parent[row])
     while at >= 0:
@@ -514,19 +341,24 @@ class _HostWalk:
         b = self.b
         low, high = int(b.windows.host_start[0]), int(b.windows.end[-1])
         events = _step_events(b.windows)
+        free: dict[int, int] = {}  # thread → when its last range ended
         for number, call in enumerate(b.calls):
             if low <= call.issue <= high:
-                release = int(b.release[number])
+                release, thread = int(b.release[number]), self._thread(number)
+                ended = free.get(thread, 0)
+                near = call.arrival < ended <= call.arrival + _TOLERANCE_NS
+                begin = min(ended, release) if near else call.arrival
+                free[thread] = max(ended, release)
                 events.append((call.issue, _CALLS, number))
-                events.append((call.arrival, _BEGINS, number))
-                at_once = release <= call.arrival
+                events.append((begin, _BEGINS, number))
+                at_once = release <= begin
                 events.append((release, _ENDS_AT_ONCE if at_once else _ENDS, number))
         events.extend((back, _RETURNS, at) for at, (_, back, _) in enumerate(self.waits))
-        host: _Point | None = None
-        host_end: dict[int, _Point] = {}
-        on_thread: dict[int, _Point] = {}
-        issued: dict[int, _Point] = {}
-        released: dict[int, _Point] = {}
+        host: Point | None = None
+        host_end: dict[int, Point] = {}
+        on_thread: dict[int, Point] = {}
+        issued: dict[int, Point] = {}
+        released: dict[int, Point] = {}
         for time, what, row in sorted(events):
             if what == _STEP:
                 host = b.keep(
@@ -551,7 +383,7 @@ class _HostWalk:
                 host = on_thread[thread] if thread in self.callers else host
             elif row in issued:
                 thread = self._thread(row)
-                released[row] = on_thread[thread] = b.keep(_Point(time, {}), Junction.RELEASE, row)
+                released[row] = on_thread[thread] = b.keep(Point(time, {}), Junction.RELEASE, row)
                 host = released[row] if thread in self.callers else host
         return b.result("")
 
@@ -561,7 +393,8 @@ class _HostWalk:
     def _gaps(self) -> Intervals:
         """When no op ran on the threads that call collectives."""
         hosts, b = self.b.hosts, self.b
-        working = hosts.ranges(hosts.op & ~hosts.collective, sorted(self.callers))
+        works = working_ops(self.trace, hosts)
+        working = hosts.ranges(works, sorted(self.callers))
         if not len(working):
             return EMPTY
         return complement(working, int(b.windows.start[0]), int(b.windows.end[-1]))
@@ -569,12 +402,14 @@ class _HostWalk:
     def _waits(self) -> list[tuple[int, int, tuple[int, ...]]]:
         """Gaps in which the callers waited: from, to, and for which collectives.
 
-        A gap holds the release of a collective issued before it. The caller may wake up late: what
-        follows the release is its own work. A range may end later than its waiter went on.
+        A gap holds the release of a collective issued before it, and ends with the next call: who
+        waits for each of several collectives waits between two calls. The caller may wake up late:
+        what follows the release is its own work. A range may end later than its waiter went on.
         """
         calls, release = self.b.calls, self.b.release
+        issues = np.unique(np.array([call.issue for call in calls], np.int64))
         result = []
-        for low, high in zip(self.gaps.start.tolist(), self.gaps.end.tolist(), strict=True):
+        for low, high in _cut(self.gaps, issues):
             if high - low < WAIT_NS:
                 continue
             inside = [
@@ -586,7 +421,9 @@ class _HostWalk:
             late = [
                 number
                 for number, call in enumerate(calls)
-                if high < release[number] <= high + LATE_RANGE_NS and call.issue <= low
+                if high < release[number] <= high + LATE_RANGE_NS
+                and call.issue <= low
+                and call.arrival < high
             ]
             if late and not inside:
                 for number in late[:1]:
@@ -595,3 +432,12 @@ class _HostWalk:
             if inside:
                 result.append((low, high, tuple(inside)))
         return result
+
+
+def _cut(gaps: Intervals, at: I64) -> list[tuple[int, int]]:
+    """The gaps in pieces that hold none of the instants (ascending) inside."""
+    result = []
+    for low, high in zip(gaps.start.tolist(), gaps.end.tolist(), strict=True):
+        inside = at[np.searchsorted(at, low, "right") : np.searchsorted(at, high)].tolist()
+        result += list(zip([low, *inside], [*inside, high], strict=True))
+    return result

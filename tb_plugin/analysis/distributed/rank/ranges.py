@@ -1,0 +1,104 @@
+"""Which ranges, frames and ops of the host take most of a step, and which names are there at all?
+
+A rank that runs what no other rank runs, or runs it for longer, is named with that. Names are
+compared without their numbers: ``rank2_work`` is ``rank3_work`` of another rank.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.arrays import I64, of_names
+from ....base.regex import regex
+from ....trace.model import HostKind, Trace
+from ...host_activity import BACKEND_RANGE, Hosts
+from ...idle.places import is_own_frame
+from ...steps import Windows
+from ..model import LEAST_RANGE, MOST_NAMES, MOST_RANGES, DigestRanges
+
+_NUMBER = regex(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def common_name(name: str) -> str:
+    """A name as all ranks write it.
+
+    >>> common_name("evaluate_rank12 at 0x7f3a")
+    'evaluate_rank# at #'
+    """
+    return _NUMBER.sub("#", name)
+
+
+def ranges_of(
+    trace: Trace, hosts: Hosts, windows: Windows, code: Callable[[str], int]
+) -> DigestRanges:
+    """What takes at least 0.2 % of each step, at most 20 names a step; O(events × log events)."""
+    host = trace.host
+    rows = np.flatnonzero(_told(trace, hosts) & (host.step >= 0) & (host.step < len(windows)))
+    rows = rows[_outermost(trace, rows)]
+    key = host.step[rows].astype(np.int64) * len(trace.strings) + host.name[rows]
+    found, of_row = np.unique(key, return_inverse=True)
+    total = np.bincount(of_row.reshape(-1), host.dur[rows], len(found)).astype(np.int64)
+    step, name = found // max(len(trace.strings), 1), found % max(len(trace.strings), 1)
+    large = total >= LEAST_RANGE * (windows.end - windows.start)[step]
+    kept: list[int] = []
+    for number in range(len(windows)):
+        here = np.flatnonzero(large & (step == number))
+        kept.extend(here[np.argsort(-total[here], kind="stable")[:MOST_RANGES]].tolist())
+    return DigestRanges(
+        step=step[kept].astype(np.int32),
+        name=np.array([code(trace.text(int(one))) for one in name[kept]], np.int32),
+        total_ns=total[kept],
+    )
+
+
+def names_of(trace: Trace, hosts: Hosts) -> I64:
+    """Hashes of the names of the same events in all steps; empty where there are too many."""
+    used = np.unique(trace.host.name[_told(trace, hosts)])
+    hashes = {hash_of(trace.text(int(name))) for name in used.tolist()}
+    return np.array(sorted(hashes) if len(hashes) <= MOST_NAMES else [], np.int64)
+
+
+def hash_of(name: str) -> int:
+    """A number of 16 bits for a name without its numbers.
+
+    Of two names with one number, each looks as if other ranks ran it: nothing is claimed of it.
+    """
+    return zlib.crc32(common_name(name).encode()) & 0xFFFF
+
+
+def _told(trace: Trace, hosts: Hosts) -> NDArray[np.bool_]:
+    """Ranges, ops, modules and frames of the user's code; no marks of steps, no exchanges."""
+    host = trace.host
+    own = of_names(trace.strings, host.name, is_own_frame, np.bool_)
+    exchange = of_names(
+        trace.strings, host.name, lambda text: BACKEND_RANGE.match(text) is not None, np.bool_
+    )
+    kinds = np.isin(host.kind, (HostKind.OP, HostKind.ANNOTATION, HostKind.MODULE))
+    shown = kinds | ((host.kind == HostKind.PYTHON) & own)
+    told: NDArray[np.bool_] = shown & ~hosts.marker & ~hosts.collective & ~exchange
+    return told
+
+
+def _outermost(trace: Trace, rows: I64) -> NDArray[np.int64]:
+    """Those of the rows that lie in none of the same name on their thread."""
+    host = trace.host
+    if not len(rows):
+        return rows
+    order = np.lexsort((-host.dur[rows], host.ts[rows], host.thread[rows], host.name[rows]))
+    there = rows[order]
+    fresh = np.ones(len(there), np.bool_)
+    fresh[1:] = (np.diff(host.name[there]) != 0) | (np.diff(host.thread[there]) != 0)
+    ts, end = host.ts[there].astype(np.int64), (host.ts[there] + host.dur[there]).astype(np.int64)
+    room = int(end.max() - ts.min()) + 1
+    shift = np.cumsum(fresh) * room - int(ts.min())
+    reach = np.maximum.accumulate(shift + end)
+    outer = np.concatenate([[True], (shift + ts)[1:] >= reach[:-1]])
+    rows_of_outer: I64 = order[outer]
+    return rows_of_outer

@@ -1,0 +1,85 @@
+"""Who is named in drawn jobs, each of which breaks one assumption: ``benchmarks/drawn_jobs.py``.
+
+The benchmark draws hundreds; here every shape has every fault or none once, with few ranks.
+"""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.drawn_jobs import FAULTS, SHAPES, JobPlan, compared, outcome, plan_of
+
+KINDS = [(back_end, shape) for back_end, shapes in SHAPES.items() for shape in shapes]
+# With each shape the faults take turns; all shapes together have all of them several times.
+DRAWN = [
+    plan_of(*kind, FAULTS[(at + more) % len(FAULTS)], 1000 + at)
+    for at, kind in enumerate(KINDS)
+    for more in (0, 3, 6)
+    if FAULTS[(at + more) % len(FAULTS)] != "node"
+]
+
+
+@pytest.mark.parametrize("plan", DRAWN, ids=lambda one: f"{one.back_end} {one.shape} {one.fault}")
+def test_who_is_late_is_named_and_nobody_else(plan: JobPlan) -> None:
+    said = compared(plan)
+    assert outcome(plan, said) == "right", said.verdict.sentence
+    if not plan.late:
+        assert said.verdict.members == ()
+
+
+def test_a_late_rank_is_named_with_what_takes_longer() -> None:
+    plan = JobPlan("gloo", "ddp", "backward", 4, 5, (2,), 0.4, 0.01, 3)
+    verdict = compared(plan).verdict
+    assert verdict.sentence.startswith("Rank 2 is 9.70\u00a0ms")
+    assert "a step slower by itself: `aten::conv_backward` takes 9.8" in verdict.sentence
+    assert "there and 20" in verdict.sentence  # 200 µs on its peers
+
+
+def test_work_of_one_rank_alone_is_told_from_two_steps() -> None:
+    plan = JobPlan("gloo", "ddp", "work", 4, 2, (1,), 0.2, 0.01, 3)
+    verdict = compared(plan).verdict
+    assert (verdict.kind, verdict.members) == ("work", (1,))
+    assert verdict.sentence.startswith("Rank 1 runs `evaluate` for 4.8")
+    assert "a step; no other rank does." in verdict.sentence
+
+
+@pytest.mark.parametrize(("size", "named"), [(0.14, (2,)), (0.06, ())], ids=["14 %", "6 %"])
+def test_on_the_host_less_than_a_tenth_is_not_named(size: float, named: tuple[int, ...]) -> None:
+    plan = JobPlan("gloo", "ddp", "backward", 4, 6, (2,), size, 0.003, 5)
+    assert compared(plan).verdict.members == named
+
+
+@pytest.mark.parametrize(("size", "named"), [(0.035, (2,)), (0.012, ())], ids=["3.5 %", "1.2 %"])
+def test_on_devices_less_than_2_percent_is_not_named(size: float, named: tuple[int, ...]) -> None:
+    plan = JobPlan("nccl", "ddp", "backward", 4, 6, (2,), size, 0.001, 5)
+    assert compared(plan).verdict.members == named
+
+
+def test_from_a_step_on() -> None:
+    plan = JobPlan("nccl", "tensor", "onset", 4, 12, (3,), 0.2, 0.003, 1)
+    verdict = compared(plan).verdict
+    assert verdict.kind == "onset"
+    assert verdict.sentence.startswith("From step 9 on, rank 3 is 4.8")
+
+
+def test_a_node_that_is_slow_is_named() -> None:
+    late = (4, 5, 6, 7)
+    plan = JobPlan("nccl", "ddp", "node", 12, 4, late, 0.2, 0.003, 1)
+    run = compared(plan)
+    assert run.verdict.members == late
+    assert run.nodes[run.verdict.node].name == "gpu-1"
+
+
+def test_calls_of_smaller_groups_are_told_by_who_waits() -> None:
+    """Gloo names no group: pairs reduce, and the pair of a late rank ends later than the other."""
+    plan = JobPlan("gloo", "tensor", "backward", 4, 4, (1,), 0.4, 0.01, 1)
+    run = compared(plan)
+    ranks = {run.groups[group].ranks for group in run.matches.group}
+    assert {(0, 1), (2, 3)} <= ranks
+    assert run.verdict.members == (1,)
+
+
+def test_where_ranks_vary_much_it_cannot_be_told() -> None:
+    plan = JobPlan("gloo", "ddp", "none", 4, 4, (), 0.0, 0.5, 2)
+    verdict = compared(plan).verdict
+    assert verdict.kind == "unknown"
+    assert verdict.members == ()
