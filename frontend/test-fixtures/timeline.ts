@@ -269,6 +269,7 @@ export const AREA: AreaAnswer = {
       overlap_ns: 1_200_000,
       copy_ns: 300_000,
       gaps: 40,
+      unknown_ns: 0,
       longest_gap_ns: 700_000,
       longest_gap_ts: 30_000_000,
     },

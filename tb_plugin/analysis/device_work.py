@@ -12,8 +12,12 @@ import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I8, I32, I64, Mask, equal, take, where
-from ..base.intervals import Intervals, merge, union_where
+from ..base.intervals import Intervals, length_within, merge, union_where
 from ..trace.model import DeviceClass, Trace
+
+CARRIED_NS = 100_000  # a launch on an empty stream starts sooner
+CARRIED_FILL = 10  # recorded work fills less than one part in so many of the wait …
+CARRIED_SHARE = 2  # … and the wait is at least one part in so many of the recording until then
 
 
 def used_devices(trace: Trace) -> tuple[DeviceWork, ...]:
@@ -88,6 +92,31 @@ class DeviceWork(Struct, frozen=True, dict=True):
 
     def _when(self, klass: DeviceClass) -> Intervals:
         return union_where(equal(self.klass, klass), self.ts, self.dur)
+
+    @cached_property
+    def head_ns(self) -> int:
+        """When work that was launched before the recording had ended; 0: nothing shows any.
+
+            recording  ├────────────────────────────
+            launch      l├┤r
+            device       (unknown)         ▒▒▒▒▒▒▒▒▒
+                           └──── wait ────┘
+
+        The first launched work of a stream starts long after its launch returned, and the device
+        records next to nothing meanwhile: the stream was full from before. A stream that is first
+        used later in a recording had time to get empty, so its wait has another cause.
+        """
+        rows = where(self.is_launched)
+        if not len(rows):
+            return 0
+        rows = rows[np.diff(take(self.trace.device.stream[self.slice], rows), prepend=-1) != 0]
+        start, returned = take(self.ts, rows), take(self.returned, rows)
+        wait = start - returned
+        late = (wait > CARRIED_NS) & (CARRIED_SHARE * wait >= start)
+        if not late.any():
+            return 0
+        late &= CARRIED_FILL * length_within(self.busy, returned, start) < wait
+        return int(start[late].max(initial=0))
 
     # --- what launched it -------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ class Partition(Struct, frozen=True):
     idle_dispatch_ns: int = 0  # in ops
     idle_python_ns: int = 0  # in Python, outside of ops
     idle_launch_ns: int = 0  # in calls of the runtime that launch
-    idle_first_launch_ns: int = 0  # … the first of a kernel, or loading its code
+    idle_first_launch_ns: int = 0  # start-up: first calls, and loading the code of kernels
     idle_profiler_ns: int = 0  # in the profiler's own code
     idle_uninstrumented_ns: int = 0  # in nothing that was recorded, or in annotations alone
     # The work was launched.
@@ -71,13 +71,15 @@ class Partition(Struct, frozen=True):
 
     @property
     def idle_host_ns(self) -> int:
-        """Idle time in which the host prepares launches, and until they take effect."""
+        """Idle time in which the host prepares launches, and until they take effect.
+
+        Start-up is apart: later steps do not pay for it.
+        """
         return (
             self.idle_dispatch_ns
             + self.idle_python_ns
             + self.idle_optimizer_ns
             + self.idle_launch_ns
-            + self.idle_first_launch_ns
             + self.idle_compile_ns
             + self.idle_gc_ns
             + self.idle_communication_ns
@@ -368,7 +370,8 @@ class StepFacts(Struct, frozen=True):
     host_held: tuple[Held, ...] = ()  # without devices: what the main thread was in, exclusive
     parallel_ns: int = 0  # sum over threads of the time with an op or call open in the window
     threads: int = 0  # of these, threads with any
-    excluded: str | None = None  # "incomplete": cut off at the end; "warm-up": first and slow
+    # "incomplete": cut off at the end; "warm-up": first and slow; else it begins in the head
+    excluded: str | None = None
 
     @property
     def dur_ns(self) -> int:
@@ -507,6 +510,15 @@ class Facts(Struct, frozen=True):
     recording: RecordingFacts = field(default_factory=RecordingFacts)
     idle: IdleTables = field(default_factory=IdleTables)
     patterns: Patterns = field(default_factory=Patterns)
+    # The head of the recording: until then a device was on work launched before. It is unknown,
+    # and belongs to no step. 0: none.
+    head_ns: int = 0
+
+    def skipped_before(self, index: int) -> range:
+        """The numbers that are missing between a step of the profiler and the one before it."""
+        if not index or self.step_source != "profiler_step":
+            return range(0)
+        return range(self.steps[index - 1].number + 1, self.steps[index].number)
 
     @property
     def script(self) -> str:

@@ -19,7 +19,7 @@ from .facts import HostPartition, Partition, StepFacts
 from .findings import Explanation, Finding, Reference, Said, Sentence
 from .recording import OTHER_RECORDER
 from .steps import Selection
-from .wording import fraction, held_by, of_step, step_noun, the_device
+from .wording import fraction, held_by, not_judged, of_step, step_noun, the_device
 
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
@@ -34,6 +34,7 @@ _TIMED = ("op", "kernel", "annotation", "python", "module", "runtime", "memcpy",
 _DEVICE_CAUSES = {
     "idle_dataloader_ns": "{device} waits for the DataLoader for {part}.",
     "idle_host_ns": "{device} waits for the host to launch work for {part}.",
+    "idle_first_launch_ns": "{device} waits for first calls, which start the process, for {part}.",
     "idle_sync_ns": "{device} is idle under blocking calls of the host for {part}.",
     "idle_unattributed_ns": "{device} is idle without a recorded cause for {part}.",
     "exposed_communication_ns": "{device} waits for communication for {part}.",
@@ -75,6 +76,12 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     On the host, the first finding is the cause where it claims as much as ``LEADS_RATIO``: it names
     the code, and a part of the step does not.
     """
+    sentence = _headline(selection, findings)
+    details = (sentence.detail, *not_judged(selection.facts))
+    return replace(sentence, detail=" ".join(text for text in details if text))
+
+
+def _headline(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     if not selection.total_ns:
         return Sentence("Nothing was recorded that takes time.", _nothing(selection), cause=NOTHING)
     if selection.cut:
@@ -226,15 +233,16 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
             return f" For {mean} it idles while {what} runs on a thread that launches kernels."
         case "idle_host_ns":
             return _on_the_host(selection, ns)
+        case "idle_first_launch_ns":
+            return f" For {mean} it idles while the host starts the process{_named(selection, ns)}."
         case "idle_sync_ns":
             return (
                 f" For {mean} it idles while a launching thread sits in a call that waits or may "
                 f"wait{_named(selection, ns)}."
             )
-        case "exposed_communication_ns":
-            return f" For {mean} collectives run and nothing computes."
-        case "exposed_copy_ns":
-            return f" For {mean} copies run and nothing computes."
+        case "exposed_communication_ns" | "exposed_copy_ns":
+            running = "copies" if cause == "exposed_copy_ns" else "collectives"
+            return f" For {mean} {running} run and nothing computes."
         case _:
             return _without_cause(selection, ns)
 
@@ -274,6 +282,7 @@ def _rest(selection: Selection, cause: str, ns: int) -> str:
     names = {
         "idle_dataloader_ns": "idle time under the DataLoader",
         "idle_host_ns": "idle time in which the host prepares launches",
+        "idle_first_launch_ns": "idle time under first calls",
         "idle_sync_ns": "idle time under blocking calls",
         "idle_unattributed_ns": "idle time without a recorded cause",
         "exposed_communication_ns": "communication that nothing covers",

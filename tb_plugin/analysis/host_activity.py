@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from ..base import arrays
 from ..base.arrays import I8, I32, distinct, equal, is_any, matches, of_names, search, take
 from ..base.group_sums import group_sums
-from ..base.intervals import Intervals, merge, union_where
+from ..base.intervals import Intervals, holds, merge, subtract, union_where
 from ..base.regex import any_of, regex
 from ..trace.model import DeviceClass, HostKind, Link, Trace
+from .call_tree.paths import innermost
 from .facts import RunTraits
+from .overview.closures import Closures, closures_of
 from .overview.utilization import are_eligible
 
 # --- roles by name --------------------------------------------------------------------------------
@@ -166,6 +168,28 @@ class Hosts(Struct, frozen=True, eq=False, dict=True):
     def with_role(self, role: HostRole) -> Mask:
         """Events of one role, whatever their kind."""
         return equal(self.role, role)
+
+    @cached_property
+    def in_loader(self) -> Mask:
+        """All that runs in the DataLoader's ranges, whatever it is."""
+        if not self.loader.any():
+            return self.loader
+        around = innermost(self.loader.view(np.int8) - np.int8(1), self.trace.host.parent)
+        return np.asarray(around >= 0)
+
+    @cached_property
+    def closures(self) -> Closures:
+        """Forward and backward passes that an optimizer's step calls."""
+        backward = self.op & self.with_role(HostRole.BACKWARD)
+        return closures_of(self.trace, self.with_role(HostRole.OPTIMIZER), backward)
+
+    def optimizing(self, threads: Iterable[int] | None = None) -> Intervals:
+        """When the optimizer worked: its ranges without the closures that they call."""
+        found = self.ranges(self.with_role(HostRole.OPTIMIZER), threads)
+        closures = self.closures
+        if not len(closures.time):
+            return found
+        return merge(subtract(found, closures.time), self.ranges(closures.within, threads))
 
 
 def hosts_of(trace: Trace) -> Hosts:
@@ -480,11 +504,7 @@ def _during_backward(
     if not len(begun):
         return begun
     backward = hosts.ranges(hosts.with_role(HostRole.BACKWARD) & hosts.op)
-    ts = trace.host.ts[begun]
-    at = search(backward.start, ts, "right") - 1
-    inside = at >= 0
-    inside[inside] = ts[inside] < backward.end[at[inside]]
-    return begun[inside]
+    return begun[holds(backward, trace.host.ts[begun])]
 
 
 def _dtype(trace: Trace, rows: NDArray[np.int64]) -> str:

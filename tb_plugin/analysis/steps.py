@@ -36,10 +36,12 @@ from ..base.arrays import (
     stable_order,
     take,
     where,
+    with_fields,
 )
 from ..base.errors import QueryError
 from ..base.regex import regex
 from ..trace.model import HostKind, Trace
+from .device_work import used_devices
 from .facts import (
     IDLE_CAUSES,
     Breakdown,
@@ -67,6 +69,7 @@ NO_LIMITS: Limits = MappingProxyType({})
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
+HEAD = "cut off at the start"
 MOST_GAPS = 20  # of the longest idle stretches, over all chosen steps
 COMPLETE_RATIO = 0.8  # a last step with less than this part of any other's work was cut off
 WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
@@ -83,6 +86,7 @@ class Windows(ColumnTable, frozen=True, eq=False):
     launches: I64  # calls that launched device work in this step
     device_events: I64  # device work launched in this step
     excluded: tuple[str | None, ...]
+    head_ns: int = 0  # until then a device was on work launched before the recording
 
     def of(self, ts: I64) -> I64:
         """The window that each instant lies in; −1 where in none."""
@@ -109,7 +113,8 @@ def step_windows(trace: Trace) -> Windows:
     if trace.steps.source == "whole_trace":
         start, end = _whole(trace)
         events, launches = np.array([len(trace.device)]), np.array([_distinct(trace.device.launch)])
-        return Windows(host_start, host_end, start, end, launches, events, (None,))
+        whole = Windows(host_start, host_end, start, end, launches, events, (None,))
+        return _without_head(trace, whole)
     first, last, events, launches = _device_work(trace, count)
     start, end = _end_to_end(trace, first, last, events)
     work = events if events.any() else _ops_per_step(trace, count)
@@ -117,7 +122,24 @@ def step_windows(trace: Trace) -> Windows:
         # A replay of a graph is one launch, however much it starts.
         work = launches
     excluded = _mark(end - start, work, unfinished=_unfinished(trace))
-    return Windows(host_start, host_end, start, end, launches, events, excluded)
+    windows = Windows(host_start, host_end, start, end, launches, events, excluded)
+    return _without_head(trace, windows)
+
+
+def _without_head(trace: Trace, windows: Windows) -> Windows:
+    """The windows behind the head of the recording (``DeviceWork.head_ns``).
+
+    A step that begins in it is not whole. The recording as a whole counts from its end.
+    """
+    head = max((work.head_ns for work in used_devices(trace)), default=0)
+    if not head:
+        return windows
+    start, end = (np.maximum(edge, head) for edge in (windows.start, windows.end))
+    excluded = windows.excluded
+    if trace.steps.source != "whole_trace":
+        begun = zip((windows.start < head).tolist(), excluded, strict=True)
+        excluded = tuple(HEAD if is_cut else why for is_cut, why in begun)
+    return with_fields(windows, start=start, end=end, excluded=excluded, head_ns=head)
 
 
 def _whole(trace: Trace) -> tuple[I64, I64]:
@@ -423,7 +445,8 @@ class Selection(Struct, frozen=True, dict=True):
     def gauges(self, device: int) -> tuple[Gauges, int]:
         """Integrals of a device over the chosen steps, and the time they cover.
 
-        Gaps between neighbours belong to it: the device could have worked there too.
+        Gaps between neighbours belong to it: the device could have worked there too. Where steps
+        between them are not recorded, their time belongs to none.
         """
         parts: list[Gauges] = []
         covered = 0
@@ -434,7 +457,7 @@ class Selection(Struct, frozen=True, dict=True):
                 continue
             parts.append(one.gauges)
             covered += step.dur_ns
-            if i - 1 in self._chosen:
+            if i - 1 in self._chosen and not self.facts.skipped_before(i):
                 parts.append(one.gap)
                 covered += step.start_ns - self.facts.steps[i - 1].end_ns
         return total_of(parts, Gauges()), covered

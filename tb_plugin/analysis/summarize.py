@@ -128,6 +128,7 @@ def summarize(trace: Trace) -> Facts:
         recording=recording,
         idle=IdleTables(names.table(), names.places.table(), causes.following),
         patterns=patterns,
+        head_ns=windows.head_ns,
     )
 
 

@@ -34,7 +34,7 @@ from ..base.arrays import (
     where_code,
 )
 from ..base.group_sums import group_sums
-from ..base.intervals import Intervals, merge, union, union_of, union_where
+from ..base.intervals import Intervals, holds, merge, subtract, union, union_of, union_where
 from ..base.regex import any_of, regex
 from ..trace.model import DeviceClass, HostKind, Trace
 from .call_tree.paths import innermost
@@ -196,6 +196,10 @@ class HostCode(Struct, frozen=True, dict=True):
         """When any of the rows was open."""
         return union_of(rows, self.ts, self.dur)
 
+    def updates(self, rows: I64) -> Intervals:
+        """When calls of an optimizer worked, without the closures that they called."""
+        return subtract(self.time(rows), self.hosts.closures.time)
+
     def time_where(self, mask: Mask) -> Intervals:
         """When any of the rows was open at which a mask holds."""
         return union_where(mask, self.ts, self.dur)
@@ -213,9 +217,7 @@ class HostCode(Struct, frozen=True, dict=True):
     def begin_in(self, rows: I64, time: Intervals) -> Mask:
         """Which of the rows, which ascend, begin in one of the intervals."""
         if len(time) > len(rows):
-            ts = self.ts[rows]
-            at = search(time.start, ts, "right") - 1
-            return np.asarray((at >= 0) & (ts < time.end[np.maximum(at, 0)]))
+            return holds(time, self.ts[rows])
         # Rows are in order of time: those of an interval are neighbours.
         low, high = (search(rows, search(self.ts, at)) for at in (time.start, time.end))
         return ranges_of(low, high, len(rows))

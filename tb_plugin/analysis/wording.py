@@ -11,9 +11,10 @@ from msgspec import structs
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts, Place
-from .steps import HeldSum, Selection
+from .steps import HEAD, HeldSum, Selection
 
 MOST_FOLDERS = 3
+MOST_SAID = 4  # sentences on what is not judged
 _FRAME = regex(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")
 
 EVERY_RATIO = 0.8  # of the steps agree: "every step"
@@ -66,6 +67,24 @@ def scope(selection: Selection, *, device: bool = True) -> str:
     steps = "the whole recording" if whole else f"{selection.count} of {plural(total, 'step')}"
     chosen = selection.device_facts
     return f"{steps}, {device_name(chosen)}" if device and chosen else steps
+
+
+def not_judged(facts: Facts) -> tuple[str, ...]:
+    """The parts of a recording that no figure contains: its head, and steps that are missing."""
+    said = []
+    if facts.head_ns:
+        said.append(
+            f"The first {duration(facts.head_ns)} are not judged: the device was on work launched "
+            "before the recording."
+        )
+        if all(step.excluded == HEAD for step in facts.steps) or len(facts.steps) < 2:
+            said.append("No whole step is left: record more steps, after a warm-up step.")
+    for index in range(len(facts.steps)):
+        if skipped := facts.skipped_before(index):
+            low, high = skipped[0], skipped[-1]
+            named = f"Step {low} is" if low == high else f"Steps {low} to {high} are"
+            said.append(f"{named} not in the recording.")
+    return tuple(said[:MOST_SAID])
 
 
 def per_step(selection: Selection) -> str:
@@ -217,7 +236,7 @@ CAUSE_NAMES = {
     "idle_dispatch_ns": "host dispatch",
     "idle_python_ns": "Python code",
     "idle_launch_ns": "launch API",
-    "idle_first_launch_ns": "slow first launch",
+    "idle_first_launch_ns": "start-up",
     "idle_profiler_ns": "profiler",
     "idle_uninstrumented_ns": "host, no known operator",
     "idle_latency_ns": "launch latency",

@@ -242,6 +242,14 @@ def clip(a: Intervals, low: int, high: int) -> Intervals:
     return Intervals(start[keep], end[keep])
 
 
+def holds(a: Intervals, at: I64) -> Mask:
+    """Which instants lie in A."""
+    before = search(a.start, at, "right") - 1
+    # At −1 the last entry is read: an end before all.
+    result: Mask = at < np.append(a.end, np.iinfo(np.int64).min)[before]
+    return result
+
+
 def length_within(a: Intervals, low: I64, high: I64) -> I64:
     """Length of A inside each window [low[i], high[i]); quick where windows ascend."""
     if len(a) + len(low) >= _MANY:

@@ -69,7 +69,7 @@ PARTITION: tuple[LegendEntry, ...] = (
             (
                 "idle_first_launch_ns",
                 "runtime",
-                _until("is in a slow first call, which starts the runtime or loads a kernel"),
+                _until("is in a first call, which starts the process or loads a kernel"),
             ),
             ("idle_profiler_ns", "other", _until("is in code of the profiler itself")),
             (

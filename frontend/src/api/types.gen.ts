@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c57b3143";
+export const CONTRACT = "e4c5f363";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -191,11 +191,13 @@ export interface AreaCounter {
   readonly delta: number | null;
 }
 
-/** One device within an area; busy + idle = the length of the area. */
+/** One device within an area; busy + idle + unknown = the length of the area. */
 export interface AreaDevice {
   readonly label: string;
   readonly busy_ns: number;
   readonly idle_ns: number;
+  /** not busy in the head of the recording (`Facts.head_ns`) */
+  readonly unknown_ns: number;
   readonly compute_ns: number;
   readonly communication_ns: number;
   /** of compute and communication */

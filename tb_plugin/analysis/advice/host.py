@@ -21,7 +21,7 @@ from ...base.arrays import (
     where,
 )
 from ...base.group_sums import group_sums, middles
-from ...base.intervals import EMPTY, Intervals, merge, subtract, union
+from ...base.intervals import EMPTY, Intervals, holds, merge, subtract, union
 from ...base.native import call
 from ...base.units import NBSP, duration, plural, share
 from ...trace.model import HostKind
@@ -193,21 +193,28 @@ def python(selection: Selection, seen: Seen) -> Advice:
 _ACQUIRES = of_code(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")
 _RELEASES = of_code(r"^<built-in method __exit__ of _?(thread|multiprocessing)\b")
 
+_JOINS = of_code(
+    r"(^|/)(threading|queue|concurrent/futures/_base|multiprocessing/\w+)\.py\(\d+\): "
+    r"(start|join|wait(_for)?|_wait_for_tstate_lock|result|exception|as_completed|get|put)$"
+)
+
 
 @on_host(hides_python=True)
 def find_locks(code: HostCode) -> Iterator[Found]:
     """Waiting for locks: calls of ``acquire``, and in a ``with``, what passes before.
 
     No recorder sees the call of ``with``: it is the longest stretch without any event before the
-    lock is given back.
+    lock is given back. A wait for a thread, a result or an event is a join.
     """
     rows = code.named(_ACQUIRES)
+    joins = code.time(code.named(_JOINS))
     # The DataLoader waits for its workers by a lock: that is another pattern.
-    rows = code.outside_of_loader(rows[code.frame[rows]])
+    rows = code.outside(code.outside_of_loader(rows[code.frame[rows]]), joins)
     released = code.named(_RELEASES)
     released = released[code.parent[released] >= 0][:MOST_RELEASED]
     around = code.parent[released]
     long = code.ts[released] - code.ts[around] >= LOCK_GAP_NS  # no gap within is longer
+    long &= ~holds(joins, code.ts[around])
     above = around[long].astype(np.int64)
     low, high = longest_gaps(code, above, released[long])
     waits = high - low >= LOCK_GAP_NS
@@ -260,7 +267,7 @@ def lock(selection: Selection, seen: Seen) -> Advice:
     """Waiting for locks takes more than {lock_ratio}.
 
     That is `acquire`, or a `with` in which nothing is recorded for 0.1 ms before the lock is
-    given back.
+    given back. `Thread.start`, `join`, `Future.result` and queues are no locks.
 
     Ceiling: that time.
     """

@@ -93,7 +93,7 @@ def find_optimizers(code: HostCode) -> Iterator[Found]:
     annotations = annotations[~code.frame[annotations]]
     for name in distinct_values(code.name[annotations]).tolist():
         rows = annotations[code.name[annotations] == name]
-        time = code.time(rows)
+        time = code.updates(rows)
         inside = code.within(code.top_ops, time)
         if not len(inside):
             continue
@@ -448,7 +448,7 @@ LEAST_ROW = 100  # ops of one row of tiny ops
 @on_host(hides_python=True)
 def find_tiny_ops(code: HostCode) -> Iterator[Found]:
     """Rows of at least a hundred short ops with short pauses, by the frame that most are of."""
-    told = merge(code.time(code.named(OPTIMIZES)), code.backward, code.time(code.named(PRINTS)))
+    told = merge(code.updates(code.named(OPTIMIZES)), code.backward, code.time(code.named(PRINTS)))
     # Ops of the optimizer and of autograd are no code of the user's.
     keep = ~code.begin_in(code.top_ops, merge(code.loading, told))
     top = code.top_ops[keep]

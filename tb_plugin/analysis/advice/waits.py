@@ -73,6 +73,7 @@ def device_causes(part: Partition) -> dict[str, int]:
     return {
         "idle_dataloader_ns": part.idle_dataloader_ns,
         "idle_host_ns": part.idle_host_ns,
+        "idle_first_launch_ns": part.idle_first_launch_ns,
         "idle_sync_ns": part.idle_sync_ns,
         "idle_unattributed_ns": part.idle_unattributed_ns + part.idle_queued_ns,
         "exposed_communication_ns": part.exposed_communication_ns,
@@ -271,7 +272,7 @@ def find_reads(code: HostCode) -> Iterator[Found]:
     reads = code.named(_READS)
     rows = code.outside_of_loader(code.outermost(reads[code.top_op[reads]]))
     # An optimizer reads its own counters, and the text of a tensor its values: other patterns.
-    told = merge(code.time(code.named(OPTIMIZES)), code.time(code.named(PRINTS)))
+    told = merge(code.updates(code.named(OPTIMIZES)), code.time(code.named(PRINTS)))
     rows = code.outside(rows, told)
     for frame, mine in code.by_owner(rows, code.dur[rows], MOST_FRAMES):
         name = code.trace.strings[int(code.name[mine[0]])]

@@ -397,9 +397,12 @@ def _view(column: NDArray[Any]) -> memoryview:
 
 
 def _waiting(hosts: Hosts) -> NDArray[np.int8]:
-    """Events in which a thread waits for another one: frames that wait, and backward's caller."""
+    """Events in which a thread waits for another one: frames that wait, and backward's caller.
+
+    Waiting in the DataLoader is the DataLoader's time.
+    """
     waits = hosts.with_role(HostRole.WAITING) | (hosts.with_role(HostRole.BACKWARD) & hosts.frame)
-    return (waits | hosts.collective).astype(np.int8)
+    return ((waits | hosts.collective) & ~hosts.in_loader).astype(np.int8)
 
 
 def _work_of_call(trace: Trace) -> I32:

@@ -295,6 +295,8 @@ def _parts_of(hosts: Hosts, rows: I32) -> I8:
     of_role[list(_OF_ROLE)] = [_PART[name] for name in _OF_ROLE.values()]
     own = take(of_role, hosts.role.view(np.uint8))
     part = take(innermost(own, host.parent), rows)
+    part[take(hosts.closures.rows, rows) & (part == _PART["optimizer"])] = -1
+    part[take(hosts.in_loader, rows)] = _PART["dataloader"]
     of_kind = np.zeros(max(_OF_KIND) + 1, np.int8)
     of_kind[list(_OF_KIND)] = [_PART[name] for name in _OF_KIND.values()]
     alone = where(part < 0)

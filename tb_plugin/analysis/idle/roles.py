@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, equal, least_of_largest, matches, take, where
+from ...base.arrays import I8, I32, equal, matches, median, take, where
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
@@ -54,8 +54,12 @@ _CAUSE_OF_KIND = np.zeros(max(_OF_KIND) + 1, np.int8)
 _CAUSE_OF_KIND[list(_OF_KIND)] = [CAUSE[name] for name, _ in _OF_KIND.values()]
 
 FIRST_CALL_NS, FIRST_ALLOCATION_NS = 1_000_000, 50_000_000
-ONLY_CALL_NS = 20_000_000
-FIRST_CALL_RATIO = 10  # so many times as long as any other of its name
+FIRST_CALL_RATIO = 20  # so many times as long as the median of the later ones of its name
+# Without later ones: what starts a process, where no device has worked yet.
+_STARTS = regex(
+    r"^(cuda|cu|hip|musa)(Free|Init|SetDevice|GetDevice|DeviceGetStreamPriorityRange|CtxCreate"
+    r"|DevicePrimaryCtx|StreamCreate|EventCreate|LaunchKernel)"
+)
 
 _BEGINS, _ENDS, _INSIDE = 1, 2, 3
 _CAPTURE_BEGIN = regex(r"^(cuda|cu|hip)(Stream|ThreadExchangeStream)BeginCapture")
@@ -70,7 +74,7 @@ class HostCauses:
     def __init__(self, trace: Trace, hosts: Hosts) -> None:
         self._trace, self._hosts = trace, hosts
         self._captured: dict[int, Intervals] = {}
-        self._names: dict[int, tuple[int, int, int]] = {}  # see _of_name
+        self._names: dict[int, tuple[int, float | None]] = {}  # see _of_name
 
     def of(self, rows: NDArray[np.integer]) -> I8:
         """The cause that the time of each of these rows counts as."""
@@ -93,8 +97,7 @@ class HostCauses:
         for pattern, name in ((_ALLOCATES, "allocator"), (LOADS_CODE, "first_launch")):
             cause[calls[matches(strings, names, pattern)]] = CAUSE[name]
         self._mark_first_calls(take(rows, calls), calls, cause)
-        if self._hosts.loader.any():
-            cause[take(self._in_loader, rows)] = CAUSE["dataloader"]
+        cause[take(hosts.in_loader, rows)] = CAUSE["dataloader"]
         result: I8 = cause.astype(np.int8)
         return result
 
@@ -104,29 +107,34 @@ class HostCauses:
         """Long calls that come for the first time start the runtime, or load code."""
         host = self._trace.host
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
-        long = (take(host.dur, rows) >= mild) & (cause[at] != CAUSE["blocking"])
-        for place in np.flatnonzero(long).tolist():
+        for place in np.flatnonzero(take(host.dur, rows) >= mild).tolist():
             row = int(rows[place])
-            earliest, longest, second = self._of_name(int(host.name[row]))
-            dur = int(host.dur[row])
-            # A single call may be as long as ever: only a very long one says something.
-            usual = second if dur == longest else longest
-            if host.ts[row] == earliest and FIRST_CALL_RATIO * usual <= dur:
+            code = int(host.name[row])
+            earliest, later = self._of_name(code)
+            if host.ts[row] != earliest:
+                continue
+            if later is None:
+                starts = earliest < self._first_work and _STARTS.match(self._trace.strings[code])
+            else:
+                starts = FIRST_CALL_RATIO * later <= host.dur[row]
+            if starts:
                 cause[at[place]] = CAUSE["first_launch"]
 
-    def _of_name(self, code: int) -> tuple[int, int, int]:
-        """Start of the first event of a name, and the longest and second longest duration.
-
-        A single event counts as one of several whose others are shorter than ``ONLY_CALL_NS``.
-        """
+    def _of_name(self, code: int) -> tuple[int, float | None]:
+        """Start of the first event of a name, and the median duration of the later ones."""
         found = self._names.get(code)
         if found is None:
             alike = where(self._trace.host.name == code)
-            dur = take(self._trace.host.dur, alike)
-            second = least_of_largest(dur, 2) if len(dur) > 1 else ONLY_CALL_NS // FIRST_CALL_RATIO
-            found = int(take(self._trace.host.ts, alike).min()), int(dur.max()), second
-            self._names[code] = found
+            ts, dur = take(self._trace.host.ts, alike), take(self._trace.host.dur, alike)
+            first = int(ts.argmin())
+            later = median(np.delete(dur, first)) if len(dur) > 1 else None
+            found = self._names[code] = int(ts[first]), later
         return found
+
+    @cached_property
+    def _first_work(self) -> int:
+        """When any device began to work."""
+        return int(self._trace.device.ts.min(initial=np.iinfo(np.int64).max))
 
     @cached_property
     def _has_device(self) -> bool:
@@ -146,14 +154,9 @@ class HostCauses:
         if not self._has_device:
             # Without a device a collective is work of the host, whatever its back end.
             own[self._hosts.collective & ~self._hosts.under_way] = CAUSE["communication"]
-        return innermost(own, host.parent)
-
-    @cached_property
-    def _in_loader(self) -> NDArray[np.bool_]:
-        if not self._hosts.loader.any():
-            return self._hosts.loader
-        own = self._hosts.loader.view(np.int8) - np.int8(1)
-        return np.asarray(innermost(own, self._trace.host.parent) >= 0)
+        scope: I8 = innermost(own, host.parent)
+        scope[self._hosts.closures.rows & (scope == CAUSE["optimizer"])] = -1
+        return scope
 
     @cached_property
     def loading(self) -> Intervals:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, equal, ranges_of, search
+from ...base.arrays import I64, equal
 from ...base.group_sums import first_largest
 from ...base.intervals import (
     EMPTY,
@@ -27,7 +27,6 @@ from ...base.intervals import (
     length_within,
     merge,
     not_inside,
-    subtract,
 )
 from ...trace.model import DeviceClass, HostKind, Trace
 from ..device_work import DeviceWork
@@ -135,45 +134,46 @@ def longest_activity(work: DeviceWork, windows: Windows) -> list[tuple[Longest, 
 def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPartition]:
     """One partition per step; all parts sum to the window.
 
-    What really ran counts before ranges that only mark code, on this thread or on another. Each
-    instant counts for the first that holds on the main thread: work inside the DataLoader, calls of
-    collectives, compilation, work inside the optimizer, backward ops, other ops and module calls
-    (forward), runtime calls, Python frames that do not merely wait; then backward ops of another
-    thread, collectives under way on any thread; then waiting: in ``backward()``, in other Python
-    frames, in the optimizer, in the DataLoader. What is left is uninstrumented, even where the user
-    marked it: an annotation says nothing of what runs.
+    Each instant counts for the first that holds on the main thread: the DataLoader's range,
+    whatever runs or waits in it; calls of collectives; compilation; ops and runtime calls of the
+    optimizer; backward ops; other ops (forward); runtime calls. Then for backward ops of another
+    thread, and collectives under way on any thread. Then for the rest of the optimizer,
+    ``backward()``, modules (forward), and Python frames. Passes that the optimizer calls, as
+    closures, are forward and backward. What is left is uninstrumented, even where the user marked
+    it: an annotation says nothing of what runs.
 
-    ``communication`` is so the part of the classic category that no work of the main thread covers,
+    What only stacks record comes last, so that they change no part that is recorded without them.
+
+    ``communication`` is so the part of the classic category that no op of the main thread covers,
     and ``overlap`` the part that some does: both sum to the classic one where no device works.
     """
     (
-        loading,
+        loader,
         calls,
         compiling,
         optimizing,
         own,
-        others,
+        ops,
         runtime,
-        frames,
         ahead,
         under_way,
-        calling,
-        waiting,
         optimizer,
-        loader,
+        calling,
+        modules,
+        frames,
         rest,
     ) = shares(_host_layers_by_rank(trace, hosts), windows.start, windows.end)
     communication = calls + under_way
     anywhere = length_within(hosts.ranges(hosts.collective), windows.start, windows.end)
     columns = (
-        loading + loader,
-        others,
+        loader,
+        ops + modules,
         own + ahead + calling,
         optimizing + optimizer,
         communication,
         compiling,
         runtime,
-        frames + waiting,
+        frames,
         rest,
         anywhere - communication,
     )
@@ -186,37 +186,19 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     def of(mask: NDArray[np.bool_]) -> Intervals:
         return hosts.ranges(mask, here)
 
-    backward, module = hosts.with_role(HostRole.BACKWARD), equal(trace.host.kind, HostKind.MODULE)
-    loader, optimizer = of(hosts.loader), of(hosts.with_role(HostRole.OPTIMIZER))
-    calling, ops = of(backward & hosts.frame), of(hosts.op & ~hosts.collective)
-    # The frame that called backward waits too: a thread of autograd may do the work.
-    waits = hosts.frame & (hosts.with_role(HostRole.WAITING) | backward)
-    waiting = of(waits)
-    if len(waiting):
-        waiting = subtract(waiting, of(hosts.frame & ~waits & _begun_inside(hosts, waiting)))
-    modules, frames = (subtract(of(mask), waiting) for mask in (module, hosts.frame & ~module))
-    runtime = of(hosts.runtime)
-    worked = merge(ops, runtime, modules, frames)
-    yield intersect(loader, worked)
+    backward = hosts.with_role(HostRole.BACKWARD)
+    optimizer, runtime = hosts.optimizing(here), of(hosts.runtime)
+    ops = of(hosts.op & ~hosts.collective)
+    yield of(hosts.loader)
     yield of(hosts.collective & ~hosts.under_way)
     yield of(hosts.with_role(HostRole.COMPILE))
-    yield intersect(optimizer, worked)
-    yield merge(of(backward & hosts.op), intersect(calling, frames))
-    yield merge(ops, modules)
+    yield intersect(optimizer, merge(ops, runtime))
+    yield of(backward & hosts.op)
+    yield ops
     yield runtime
-    yield frames
     yield hosts.ranges(backward & hosts.op)
     yield hosts.ranges(hosts.collective)
-    yield calling
-    yield waiting
     yield optimizer
-    yield loader
-
-
-def _begun_inside(hosts: Hosts, ranges: Intervals) -> NDArray[np.bool_]:
-    """True for events of the main thread that begin inside a range, after its first instant."""
-    host, thread = hosts.trace.host, slice(*hosts.first[hosts.main : hosts.main + 2].tolist())
-    ts = host.ts[thread]  # ascends
-    inside = np.zeros(len(host), np.bool_)
-    inside[thread] = ranges_of(search(ts, ranges.start, "right"), search(ts, ranges.end), len(ts))
-    return inside
+    yield of(backward & hosts.frame)
+    yield of(equal(trace.host.kind, HostKind.MODULE))
+    yield of(hosts.frame)

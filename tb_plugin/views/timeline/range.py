@@ -32,7 +32,7 @@ def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
     """
     opened, where = _where(subject, query)
     sums = sums_in(opened, where)
-    devices = devices_in(opened, where.start, where.end)
+    devices = devices_in(opened, where.start, where.end, subject.facts.head_ns)
     return AreaAnswer(
         start_ns=where.start,
         end_ns=where.end,

@@ -85,6 +85,18 @@ def lock(wait: float) -> Part:
     return part
 
 
+def join(wait: float, around: str) -> Part:
+    """A wait for another thread: the library takes a lock that the thread gives back."""
+
+    def part(at: float) -> Iterator[Event]:
+        yield host("frame", "train.py(9): main", at + 5, wait + 20)
+        yield host("frame", around, at + 10, wait + 10)
+        acquire = "<built-in method acquire of _thread.lock object at 0x7f>"
+        yield host("frame", acquire, at + 12, wait)
+
+    return part
+
+
 def profiler(dur: float) -> Part:
     def part(at: float) -> Iterator[Event]:
         yield {

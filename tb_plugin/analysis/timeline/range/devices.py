@@ -16,11 +16,12 @@ _REST = (SliceKind.MEMSET,)
 
 
 class AreaDevice(Struct, frozen=True):
-    """One device within an area; busy + idle = the length of the area."""
+    """One device within an area; busy + idle + unknown = the length of the area."""
 
     label: str
     busy_ns: int
     idle_ns: int
+    unknown_ns: int  # not busy in the head of the recording (``Facts.head_ns``)
     compute_ns: int
     communication_ns: int
     overlap_ns: int  # of compute and communication
@@ -30,10 +31,11 @@ class AreaDevice(Struct, frozen=True):
     longest_gap_ts: int | None
 
 
-def devices_in(opened: Opened, start: int, end: int) -> tuple[AreaDevice, ...]:
+def devices_in(opened: Opened, start: int, end: int, head: int = 0) -> tuple[AreaDevice, ...]:
     """Every device that has streams, over all of them; each figure is the length of a union.
 
-    A device is busy or not, whichever rows of the picture are looked at.
+    A device is busy or not, whichever rows of the picture are looked at. Until ``head`` it may
+    have been on work launched before the recording, so no gap there is idle.
     """
     timeline = opened.timeline
     streams: dict[int, list[int]] = {}
@@ -41,12 +43,12 @@ def devices_in(opened: Opened, start: int, end: int) -> tuple[AreaDevice, ...]:
         if track.kind in DEVICE_TRACKS:
             streams.setdefault(track.group, []).append(number)
     return tuple(
-        _device(opened, timeline.groups[group].label, Area(start, end, tuple(tracks)))
+        _device(opened, timeline.groups[group].label, Area(start, end, tuple(tracks)), head)
         for group, tracks in sorted(streams.items())
     )
 
 
-def _device(opened: Opened, label: str, area: Area) -> AreaDevice:
+def _device(opened: Opened, label: str, area: Area, head: int) -> AreaDevice:
     slices = opened.timeline.slices
     ids = slices_in(opened, area)
     cut = inside(slices, ids, area.start, area.end)
@@ -59,13 +61,15 @@ def _device(opened: Opened, label: str, area: Area) -> AreaDevice:
     compute, communication = of(*_COMPUTE), of(SliceKind.COMMUNICATION)
     copy = of(*_COPY)
     busy = merge(compute, communication, copy, of(*_REST))
-    gaps = complement(busy, area.start, area.end)
+    known = min(max(area.start, head), area.end) if head else area.start
+    gaps = complement(busy, known, area.end)
     lengths = gaps.end - gaps.start
     longest = int(lengths.argmax()) if len(gaps) else -1
     return AreaDevice(
         label=label,
         busy_ns=busy.total_ns,
-        idle_ns=area.length - busy.total_ns,
+        idle_ns=gaps.total_ns,
+        unknown_ns=area.length - busy.total_ns - gaps.total_ns,
         compute_ns=compute.total_ns,
         communication_ns=communication.total_ns,
         overlap_ns=intersect(compute, communication).total_ns,

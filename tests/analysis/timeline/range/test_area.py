@@ -239,3 +239,14 @@ def test_before_the_first_sample_there_is_no_value() -> None:
 def test_a_peak_of_no_length_counts() -> None:
     use = series_in(counter((0, 1.0), (5, 9.0), (5, 2.0)), 0, 10)
     assert (use.high, use.mean) == (9.0, 1.5)
+
+
+def test_no_gap_in_the_head_is_idle() -> None:
+    """The area is 2 to 18 µs, the head ends at 10 µs, the device works from 6 to 8 and 12 to 15."""
+    of = drawn("""
+        op  |x                       |
+        gpu |      aa    bbb         |
+        """)
+    (device,) = devices_in(of, 2 * US, 18 * US, head=10 * US)
+    assert (device.busy_ns, device.unknown_ns, device.idle_ns) == (5 * US, 6 * US, 5 * US)
+    assert device.longest_gap_ts == 15 * US

@@ -18,7 +18,7 @@ interface Part {
 
 /** Parts of the area that touch and sum to it. */
 export function deviceParts(device: AreaDevice): readonly Part[] {
-  const { busy_ns, idle_ns, compute_ns, communication_ns, overlap_ns } = device;
+  const { busy_ns, idle_ns, unknown_ns, compute_ns, communication_ns, overlap_ns } = device;
   const kernels = compute_ns + communication_ns - overlap_ns;
   const parts = [
     ["compute", "Compute", fillClass("compute", false), compute_ns - overlap_ns],
@@ -31,6 +31,7 @@ export function deviceParts(device: AreaDevice): readonly Part[] {
       busy_ns - kernels,
     ],
     ["idle", "Idle", fillClass("idle", false), idle_ns],
+    ["unknown", "On work launched before the recording", fillClass("other", true), unknown_ns],
   ] as const;
   return parts
     .map(([key, label, fill, ns]) => ({ key, label, fill, ns: Math.max(0, ns) }))

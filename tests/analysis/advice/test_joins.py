@@ -1,0 +1,50 @@
+"""What is no lock and no optimizer: joins, and passes that an optimizer's step calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.analysis.advice.checks import finding
+from tests.analysis.advice.drawn import STEP_US, host, join, many, matmul, optimizer, run
+from tests.drawing import Event
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "threading.py(960): start",
+        "threading.py(1119): _wait_for_tstate_lock",
+        "/usr/lib/python3.11/concurrent/futures/_base.py(428): result",
+        "queue.py(154): get",
+    ],
+)
+def test_a_join_is_no_lock_that_another_thread_holds(around: str) -> None:
+    assert finding(run(join(300, around), matmul), "PY2") is None
+
+
+def test_a_lock_of_a_users_own_class_is_one() -> None:
+    assert finding(run(join(300, "pool.py(3): start"), matmul), "PY2") is not None
+
+
+def test_passes_in_a_closure_are_not_the_optimizers() -> None:
+    """An optimizer of 10 µs that calls a closure of 900 µs is not the step."""
+
+    def closure(at: float) -> Iterator[Event]:
+        numbered = {"Sequence number": int(at), "Fwd thread id": 0}
+        backward = {"Sequence number": int(at), "Fwd thread id": 1}
+        name = "autograd::engine::evaluate_function: AddmmBackward0"
+        yield host("op", "aten::addmm", at + 20, 400, **numbered)
+        yield host("op", name, at + 430, 500, **backward)
+        for one in range(24):
+            yield host("op", "aten::add_", at + 935 + 2 * one, 1)
+
+    found = finding(run(optimizer("SGD", closure, dur=STEP_US - 10)), "OP1")
+    assert found is not None
+    assert found.gain is not None
+    assert found.gain.ratio == pytest.approx(0.08)
+    alone = finding(run(optimizer("SGD", many("aten::add_", 40, 24), dur=990)), "OP1")
+    assert alone is not None
+    assert alone.gain is not None
+    assert alone.gain.ratio == pytest.approx(0.99)

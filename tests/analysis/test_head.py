@@ -1,0 +1,125 @@
+"""The head of a recording: work launched before it, that it lacks. And steps that are missing."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from kinetoscope.analysis.facts import Facts
+from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.steps import HEAD, select
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.read import read
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import PID, Event, trace_of
+
+
+def event(cat: str, name: str, ts: float, dur: float, tid: int = 1, **args: Any) -> Event:
+    return {
+        "ph": "X", "cat": cat, "name": name, "pid": PID if tid == 1 else 0, "tid": tid,
+        "ts": ts, "dur": dur, "args": args,
+    }  # fmt: skip
+
+
+def work(number: int, call: float, start: float, dur: float, stream: int = 7) -> list[Event]:
+    """A call of 10 µs, and the kernel that it launched."""
+    return [
+        event("cuda_runtime", "cudaLaunchKernel", call, 10, correlation=number),
+        event("kernel", f"kernel_{number}", start, dur, stream, correlation=number, device=0,
+              stream=stream),
+    ]  # fmt: skip
+
+
+def facts_of(*parts: list[Event], steps: tuple[tuple[int, float, float], ...] = ()) -> Facts:
+    marks = [event("user_annotation", f"ProfilerStep#{one}", ts, dur) for one, ts, dur in steps]
+    host = event("cpu_op", "aten::mm", 0, 2000)
+    return summarize(trace_of([*marks, *([] if steps else [host]), *chain(*parts)]))
+
+
+@pytest.mark.parametrize(("wait", "head"), [(100.0, 0.0), (100.1, 110.1)])
+def test_a_wait_of_more_than_a_tenth_of_a_millisecond_is_the_head(wait: float, head: float) -> None:
+    facts = facts_of(work(1, 0, 10 + wait, 500))
+    assert facts.head_ns == round(head * 1000)
+
+
+@pytest.mark.parametrize(("busy", "head"), [(39.9, 410_000), (40.0, 0)])
+def test_recorded_work_of_a_tenth_of_the_wait_shows_what_it_waits_for(
+    busy: float, head: int
+) -> None:
+    """The kernel of stream 7 waits from 10 to 410 µs; meanwhile stream 9 works."""
+    facts = facts_of(work(1, 0, 410, 500), work(2, 20, 31, busy, stream=9))
+    assert facts.head_ns == head
+
+
+@pytest.mark.parametrize(("call", "head"), [(190.0, 400_000), (191.0, 0)])
+def test_a_stream_that_could_run_empty_before_has_no_head(call: float, head: int) -> None:
+    """The wait is at least half of the recording until then: 200 of 400 µs."""
+    assert facts_of(work(1, call, 400, 500)).head_ns == head
+
+
+def test_the_last_stream_ends_the_head() -> None:
+    facts = facts_of(work(1, 0, 410, 50), work(2, 20, 700, 50, stream=9), work(3, 40, 900, 9))
+    assert facts.head_ns == 700_000
+
+
+def test_the_second_work_of_a_stream_says_nothing() -> None:
+    assert facts_of(work(1, 0, 15, 5), work(2, 30, 900, 50)).head_ns == 0
+
+
+def test_no_figure_contains_the_head() -> None:
+    facts = facts_of(work(1, 0, 1000, 600))
+    (step,) = facts.steps
+    assert (step.start_ns, step.end_ns) == (1_000_000, 2_000_000)
+    part = step.devices[0].partition
+    assert (part.compute_ns, part.idle_ns) == (600_000, 400_000)
+    detail = headline(select(facts)).detail
+    assert detail.endswith(
+        "The first 1.00\xa0ms are not judged: the device was on work launched before the "
+        "recording. No whole step is left: record more steps, after a warm-up step."
+    )
+
+
+STEPS = ((4, 0.0, 400.0), (5, 400.0, 400.0), (6, 800.0, 400.0))
+
+
+def test_a_step_that_begins_in_the_head_is_left_out() -> None:
+    facts = facts_of(work(1, 10, 300, 90), work(2, 420, 440, 300), work(3, 810, 840, 300),
+                     steps=STEPS)  # fmt: skip
+    assert [step.excluded for step in facts.steps] == [HEAD, None, None]
+    assert facts.steps[0].start_ns == 300_000
+    chosen = select(facts)
+    assert [step.number for step in chosen.steps] == [5, 6]
+    assert "No whole step" not in headline(chosen).detail
+
+
+def test_steps_that_are_missing_are_said_and_their_time_is_in_no_figure() -> None:
+    parts = [work(1, 10, 30, 300), work(2, 410, 430, 300), work(3, 3010, 3030, 300)]
+    facts = facts_of(*parts, steps=(*STEPS[:2], (8, 3000.0, 400.0)))
+    chosen = select(facts)
+    assert headline(chosen).detail.endswith(" Steps 6 to 7 are not in the recording.")
+    gauges, covered = chosen.gauges(0)
+    assert covered == chosen.total_ns == 1_200_000
+    assert gauges.busy_ns == 900_000
+    one = facts_of(*parts, steps=(*STEPS[:2], (7, 3000.0, 400.0)))
+    assert headline(select(one)).detail.endswith(" Step 6 is not in the recording.")
+    none = facts_of(*parts, steps=(*STEPS[:2], (6, 3000.0, 400.0)))
+    assert "not in the recording" not in headline(select(none)).detail
+    assert select(none).gauges(0)[1] == 3_400_000
+
+
+HEADS = {
+    "tracelens/inference/vllm_decode_full/graph_execution.json.gz": (8.37, 0.025, 10.74),
+    "tracelens/inference/sglang_decode/sglang_Qwen3-8B_decode.json.gz": (463.38, 0.68, 10.45),
+}
+
+
+@requires_traces
+@pytest.mark.parametrize("file", HEADS)
+def test_real_recordings_of_servers(file: str) -> None:
+    facts = summarize(read(TRACES / file))
+    chosen = select(facts)
+    assert chosen.partition is not None
+    found = facts.head_ns, chosen.partition.idle_ns, chosen.total_ns
+    assert [ns / 1e6 for ns in found] == pytest.approx(HEADS[file], abs=0.006)
