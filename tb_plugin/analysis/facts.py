@@ -7,9 +7,9 @@ the recording cannot give is None, with the reason in ``Facts.unavailable`` unde
 # Without `from __future__ import annotations`: msgspec would compile each annotation, a text then,
 # before the first summary is read.
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from ..trace.health_record import HealthRecord
 from .findings import Patterns
@@ -532,3 +532,21 @@ class Facts(Struct, frozen=True):
             return ()
         usual = tuple(step.dur_ns for step in self.steps if step.excluded is None)
         return usual or tuple(step.dur_ns for step in self.steps)
+
+
+Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges, Communication, LaunchSums)
+
+
+def total_of(parts: list[Summed], zero: Summed) -> Summed:
+    """Field by field; a sum is None only where every part is."""
+    if not parts:
+        return zero
+    columns = zip(*(structs.astuple(part) for part in parts), strict=True)
+    names = zero.__struct_fields__
+    totals = {name: _sum(list(column)) for name, column in zip(names, columns, strict=True)}
+    return structs.replace(zero, **totals)
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

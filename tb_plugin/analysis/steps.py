@@ -18,10 +18,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -61,6 +61,7 @@ from .facts import (
     Partition,
     Place,
     StepFacts,
+    total_of,
 )
 
 Limits = Mapping[str, float]
@@ -122,8 +123,8 @@ def step_windows(trace: Trace) -> Windows:
         # A replay of a graph is one launch, however much it starts.
         work = launches
     excluded = _mark(end - start, work, unfinished=_unfinished(trace))
-    windows = Windows(host_start, host_end, start, end, launches, events, excluded)
-    return _without_head(trace, windows)
+    found = Windows(host_start, host_end, start, end, launches, events, excluded)
+    return _without_head(trace, found)
 
 
 def _without_head(trace: Trace, windows: Windows) -> Windows:
@@ -270,8 +271,6 @@ def sigma_of(values: NDArray[Any] | Sequence[float]) -> float:
 _PIECE = regex(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
 EVERYTHING = "everything"  # beside all steps, what lies outside of any
 _HINT = f'Use "", "all", "{EVERYTHING}", a step like "3", a range like "2-5", or several: "1,4-6".'
-
-Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges, Communication, LaunchSums)
 
 
 class HeldSum(Struct, frozen=True):
@@ -445,8 +444,7 @@ class Selection(Struct, frozen=True, dict=True):
     def gauges(self, device: int) -> tuple[Gauges, int]:
         """Integrals of a device over the chosen steps, and the time they cover.
 
-        Gaps between neighbours belong to it: the device could have worked there too. Where steps
-        between them are not recorded, their time belongs to none.
+        Gaps between neighbours belong to it, unless steps between them are not recorded.
         """
         parts: list[Gauges] = []
         covered = 0
@@ -489,7 +487,7 @@ def _copies_together(parts: Sequence[CopySum]) -> CopySum:
     longest = max(parts, key=lambda one: one.dur_ns)
     added = ("count", "bytes", "ns", "exposed_ns", "small_count")
     sums = {name: sum(getattr(part, name) for part in parts) for name in added}
-    return structs.replace(longest, **sums)
+    return replace(longest, **sums)
 
 
 def select(
@@ -599,18 +597,3 @@ def busiest(facts: Facts) -> int | None:
         for one in step.devices:
             idle[one.device] = idle.get(one.device, 0) + one.partition.idle_ns
     return min(idle, key=lambda row: (idle[row], row)) if idle else None
-
-
-def total_of(parts: list[Summed], zero: Summed) -> Summed:
-    """Field by field; a sum is None only where every part is."""
-    if not parts:
-        return zero
-    columns = zip(*(structs.astuple(part) for part in parts), strict=True)
-    names = zero.__struct_fields__
-    totals = {name: _sum(list(column)) for name, column in zip(names, columns, strict=True)}
-    return structs.replace(zero, **totals)
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from kinetoscope.analysis.facts import Breakdown, Facts, Gauges
-from kinetoscope.analysis.steps import busiest, parse_steps, select, step_parameter, total_of
+from kinetoscope.analysis.facts import Breakdown, Facts, Gauges, total_of
+from kinetoscope.analysis.steps import busiest, parse_steps, select, step_parameter
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
 from tests.drawing import draw
