@@ -181,7 +181,7 @@ def average_loop(repaired: bool) -> Step:
     model = Layers(60, 128)
     update, data = trained(model), batch(64, 128)
     averages = [copy.deepcopy(model) for _ in range(3)]
-    new = list(model.parameters())
+    new: list[Tensor] = list(model.parameters())
 
     def step() -> None:
         update(*data)
@@ -250,7 +250,7 @@ def validate(model: nn.Module, x: Tensor, y: Tensor) -> float:
     """The loss of the whole validation set."""
     total = torch.zeros(())
     with torch.no_grad():
-        for rows, labels in zip(x.split(256), y.split(256), strict=True):
+        for rows, labels in zip(torch.split(x, 256), torch.split(y, 256), strict=True):
             total += cross_entropy(model(rows), labels)
     return float(total)
 
