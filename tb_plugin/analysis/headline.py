@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
@@ -19,7 +20,7 @@ from .facts import HostPartition, Partition, StepFacts
 from .findings import Explanation, Finding, Reference, Said, Sentence
 from .recording import OTHER_RECORDER
 from .steps import Selection
-from .wording import fraction, held_by, not_judged, of_step, step_noun, the_device
+from .wording import device_noun, fraction, held_by, not_judged, of_step, step_noun, the_device
 
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
@@ -56,6 +57,10 @@ _HOST_WORK = {
 }
 
 
+LEAST_STEPS = 3
+"""Steps from which a typical one is told."""
+
+
 def verdict(selection: Selection) -> Said:
     """The sentence, the findings of all rules, and what they could not check."""
     findings, unchecked = check_all(selection)
@@ -73,12 +78,36 @@ def verdict(selection: Selection) -> Said:
 def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence:
     """The main cause with a number, its reason, and the number of steps with the same cause.
 
+    What it quotes holds in most of the steps: where the cause of the mean step is that of a few
+    long ones, the cause of the others is said, and the longest step beside it.
+    """
+    said = _of_all(selection, findings)
+    if selection.count < LEAST_STEPS or said.cause not in _BY_STEP:
+        return said
+    causes = [_leading(selection, step) for step in selection.steps]
+    if 2 * causes.count(said.cause) > selection.count:
+        return said
+    cause, count = Counter(causes).most_common(1)[0]
+    if 2 * count <= selection.count:
+        text = "The steps differ: no single cause leads in most of them."
+        return Sentence(text, said.detail, cause=NOTHING)
+    alike = tuple(at for at, one in zip(selection.indexes, causes, strict=True) if one == cause)
+    most = _of_all(structs.replace(selection, indexes=alike), ())
+    longest = max(selection.steps, key=lambda step: step.dur_ns)
+    alone = f"Step {longest.number} alone takes {duration(longest.dur_ns)}."
+    many = f"in {count} of {plural(selection.count, 'step')}"
+    return Sentence(most.headline, f"{most.detail} {alone}", many, most.cause)
+
+
+def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
+    """The sentence on the mean of some steps.
+
     On the host, the first finding is the cause where it claims as much as ``LEADS_RATIO``: it names
     the code, and a part of the step does not.
     """
     sentence = _headline(selection, findings)
     details = (sentence.detail, *not_judged(selection.facts))
-    return replace(sentence, detail=" ".join(text for text in details if text))
+    return structs.replace(sentence, detail=" ".join(text for text in details if text))
 
 
 def _headline(selection: Selection, findings: Sequence[Finding]) -> Sentence:
@@ -153,15 +182,15 @@ def _cut_sentence(selection: Selection) -> Sentence:
     part, host = selection.partition, selection.host or HostPartition()
     if selection.facts.health.cut is not None:
         whole = duration(selection.facts.duration_ns)
-        said = f"The file ends after {whole} of an unknown length"
+        said = f"The file is cut off after {whole}."
     else:
-        said = "The recording ended within a chosen step"
+        said = "The recording ended within a chosen step."
     if part is not None:
         busy = duration(selection.mean(selection.total_ns - part.idle_ns))
         detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."
     else:
         detail = f"In what was read: {_host_parts(selection, host) or 'nothing that takes time'}."
-    return Sentence(f"{said}: no cause can be named from a part of it.", detail, cause=CUT)
+    return Sentence(f"{said} Findings are switched off.", detail, cause=CUT)
 
 
 def _device_sentence(selection: Selection, total: Partition) -> Sentence:
@@ -174,7 +203,10 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
     compute = selection.ratio(total.compute_ns)
     noun = step_noun(selection.facts)
     if is_compute_bound(selection, total):
-        said = f"The {noun} is compute-bound: {share(compute)} of it runs kernels."
+        unit = device_noun(selection)
+        said = (
+            f"{unit[:1].upper()}{unit[1:]}-bound: kernels run for {share(compute)} of the {noun}."
+        )
         detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
     text, ns = _DEVICE_CAUSES[cause], parts[cause]
@@ -266,7 +298,9 @@ def _without_cause(selection: Selection, ns: int) -> str:
         return f" For {mean} no launching thread recorded any activity."
     names = held_by(selection, NAMED_RATIO * ns, most=1)
     host = f" Meanwhile the host is in {names}." if names else ""
-    return f" For {duration(selection.mean(queued))} work was launched and had not begun.{host}"
+    noun = device_noun(selection)
+    late = duration(selection.mean(queued))
+    return f" For {late} the {noun} had work queued but did not start it.{host}"
 
 
 def _named(selection: Selection, ns: int) -> str:
@@ -346,6 +380,10 @@ def _agreeing(selection: Selection, cause: str) -> int:
     return sum(_leading(selection, step) == cause for step in selection.steps)
 
 
+_BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK})
+"""Causes that each step is asked for."""
+
+
 def _leading(selection: Selection, step: StepFacts) -> str:
     """The cause of one step on its own."""
     length = max(step.dur_ns, 1)
@@ -376,7 +414,7 @@ def unanswered(
     else:
         why = _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
     if why is not None and why.links == _TRACE and selection.facts.step_source == "whole_trace":
-        return replace(why, links=_WHOLE_TRACE)
+        return structs.replace(why, links=_WHOLE_TRACE)
     return why
 
 

@@ -123,7 +123,7 @@ def test_compute_bound() -> None:
         gpu    | aaaaaaaaa bbbbbbbbb|
         """
     )
-    assert said.headline == "The step is compute-bound: 90.0 % of it runs kernels."
+    assert said.headline == "GPU-bound: kernels run for 90.0 % of the step."
     assert said.agreement == "in 2 of 2 steps"
 
 
@@ -140,6 +140,36 @@ def test_a_sentence_that_half_of_the_steps_contradict_is_of_the_mean_step() -> N
     )
     assert said.headline == "The GPU waits for the DataLoader for 40.0 % of the mean step."
     assert said.agreement == "in 1 of 2 steps"
+
+
+def test_what_one_long_step_waits_for_is_not_said_of_all() -> None:
+    """Half of the time of all four steps is the DataLoader's, and none of three of them."""
+    said = of(
+        """
+        step   |1111111111222222222222222222222222222222222222222233333333334444444444|
+        note   |          DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD                      |
+        call   |a                                               b c         d         |
+        gpu    | aaaaaaaaa                                       b ccccccccc ddddddddd|
+        """,
+        D=LOADER,
+    )
+    assert said.headline == "GPU-bound: kernels run for 90.0 % of the step."
+    assert said.agreement == "in 3 of 4 steps"
+    assert said.detail.replace(NBSP, " ").endswith("Step 2 alone takes 40.0 µs.")
+
+
+def test_no_cause_is_said_of_steps_that_all_differ() -> None:
+    said = of(
+        """
+        step   |111111111122222222223333333333|
+        note   |          DDDDDDDD            |
+        call   |a                 b ssssssssc |
+        gpu    | aaaaaaaaa         b         c|
+        """,
+        D=LOADER,
+        **{"call s": "cudaDeviceSynchronize"},
+    )
+    assert said.headline == "The steps differ: no single cause leads in most of them."
 
 
 def test_input_bound_on_the_host() -> None:
@@ -241,7 +271,9 @@ def test_a_file_that_ends_early_says_so_first_and_gets_no_finding_on_times(
 ) -> None:
     chosen = select(cut_off(tmp_path / "worker0.pt.trace.json", compressed=compressed))
     said = headline(chosen)
-    assert re.match(r"The file ends after \S+\s\S+ of an unknown length: ", said.headline)
+    assert re.match(
+        r"The file is cut off after \S+\s\S+\. Findings are switched off\.$", said.headline
+    )
     findings, unchecked = check_all(chosen)
     assert findings == ()
     assert "ends in the middle" in next(one.needs for one in unchecked if one.id == "IN1")

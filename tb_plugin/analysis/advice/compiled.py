@@ -310,6 +310,7 @@ def _is_elementwise(name: str) -> bool:
     Threshold("fusible_ratio", 0.05, "what rows of element-wise kernels take beyond their longest"),
     measure=wasted,
     answers=COMPUTES,
+    theoretical=True,
 )
 def fusible(selection: Selection, seen: Seen) -> Advice | None:
     """Rows of element-wise kernels take more than {fusible_ratio} beyond the longest of each.

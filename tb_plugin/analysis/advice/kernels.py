@@ -97,6 +97,7 @@ def find_underfilled(one: DeviceCode) -> Iterator[Found]:
     Threshold("underfilled_ratio", 0.05, "kernels with less than one block per multiprocessor"),
     measure=wasted,
     answers=COMPUTES,
+    theoretical=True,
 )
 def underfilled(selection: Selection, seen: Seen) -> Advice:
     """Kernels with less than one block per multiprocessor waste more than {underfilled_ratio}.
@@ -141,6 +142,7 @@ def find_tiny_kernels(one: DeviceCode) -> Iterator[Found]:
     Threshold("tiny_kernel_ratio", 0.05, "kernels below 5 µs"),
     TINY_COUNT_RATIO,
     answers=COMPUTES,
+    theoretical=True,
 )
 def tiny_kernels(selection: Selection, seen: Seen) -> Advice | None:
     """Kernels below 5 µs are {tiny_count_ratio} of all, and take more than {tiny_kernel_ratio}.

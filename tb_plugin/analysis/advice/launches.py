@@ -171,12 +171,6 @@ def own_causes(selection: Selection) -> tuple[str, ...]:
     return (*found, *launch_causes(selection))
 
 
-COVERED = Fact(
-    "causes with findings of their own are at least half of the idle time",
-    lambda chosen: (
-        cause_ns(chosen, *own_causes(chosen)) >= CAUSE_RATIO * max(without_kernels(chosen), 1)
-    ),
-)
 IN_LOADER = _most_of_idle("idle_dataloader_ns")
 CAPTURE = _most_of_idle("idle_capture_ns")
 UNRECORDED = _most_of_idle("idle_uninstrumented_ns")
@@ -291,7 +285,7 @@ def launches(selection: Selection) -> Advice | None:
         selection,
         LAUNCH_RATIO.of(selection.limits),
         Advice(
-            title=f"The host launches no faster: the {device_noun(selection)} runs dry",
+            title=f"The host launches too slowly: the {device_noun(selection)} starves",
             said="",
             method="while the host runs ops, Python and launch calls",
             confidence=0.8,
@@ -335,7 +329,6 @@ def first_launches(selection: Selection) -> Advice | None:
 
 IDLE_REMEDIES = (
     Remedy("Most of it is the DataLoader: see to that first.", (IN_LOADER,)),
-    Remedy("Most of it has findings of its own: see to these first.", (COVERED,)),
     *(given(one, COPIES) for one in COPY_REMEDIES),
     given(FIRST_REMEDY, FIRST),
     given(READ_REMEDY, _blocks_in(op=READS_BACK)),
@@ -401,6 +394,8 @@ def idle_devices(selection: Selection) -> Advice | None:
         return None
     one = seen[shown]
     part = one.partition or Partition()
+    if cause_ns(one, *own_causes(one)) >= CAUSE_RATIO * max(without_kernels(one), 1):
+        return None  # causes with findings of their own
     if part.idle_capture_ns >= CAUSE_RATIO * (part.idle_ns - part.idle_dataloader_ns) > 0:
         return None
     told = {"idle_dataloader_ns", "idle_capture_ns", *own_causes(one)}

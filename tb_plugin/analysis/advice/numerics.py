@@ -239,6 +239,7 @@ def _uses_tf32(one: DeviceCode, rows: I64) -> bool:
     "float32",
     Threshold("float32_ratio", 0.05, "matrix products in float32 without TF32"),
     answers=COMPUTES,
+    theoretical=True,
 )
 def float32(selection: Selection, seen: Seen) -> Advice | None:
     """Matrix products in float32 without tensor cores take more than {float32_ratio}.
@@ -277,6 +278,7 @@ def float32(selection: Selection, seen: Seen) -> Advice | None:
     Threshold("unaligned_ratio", 0.02, "what matrix products of odd sizes waste"),
     measure=wasted,
     answers=COMPUTES,
+    theoretical=True,
 )
 def unaligned(selection: Selection, seen: Seen) -> Advice:
     """Matrix products of unfavourable sizes waste more than {unaligned_ratio}.
@@ -309,6 +311,7 @@ def unaligned(selection: Selection, seen: Seen) -> Advice:
     Threshold("roofline_ratio", 0.05, "what matrix products waste beyond their roofline"),
     measure=wasted,
     answers=COMPUTES,
+    theoretical=True,
 )
 def roofline(selection: Selection, seen: Seen) -> Advice:
     """Matrix products waste more than {roofline_ratio} beyond their roofline.
@@ -324,8 +327,8 @@ def roofline(selection: Selection, seen: Seen) -> Advice:
     return Advice(
         title="Matrix products are far from what the device could do",
         said=(
-            f"{one.name} run for {part_of_step(selection, one)}, {share(part)} of it beyond what "
-            f"arithmetic and memory of the device allow by its data sheet{one.place}."
+            f"{one.name} run for {part_of_step(selection, one)}, {share(part)} of that time "
+            f"is above the roofline minimum{one.place}."
         ),
         action=(
             "Give them more work at once: larger batches, products joined into one"
@@ -343,6 +346,7 @@ def roofline(selection: Selection, seen: Seen) -> Advice:
     "DT2",
     "Matrix work without tensor cores",
     (TIME, WHOLE, DEVICE_ACTIVITY, CAPABILITY, KERNELS_OF_OPS),
+    theoretical=True,
 )
 def tensor_cores(selection: Selection) -> Advice | None:
     """Ops ran that could use tensor cores, and by name no kernel used them.
@@ -485,6 +489,7 @@ def _has_square(text: str, sizes: set[int]) -> bool:
     "attention",
     Threshold("attention_ratio", 0.02, "attention in single steps"),
     answers=COMPUTES,
+    theoretical=True,
 )
 def attention(selection: Selection, seen: Seen) -> Advice:
     """Attention in single steps takes more than {attention_ratio}.

@@ -184,6 +184,7 @@ def loop(selection: Selection, seen: Seen) -> Advice | None:
     Threshold("foreach_ratio", 0.03, "an optimizer that is not fused"),
     choose=lambda seen: tuple(one for one in seen if one.figure("foreach")),
     answers=_OPTIMIZES,
+    theoretical=True,
 )
 def foreach(selection: Selection, seen: Seen) -> Advice | None:
     """An optimizer of several passes (`foreach`), not fused, takes more than {foreach_ratio}.

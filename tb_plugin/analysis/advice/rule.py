@@ -78,9 +78,6 @@ class Remedy(Struct, frozen=True):
     links: tuple[Reference, ...] = ()
 
 
-NO_REMEDY = Remedy("", ())
-
-
 def is_older(selection: Selection, first: str) -> bool:
     """True if the torch that recorded is known to be older than an era of the format."""
     return is_before(selection.facts.torch_era, first)
@@ -97,7 +94,7 @@ def given(remedy: Remedy, *facts: Fact) -> Remedy:
 
 def remedy_of(remedies: tuple[Remedy, ...], selection: Selection) -> Remedy:
     """The first remedy whose facts all hold, or None."""
-    return next((one for one in remedies if applies(one, selection)), NO_REMEDY)
+    return next((one for one in remedies if applies(one, selection)), Remedy("", ()))
 
 
 def applies(remedy: Remedy, selection: Selection) -> bool:
@@ -140,8 +137,7 @@ OF_SEVERITY = (HIGH_RATIO, MEDIUM_RATIO, LOW_RATIO)
 
 def all_thresholds() -> dict[str, Threshold]:
     """Those of severity and of every rule, by name."""
-    declared = (*OF_SEVERITY, *(one for rule in RULES for one in rule.thresholds))
-    return {one.name: one for one in declared}
+    return {one.name: one for one in (*OF_SEVERITY, *(t for r in RULES for t in r.thresholds))}
 
 
 def read_thresholds(path: str) -> Limits:
@@ -184,13 +180,11 @@ def thresholds() -> Limits:
 def thresholds_version() -> str:
     """A text that changes with the file that the environment names; "" without one."""
     path = os.environ.get(VARIABLE, "")
-    if not path:
-        return ""
     try:
-        found = Path(path).stat()
+        found = Path(path).stat() if path else None
     except OSError:
-        return path
-    return f"{path} {found.st_mtime_ns} {found.st_size}"
+        found = None
+    return f"{path} {found.st_mtime_ns} {found.st_size}" if found else path
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -239,6 +233,7 @@ class Rule(Struct, frozen=True):
     check: Check
     answers: frozenset[str]
     remedies: tuple[Remedy, ...]
+    theoretical: bool  # its ceiling is what a device could do, not time that was seen to be lost
     text: str  # its row in the docs
 
 
@@ -253,18 +248,20 @@ def rule(
     *limits: Threshold,
     answers: Iterable[str] = (),
     remedies: tuple[Remedy, ...] = (),
+    theoretical: bool = False,
 ) -> Callable[[Check], Check]:
     """Register the function that this decorates as a rule."""
 
     def register(check: Check) -> Check:
         text = check.__doc__ or ""
-        RULES.append(Rule(rule_id, title, needs, limits, check, frozenset(answers), remedies, text))
+        known = frozenset(answers), remedies, theoretical, text
+        RULES.append(Rule(rule_id, title, needs, limits, check, *known))
         return check
 
     return register
 
 
-def pattern_rule(
+def pattern_rule(  # noqa: PLR0913  # each is one declared fact of a rule
     rule_id: str,
     title: str,
     needs: tuple[Need, ...],
@@ -274,6 +271,7 @@ def pattern_rule(
     measure: Callable[[Selection, Seen], float] = share_of,
     also: tuple[Threshold, ...] = (),
     answers: Iterable[str] = (),
+    theoretical: bool = False,
 ) -> Callable[[Wording], Wording]:
     """Register a rule on patterns of some kinds, worded by the function that this decorates.
 
@@ -286,7 +284,7 @@ def pattern_rule(
             return on_patterns(selection, kinds, word, limits, choose, measure)
 
         check.__doc__ = word.__doc__
-        rule(rule_id, title, needs, *limits, *also, answers=answers)(check)
+        rule(rule_id, title, needs, *limits, *also, answers=answers, theoretical=theoretical)(check)
         return word
 
     return register
@@ -399,8 +397,11 @@ _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
 
 
 def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
-    """The findings of all rules, the largest gain ceiling first, and rules that could not run."""
-    findings: list[Finding] = []
+    """The findings of all rules, the most worthwhile first, and rules that could not run.
+
+    Measured waste comes before what a device could do in theory, whatever its size.
+    """
+    ranked: list[tuple[bool, Finding]] = []
     unchecked: list[Unchecked] = []
     # Without its kernels a device seems to idle, and what is gained seen from it is not known.
     is_idle_unknown = "kernels" in selection.facts.unavailable and selection.partition is not None
@@ -413,13 +414,15 @@ def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecke
             title = as_recorded(one.title, selection.facts)
             unchecked.append(Unchecked(one.id, title, need.said(selection)))
         elif advice is not None:
-            findings.append(_finding(one, selection, advice))
-    findings.sort(key=_rank)
+            ranked.append((one.theoretical, _finding(one, selection, advice)))
+    findings = [finding for _, finding in sorted(ranked, key=_rank)]
     return tuple(with_shared(selection, findings)), tuple(unchecked)
 
 
-def _rank(finding: Finding) -> tuple[int, float]:
-    return _ORDER[finding.severity], -(finding.gain.ratio if finding.gain else 0.0)
+def _rank(ranked: tuple[bool, Finding]) -> tuple[bool, bool, int, float]:
+    theoretical, one = ranked
+    gain = one.gain.ratio if one.gain else 0.0
+    return one.severity == "info", theoretical, _ORDER[one.severity], -gain
 
 
 def _as_recorded(finding: Finding, facts: Facts) -> Finding:

@@ -111,16 +111,12 @@ class TestUtilization:
             """,
             names={"call s": "cudaStreamSynchronize"},
         )
-        found = finding(trace, "UT1")
-        assert found is not None
-        assert "Meanwhile the host is in `cudaStreamSynchronize` for 6.00 µs" in plain(found.text)
         own = finding(trace, "SY1")
         assert own is not None
         assert own.title == "`cudaStreamSynchronize` blocks the host"
+        assert "Meanwhile the host is in `cudaStreamSynchronize` for 6.00 µs" in plain(own.text)
         assert "wait for the device less often" in own.text
-        assert "see to these first" in found.text
-        assert own.gain is not None
-        assert found.gain is None or not set(found.gain.claims) & set(own.gain.claims)
+        assert finding(trace, "UT1") is None  # most of it has a finding of its own
 
     def test_a_name_is_said_once_though_it_holds_the_device_for_two_causes(self) -> None:
         """Before a launch and after the last one the same note is another cause."""
@@ -149,11 +145,9 @@ class TestUtilization:
             """,
             names={"call s": "cudaStreamSynchronize", "i": "aten::_local_scalar_dense"},
         )
-        found = finding(trace, "UT1")
-        assert found is not None
-        assert "(2 times), the longest in `aten::_local_scalar_dense`" in found.text
         own = finding(trace, "SY1")
         assert own is not None
+        assert "in `aten::_local_scalar_dense`" in own.text
         assert "`.item()`" in own.text
 
     @pytest.mark.parametrize("call", ["hipMemcpyWithStream", "cudaStreamSynchronize"])

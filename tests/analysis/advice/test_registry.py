@@ -172,3 +172,15 @@ def test_no_recorder_is_advised_that_the_device_has_not(vendor: str) -> None:
     devices = tuple(replace(one, vendor=vendor) for one in facts.devices)
     _, unchecked = check_all(select(replace(facts, devices=devices)))
     assert [one.needs for one in unchecked if "Cuspy" in one.needs] == []
+
+
+def test_measured_waste_comes_before_what_a_device_could_do() -> None:
+    """Whatever the sizes; what only informs comes last."""
+    theoretical = {rule.id for rule in RULES if rule.theoretical}
+    assert theoretical == {"DT1", "DT2", "DT3", "KE1", "KE2", "KE3", "KE4", "KE6", "OP2"}
+    for fires, _ in FIRES.values():
+        found = check_all(select(summarize(fires())))[0]
+        loud = [one.id in theoretical for one in found if one.severity != "info"]
+        assert loud == sorted(loud)
+        kinds = [one.severity == "info" for one in found]
+        assert kinds == sorted(kinds)

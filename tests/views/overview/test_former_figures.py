@@ -61,7 +61,7 @@ GAUGES = {
     0: {"utilization": 55.51, "sm_efficiency": 54.68, "occupancy": 49.13, "tensor_core": 0.0},
     4: {"utilization": 70.27, "sm_efficiency": 69.22, "occupancy": 48.91, "tensor_core": 0.0},
 }
-FINDINGS = {0: ["IN1", "DT2", "UT1", "OP3"], 4: ["DT2", "UT1", "LA1", "OP3", "IN4"]}
+FINDINGS = {0: ["IN1", "UT1", "OP3", "DT2"], 4: ["LA1", "LA4", "OP3", "IN4", "DT2"]}
 WORKERS = (0, 4)
 
 
