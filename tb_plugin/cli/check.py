@@ -37,6 +37,7 @@ from ..analysis.diff.budget import (
     worst,
 )
 from ..analysis.diff.changes import changes
+from ..analysis.diff.noise import FEWEST_RECORDINGS
 from ..analysis.diff.sides import kernel_items, operator_items
 from ..base.errors import NotFoundError, QueryError, nearest, short
 from ..base.units import NBSP, plural
@@ -44,13 +45,13 @@ from ..handlers.outputs import appearing
 from ..session.session import Wanted, choose
 from ..views.diff.rows import Pair
 from ..views.table import Column, Table
-from .diff import choosing, comparable, opened_pair, wanted_of
+from .diff import BASELINE, choosing, comparable, opened_pair, wanted_of
 from .entry import FORMAT, PATH, as_json, printable, say, write
 from .render import escaped, width_of, wrapped, write_csv
 
 WORSE, CANNOT_TELL = 7, 8
 CODES: dict[CaseOutcome, int] = {"ok": 0, "worse": WORSE, "cannot tell": CANNOT_TELL}
-KEPT = 5
+KEPT = 5  # recordings of a baseline
 MOST_BYTES = 1 << 20
 
 
@@ -80,8 +81,15 @@ class CheckReport(msgspec.Struct, frozen=True):
 @click.option(
     "--keep",
     is_flag=True,
-    help=f"Adds OTHER to the baseline BASE unless it is worse; the last {KEPT} stay. Several tell"
-    " how far recordings of the same code differ.",
+    help=f"Adds OTHER to the baseline BASE unless it is worse. {FEWEST_RECORDINGS} recordings and"
+    " more tell how far those of one code differ.",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(min=FEWEST_RECORDINGS),
+    default=KEPT,
+    show_default=True,
+    help="Recordings that a baseline keeps.",
 )
 @click.option("--format", "form", **FORMAT)
 @click.option("--junit", type=click.Path(path_type=Path), help="Writes a JUnit report, too.")
@@ -91,13 +99,14 @@ class CheckReport(msgspec.Struct, frozen=True):
     is_flag=True,
     help="Judges OTHER as if it had run at the clock of BASE, where their clocks differ.",
 )
-def check(  # the options of the command
+def check(  # noqa: PLR0913  # the options of the command
     base: str,
     other: str,
     budget: Path | None,
     baselines: Path,
     *,
     keep: bool,
+    last: int,
     form: str,
     junit: Path | None,
     equal_clocks: bool,
@@ -113,7 +122,7 @@ def check(  # the options of the command
     if not folder.exists():
         folder = _named(baselines, base)
         if keep and not folder.exists():
-            _keep(folder, other, kept)
+            _keep(folder, other, kept, last)
             write(f"There is no baseline {base} yet: {other} is kept as its first recording.")
             return 0
         if not folder.exists():
@@ -144,7 +153,7 @@ def check(  # the options of the command
         with appearing(junit) as hidden:
             hidden.write_text(junit_xml(cases), encoding="utf-8")
     if keep and outcome != "worse":
-        _keep(folder, other, kept)
+        _keep(folder, other, kept, last)
         say(f"{other} is kept in the baseline {folder}")
     return CODES[outcome]
 
@@ -153,8 +162,10 @@ def _checked(pair: Pair) -> Checked:
     base, other = pair.base.side, pair.other.side
     found = pair.comparison
     clock = found.drift.ratio if found.drift and found.drift.is_other_clock else 1.0
-    operators = operator_items(base), operator_items(other)
-    kernels = kernel_items(base), kernel_items(other)
+    operators, kernels = (
+        [[of(one) for one in side.judged] for side in (base, other)]
+        for of in (operator_items, kernel_items)
+    )
     return Checked(
         base,
         other,
@@ -252,7 +263,7 @@ def _named(baselines: Path, name: str) -> Path:
     return baselines / name
 
 
-def _keep(folder: Path, other: str, wanted: Wanted) -> None:
+def _keep(folder: Path, other: str, wanted: Wanted, last: int) -> None:
     """Copy a recording into the folder of a baseline, and let the oldest go.
 
     Raises:
@@ -264,15 +275,15 @@ def _keep(folder: Path, other: str, wanted: Wanted) -> None:
     source = Path(comparable(choose(other, wanted)).path)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".pt.trace.json.gz" if source.name.endswith(".gz") else ".pt.trace.json"
-    target = folder / f"baseline.{time.time_ns()}{suffix}"
+    target = folder / f"{BASELINE}.{time.time_ns()}{suffix}"
     half = target.with_suffix(".part")  # half a recording would be a baseline, too
     try:
         shutil.copyfile(source, half)
         half.replace(target)
     finally:
         half.unlink(missing_ok=True)
-    kept = sorted(folder.glob("baseline.*.pt.trace.json*"))
-    for old in kept[:-KEPT]:
+    kept = sorted(folder.glob(f"{BASELINE}.*.pt.trace.json*"))
+    for old in kept[:-last]:
         old.unlink()
 
 

@@ -42,6 +42,8 @@ from .render import (
 
 F = TypeVar("F", bound=Callable[..., Any])
 ROWS = 15
+BASELINE = "baseline"
+"""Worker of the recordings that ``check --keep`` keeps: each is of a start of its own."""
 _GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules", "memory")
 _TITLES = {
     "operators": "Operators",
@@ -112,8 +114,8 @@ def diff(  # the options of the command
     """Explains what changed from BASE to OTHER, and whether it is more than noise.
 
     Both are trace files, runs or logdirs. Below a folder the newest run is taken, its first worker
-    and that worker's last span; the other spans of that worker count as repeats. Of BASE, the
-    worker of the same name is taken, else that of the same rank.
+    and that worker's last span; from three starts of a run on, all of them are judged. Of BASE,
+    the worker of the same name is taken, else that of the same rank.
     """
     pair = opened_pair(base, other, budget=budget, equal_clocks=equal_clocks, **names)
     answer = pair.answer(DiffQuery(budget=budget, equal_clocks=equal_clocks))
@@ -203,7 +205,7 @@ _RANK = regex(r"(?:rank|worker)[-_]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
 def opened(chosen: ChosenTrace, steps: str = "") -> Recorded:
-    """The recording, with the other spans of its worker as repeats.
+    """The recording, with those of the other starts of its run as repeats.
 
     Raises:
         KinetoscopeError: it is no trace, or it holds memory alone.
@@ -212,12 +214,13 @@ def opened(chosen: ChosenTrace, steps: str = "") -> Recorded:
         say(chosen.notice())
     session = comparable(chosen)
     place = chosen.place or TracePlace(PurePath(chosen.shown).name, "", "")
-    repeats: list[tuple[int, ...]] = []
+    repeats: list[Recorded] = []
     if chosen.folder is not None and chosen.place is not None:
-        for at in chosen.folder.repeats(chosen.place):
-            times = chosen.folder.session(at).facts().step_times_ns
-            if times:
-                repeats.append(times)
+        folder = chosen.folder
+        others = folder.spans if place.worker == BASELINE else folder.repeats
+        for at, one in ((at, folder.session(at)) for at in others(place)):
+            if one.facts().step_times_ns:
+                repeats.append(Recorded(one.facts(), one.artifact, at))
     return Recorded(session.facts(), session.artifact, place, steps, tuple(repeats))
 
 
@@ -244,7 +247,8 @@ def comparable(chosen: ChosenTrace) -> FileSession:
 def _print(answer: Diff, tables: Sequence[DiffTable]) -> None:
     width = width_of(sys.stdout)
     verdict = f"Verdict: {answer.outcome}"
-    for text in (answer.headline, answer.detail, answer.certainty, answer.settle, verdict):
+    said = (answer.headline, answer.detail, answer.certainty, *answer.outliers, answer.settle)
+    for text in (*said, verdict):
         for line in wrapped(printable(text), width) if text else ():
             write(line)
     for one in answer.mismatches:
@@ -266,7 +270,7 @@ def shown_tables(answer: Diff, tables: Sequence[DiffTable]) -> list[Table]:
 def bridge_table(answer: Diff) -> Table:
     """The parts of both steps, and the steps."""
     parts = table_from(
-        "From A to B, mean step",
+        "From A to B, median step",
         answer.parts_columns,
         answer.parts,
         is_real=lambda part: _certain(part.is_real),
@@ -322,7 +326,8 @@ def named(row: DiffRow) -> str:
 
 def status(row: DiffRow) -> str:
     """The verdict on a row in words."""
-    said = {"unsure": "inconclusive", "small": "too small"}.get(row.status, row.status)
+    words = {"unsure": "inconclusive", "small": "too small", "differs": "differs here"}
+    said = words.get(row.status, row.status)
     return f"{row.relation}, {said}" if row.relation else said
 
 
@@ -332,7 +337,8 @@ def status(row: DiffRow) -> str:
 def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
     """The comparison for a pull request."""
     lines = [f"**{escaped(answer.headline)}**", ""]
-    lines += [f"{escaped(text)}  " for text in (answer.detail, answer.certainty) if text]
+    texts = (answer.detail, answer.certainty, *answer.outliers)
+    lines += [f"{escaped(text)}  " for text in texts if text]
     lines += [f"Verdict: **{answer.outcome}**. {escaped(answer.settle)}".rstrip(), ""]
     lines += [f"- △ {escaped(one.text)}" for one in answer.mismatches]
     lines += [""] if answer.mismatches else []

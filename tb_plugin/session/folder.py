@@ -46,15 +46,33 @@ class Folder(Struct, frozen=True):
         return opened(file.absolute, file.origin)
 
     def repeats(self, place: TracePlace) -> Sequence[TracePlace]:
-        """The other spans of its worker that are of the same start."""
+        """The last recording of the same worker in each other start of its run.
+
+        It is the one of that name or rank, or the only one of both starts. Spans of one start share
+        the state of the machine: they are no repeats.
+        """
         run = next(one for one in self.catalog.runs if one.name == place.run)
+        own = next(one for one in run.workers if one.name == place.worker)
+        names: dict[int, set[str]] = {}
+        for one in run.workers:
+            for span in one.spans:
+                names.setdefault(span.start, set()).add(one.name)
         start = start_of(run, place)
+        found: dict[int, TracePlace] = {}
+        for one in run.workers:
+            is_same = one.name == own.name or (own.rank is not None and one.rank == own.rank)
+            for span in one.spans:
+                if is_same or len(names[span.start]) == len(names[start]) == 1:
+                    found[span.start] = TracePlace(run.name, one.name, span.key)
+        found.pop(start, None)
+        return [found[number] for number in sorted(found)]
+
+    def spans(self, place: TracePlace) -> Sequence[TracePlace]:
+        """The other recordings of its worker."""
+        run = next(one for one in self.catalog.runs if one.name == place.run)
         spans = (span for one in run.workers if one.name == place.worker for span in one.spans)
-        return [
-            TracePlace(place.run, place.worker, span.key)
-            for span in spans
-            if span.start == start and span.key != place.span
-        ]
+        every = (TracePlace(place.run, place.worker, span.key) for span in spans)
+        return [one for one in every if one != place]
 
     def start(self, place: TracePlace) -> str:
         """The start that one of them is of, in words; "" where its run has one."""

@@ -70,13 +70,15 @@ def test_a_worker_of_another_start_is_not_in_this_one(twice: Path) -> None:
         choose(str(twice), Wanted(worker="gpu1_900_rank0", start=2))
 
 
-def test_spans_of_another_start_are_no_repeats(twice: Path) -> None:
+def test_other_starts_are_repeats_and_other_spans_are_not(twice: Path) -> None:
     _write(twice, f"gpu1_100_rank0.{T0 + 40 * S}")
     again = choose(str(twice), Wanted(worker="gpu1_100_rank0", span="1"))
     assert again.folder is not None
     assert again.place is not None
 
-    assert [one.span for one in again.folder.repeats(again.place)] == ["2"]
+    repeats = again.folder.repeats(again.place)
+    assert [(one.worker, one.span) for one in repeats] == [("gpu1_900_rank0", "1")]
+    assert [one.span for one in again.folder.spans(again.place)] == ["2"]
 
 
 def test_one_start_is_not_mentioned(tmp_path: Path) -> None:

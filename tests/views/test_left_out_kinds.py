@@ -135,7 +135,7 @@ def test_a_bridge_has_no_idle_time_where_kernels_were_left_out(
     base: tuple[str, ...], other: tuple[str, ...], division: Division, keys: list[str]
 ) -> None:
     sides = side_of(recorded(*base)), side_of(recorded(*other))
-    found = bridge(sides[0].selection, sides[1].selection, division)
+    found = bridge([sides[0].selection], [sides[1].selection], division)
     assert [part.key for part in found.parts] == keys
     assert sum(part.base_ns for part in found.parts) == found.base_ns == 100_000
     assert sum(part.other_ns for part in found.parts) == found.other_ns == 100_000

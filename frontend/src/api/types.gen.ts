@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "e4c5f363";
+export const CONTRACT = "b507b282";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -19,7 +19,7 @@ export type DiffGroup = "operators" | "kernels" | "modules" | "memory";
 
 export type DiffMetric = "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "bytes" | "peak_bytes" | "calls";
 
-export type DiffStatus = "added" | "removed" | "faster" | "slower" | "more" | "less" | "more calls" | "fewer calls" | "same" | "small" | "unsure";
+export type DiffStatus = "added" | "removed" | "faster" | "slower" | "more" | "less" | "more calls" | "fewer calls" | "differs" | "same" | "small" | "unsure";
 
 export type DistributedRole = "" | "data parallel" | "sharded data parallel" | "tensor parallel" | "pipeline" | "expert parallel" | "context parallel";
 
@@ -53,7 +53,7 @@ export type ModuleTime = "device" | "op";
 
 export type NodeKindName = "kernel" | "copy" | "set" | "host" | "event";
 
-export type Outcome = "better" | "worse" | "no change" | "cannot tell";
+export type Outcome = "better" | "worse" | "differs" | "no change" | "cannot tell";
 
 export type RankPlaceKind = "culprit" | "victim" | "median";
 
@@ -548,6 +548,8 @@ export interface Diff {
   readonly kernels_by: KernelKey;
   /** group, or a metric of memory → why it is not there */
   readonly missing: Readonly<Record<string, string>>;
+  /** steps that are far from the others of their side, and why */
+  readonly outliers: readonly string[];
 }
 
 /** One box of the flame graph of both; parents come first. */
@@ -633,7 +635,7 @@ export interface DiffPart {
   readonly other_ns: number;
   /** B less A. */
   readonly change_ns: number;
-  /** Whether the change is more than noise; empty with too few steps to tell. */
+  /** Whether the change is more than noise (Holm, 5 %): between these two recordings; from three recordings a side on, of the code. Empty with too few steps to tell. */
   readonly is_real: boolean | null;
   readonly door: DiffDoor;
 }
@@ -650,8 +652,6 @@ export interface DiffQuery {
   readonly steps?: string;
   /** steps of the base; "" = all but warm-up and incomplete ones */
   readonly base_steps?: string;
-  /** step of the bridge */
-  readonly center?: "mean" | "median";
   /** how a step is divided; "" = the best that both have */
   readonly seen?: "" | "classic" | "device" | "host";
   /** a smaller change of the step is none */
@@ -676,7 +676,7 @@ export interface DiffRow {
   readonly change_ns: number;
   /** The change divided by A. */
   readonly ratio: number | null;
-  /** Faster, slower, more, less: significant (Welch over steps, Benjamini–Hochberg 5 %), more than 1 % of the step, or of all bytes, and 1.5 % of itself. More or fewer calls: the number repeats exactly, and makes most of the change. */
+  /** Differs: more than noise between these two recordings (Welch over steps, Holm 5 %), more than 1 % of the step, or of all bytes, and 1.5 % of itself. Faster, slower, more, less: the same over three recordings a side. More or fewer calls: the number repeats exactly, and makes most of the change. */
   readonly status: DiffStatus;
   /** What another number of calls makes of the change, each as long as in A. */
   readonly by_calls_ns: number;
@@ -690,7 +690,7 @@ export interface DiffRow {
   readonly base_kernel: string;
   /** The kernel of B that takes most of it. */
   readonly other_kernel: string;
-  /** Probability of such a change by noise alone (Welch, over the steps). */
+  /** Probability of such a change by noise alone (Welch, over steps or recordings). */
   readonly p: number | null;
   /** Where it goes by another name. */
   readonly other_name: string;

@@ -5,7 +5,8 @@
     other 141.1 ms
 
 Both steps are divided into the same parts without a rest, so the changes of the parts sum to the
-change of the step, to the nanosecond.
+change of the step, to the nanosecond. The step is the median one, which the verdict judges: its
+parts are those of the steps in the middle third. Of several judged recordings the mean is taken.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...base.arrays import F64, I64, median
 from ..facts import Breakdown, HostPartition, Partition, StepFacts
 from ..steps import Selection
-from .noise import LEAST_EFFECT_RATIO, discoveries, welch
+from .noise import LEAST_EFFECT_RATIO, holm, p_values
 
 Division = Literal["device", "host", "classic"]
 """Seen from the device, from the main thread, or by the categories of the classic breakdown."""
-Center = Literal["mean", "median"]
 
 _SUMS = ("idle_ns", "overlap_ns")  # of parts that stand for themselves, or under other parts
 DEVICE_PARTS = tuple(name for name in Partition.__struct_fields__ if name not in _SUMS)
@@ -45,7 +46,11 @@ HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstru
 
 
 class BridgePart(Struct, frozen=True):
-    """One part of both steps. Integers in ns; ``is_real``: None where it cannot be told."""
+    """One part of both steps. Integers in ns.
+
+    ``is_real``: the change is more than noise: of the code from three recordings a side on, else
+    between these two recordings alone. None where it cannot be told.
+    """
 
     key: str  # field of Partition, HostPartition or Breakdown, UNKNOWN or CLOCK
     base_ns: int
@@ -63,7 +68,6 @@ class Bridge(Struct, frozen=True):
     """Two steps in the same parts; each side's parts sum to its step."""
 
     division: Division
-    center: Center
     base_ns: int
     other_ns: int
     parts: tuple[BridgePart, ...]  # those that are in one of the steps, in their usual order
@@ -106,24 +110,17 @@ def parts_of(base: Selection, other: Selection, division: Division) -> dict[str,
 
 
 def bridge(
-    base: Selection, other: Selection, division: Division = "device", center: Center = "mean"
+    base: Sequence[Selection], other: Sequence[Selection], division: Division = "device"
 ) -> Bridge:
-    """The bridge between the chosen steps.
-
-    ``center``: "mean" divides the mean step; "median" the mean of the one or two steps in the
-    middle, so that a few odd steps take no part.
-    """
-    fields = parts_of(base, other, division)
-    sides = [
-        np.array([_summed(step_parts(one, step, division), division, fields) for step in one.steps])
-        for one in (base, other)
-    ]
-    sides = [side.reshape(-1, len(fields)) for side in sides]
-    values = [centred(side, center) for side in sides]
-    p = welch(*(side.T.astype(np.float64) for side in sides))
+    """The bridge between the median steps of the judged recordings of both sides."""
+    fields = parts_of(base[0], other[0], division)
+    sides = [[parts_by_step(one, division, fields) for one in side] for side in (base, other)]
+    values = [apportioned([median_step(one) for one in side]) for side in sides]
+    p = p_values(*([one.T.astype(np.float64) for one in side] for side in sides))
     unsure = np.isnan(p)
     least = LEAST_EFFECT_RATIO * sum(values[0])
-    real = discoveries(p)
+    can_be = np.maximum(*values) >= least
+    real = holm(np.where(can_be, p, np.nan))
     parts = tuple(
         BridgePart(
             key,
@@ -135,7 +132,17 @@ def bridge(
         for at, (key, a, b) in enumerate(zip(fields, *values, strict=True))
         if a or b
     )
-    return Bridge(division, center, sum(values[0]), sum(values[1]), parts)
+    return Bridge(division, sum(values[0]), sum(values[1]), parts)
+
+
+def parts_by_step(
+    selection: Selection, division: Division, fields: Mapping[str, tuple[str, ...]]
+) -> I64:
+    """The parts of each chosen step, shape (steps, parts)."""
+    rows = [
+        _summed(step_parts(selection, step, division), division, fields) for step in selection.steps
+    ]
+    return np.array(rows, np.int64).reshape(-1, len(fields))
 
 
 def with_clock(found: Bridge, ratio: float, *, of_device: bool) -> Bridge:
@@ -181,25 +188,28 @@ def step_parts(selection: Selection, step: StepFacts, division: Division) -> lis
     return found
 
 
-def centred(steps: np.ndarray[tuple[int, int], np.dtype[np.int64]], center: Center) -> list[int]:
-    """The parts of the mean or of the median step, as integers that sum to it, rounded."""
+def median_step(steps: I64) -> F64:
+    """The parts of the median step; they sum to it.
+
+    Their shares are those of the steps in the middle third, so that odd steps take no part.
+    ``steps``: shape (steps, parts).
+    """
     count = len(steps)
     if not count:
-        return [0] * steps.shape[1]
-    if center == "median":
-        order = np.argsort(steps.sum(axis=1), kind="stable")
-        steps = steps[order[(count - 1) // 2 : count // 2 + 1]]
-    return apportioned([int(value) for value in steps.sum(axis=0)], len(steps))
+        return np.zeros(steps.shape[1])
+    lengths = steps.sum(axis=1)
+    middle = steps[np.argsort(lengths, kind="stable")[count // 3 : count - count // 3]]
+    parts: F64 = middle.mean(axis=0)
+    return parts * (median(lengths) / (parts.sum() or 1.0))
 
 
-def apportioned(totals: Sequence[int], count: int) -> list[int]:
-    """Each total by ``count`` as an integer, so that they sum to the rounded whole.
+def apportioned(recordings: Sequence[F64]) -> list[int]:
+    """The mean of some recordings' parts as integers that sum to the rounded whole.
 
     What rounding leaves goes to the largest remainders (Hamilton's method).
     """
-    whole = (2 * sum(totals) + count) // (2 * count)
-    found = [total // count for total in totals]
-    remainders = sorted(range(len(totals)), key=lambda at: (-(totals[at] % count), at))
-    for at in remainders[: whole - sum(found)]:
-        found[at] += 1
-    return found
+    parts = np.mean(recordings, axis=0)
+    found = np.floor(parts)
+    left = round(float(parts.sum() - found.sum()))
+    found[np.argsort(found - parts, kind="stable")[:left]] += 1
+    return [int(one) for one in found]

@@ -24,13 +24,14 @@ from ..steps import step_parameter
 from .bridge import PARTS, divisions, parts_of
 from .changes import ItemChange
 from .comparable import COUNTS, OF_OPERATORS, StepCount, amounts, both_tell
-from .noise import BUDGET
+from .noise import BUDGET, FEWEST_RECORDINGS
 from .sides import Side
 from .verdict import PairVerdict, bridge_of, count_words, phrase
 
 CaseOutcome = Literal["ok", "worse", "cannot tell"]
 CULPRITS = 5
 _WORSE = ("slower", "more calls", "added")
+_TAKES_MORE = (*_WORSE, "differs")  # the last is not known to be the code's doing
 _STEP = "ProfilerStep"  # of which the step itself speaks
 
 
@@ -75,6 +76,18 @@ class Checked(Struct, frozen=True, eq=False):
     operators: Sequence[ItemChange]
     kernels: Sequence[ItemChange]
 
+    @property
+    def are_repeated(self) -> bool:
+        """True if there are enough recordings of both to tell the code from the day."""
+        return min(len(self.base.judged), len(self.other.judged)) >= FEWEST_RECORDINGS
+
+    @property
+    def doubt(self) -> str:
+        """Why a change of a part or an operator is not claimed."""
+        if self.are_repeated:
+            return "The recordings differ too much to be sure."
+        return f"{FEWEST_RECORDINGS} recordings a side tell the code from the day."
+
 
 def check_budget(found: Checked, budget: Budget) -> tuple[BudgetCase, ...]:
     """Every case of the budget; the step comes first.
@@ -117,7 +130,7 @@ def _step(found: Checked, budget: Budget) -> BudgetCase:
     why = tuple(one.text for one in comparison.mismatches if one.weight != "note")
     if comparison.outcome == "worse":
         return BudgetCase("step time", "worse", text, (*culprits(found), *why))
-    if comparison.outcome == "cannot tell":
+    if comparison.outcome in ("cannot tell", "differs"):
         settle = (comparison.settle,) if comparison.settle else ()
         return BudgetCase("step time", "cannot tell", text, (*settle, *why))
     return BudgetCase("step time", "ok", f"{text} · budget {share(budget.step)}", why)
@@ -130,7 +143,7 @@ def culprits(found: Checked) -> tuple[str, ...]:
         worse = [
             one
             for one in rows
-            if one.status in _WORSE and one.change_ns > 0 and not one.name.startswith(_STEP)
+            if one.status in _TAKES_MORE and one.change_ns > 0 and not one.name.startswith(_STEP)
         ]
         said += [_culprit(what, one, found) for one in worse[:CULPRITS]]
     longest = max(found.comparison.bridge.parts, key=lambda one: one.change_ns, default=None)
@@ -228,9 +241,9 @@ def _part(key: str, most: float, found: Checked) -> BudgetCase:
     )
     if grown <= most:
         return BudgetCase(name, "ok", text)
-    if part.is_real:
+    if part.is_real and found.are_repeated:
         return BudgetCase(name, "worse", text, culprits(found))
-    return BudgetCase(name, "cannot tell", f"{text} The steps differ too much to be sure.")
+    return BudgetCase(name, "cannot tell", f"{text} {found.doubt}")
 
 
 def _count(one: StepCount | None, key: str, most: float, found: Checked) -> BudgetCase:
@@ -307,10 +320,10 @@ def _operator(row: ItemChange | None, key: str, most: float, found: Checked) -> 
     )
     if row.other.ns <= row.base.ns * (1 + most):
         return BudgetCase(name, "ok", text)
-    if row.status in _WORSE or (row.p is not None and row.p <= 0.01):
+    if row.status in _WORSE:
         said = (_culprit("operator", row, found),)
         return BudgetCase(name, "worse", text, (*said, *_without_lines(found, said)))
-    return BudgetCase(name, "cannot tell", f"{text} The steps differ too much to be sure.")
+    return BudgetCase(name, "cannot tell", f"{text} {found.doubt}")
 
 
 def _peak(found: Checked, most: float) -> BudgetCase:

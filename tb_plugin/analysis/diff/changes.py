@@ -7,22 +7,23 @@ of now, each longer or shorter: ΔT = Δn · mean of base + n of other · Δ mea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...base.arrays import F64, I64
+from ...base.arrays import F64
 from .matching import Pairing, Relation, paired
-from .noise import LEAST_EFFECT_NS, LEAST_EFFECT_RATIO, UNKNOWN_SPREAD, discoveries, welch
+from .noise import FEWEST_RECORDINGS, LEAST_EFFECT_NS, LEAST_EFFECT_RATIO, holm, p_values
 from .sides import Items, Side, kernel_items, operator_items
 
 Status = Literal[
-    "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "same",
-    "small", "unsure",
+    "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "differs",
+    "same", "small", "unsure",
 ]  # fmt: skip
 MOST_TESTED = 2_000
+LEAST_OWN_RATIO = 0.015  # of the row itself
 DRIFT_RATIO = 0.02
 DISTURBED_RATIO = 0.1
 MOSTLY_APART = 0.5  # of the work: no change of the code makes most operators different
@@ -82,58 +83,70 @@ class ItemChange(Struct, frozen=True):
 
 
 def changes(
-    base: Items, other: Items, metric: str, step_ns: float, drift: float = 1.0
+    base: Sequence[Items],
+    other: Sequence[Items],
+    metric: str,
+    step_ns: float,
+    drift: float = 1.0,
 ) -> tuple[ItemChange, ...]:
     """One row for each pairing, the largest change first.
 
-    ``metric``: a column of both; ``step_ns``: length of the base step, for what is too small to
-    claim; of bytes, all of the base's are taken instead. ``drift``: ratio of the clocks.
+    ``base``, ``other``: the judged recordings of each side; figures are their mean. Only from three
+    a side on a change of time is the code's; else the two recordings differ. ``metric``: a column
+    of both; ``step_ns``: length of the base step, for what is too small to claim; of bytes, all of
+    the base's are taken instead. ``drift``: ratio of the clocks.
     """
     is_bytes = metric.endswith("bytes")
-    whole = float(base.sums[metric].sum()) / base.steps if is_bytes else step_ns
-    pairings = paired(base, other)
+    first, second = base[0], other[0]
+    whole = float(first.sums[metric].sum()) / first.steps if is_bytes else step_ns
+    pairings = paired(first, second)
+    sides = [
+        _keyed(base, [one.base for one in pairings]),
+        _keyed(other, [one.other for one in pairings]),
+    ]
     totals = [
-        {name: _of_pairings(items.sums[name], keys) / items.steps for name in items.sums}
-        for items, keys in (
-            (base, [one.base for one in pairings]),
-            (other, [one.other for one in pairings]),
-        )
+        {name: _mean_of(side, name) for name in side[0][0].sums if name in first.sums}
+        for side in sides
     ]
     change = totals[1][metric] - totals[0][metric]
     order = np.argsort(-np.abs(change), kind="stable")
-    tested = order[:MOST_TESTED].tolist()
-    p, exact, differs = _tested(base, other, [pairings[at] for at in tested], metric)
-    positive = discoveries(p)
+    tried = order[:MOST_TESTED].tolist()
+    p, exact, differs = _tested(sides, tried, metric)
+    least = LEAST_EFFECT_RATIO * whole or LEAST_EFFECT_NS
+    can_be = np.maximum(totals[0][metric], totals[1][metric])[tried] >= least
+    positive = holm(np.where(can_be, p, np.nan))
+    are_repeated = min(len(base), len(other)) >= FEWEST_RECORDINGS
     found: list[ItemChange] = []
     for rank, at in enumerate(order.tolist()):
         pairing = pairings[at]
         a, b = (Figures(float(one["calls"][at]), float(one[metric][at])) for one in totals)
-        is_tested = rank < len(tested)
+        is_tested = rank < len(tried)
         row = ItemChange(
-            name=_joined(base.names, pairing.base) or _joined(other.names, pairing.other),
-            other_name=_joined(other.names, pairing.other) if pairing.relation else "",
-            detail=(base.details[pairing.base[0]] if pairing.base else "")
-            or (other.details[pairing.other[0]] if pairing.other else ""),
+            name=_joined(first.names, pairing.base) or _joined(second.names, pairing.other),
+            other_name=_joined(second.names, pairing.other) if pairing.relation else "",
+            detail=(first.details[pairing.base[0]] if pairing.base else "")
+            or (second.details[pairing.other[0]] if pairing.other else ""),
             relation=pairing.relation,
             base=a,
             other=b,
             sums={
                 name: (float(totals[0][name][at]), float(totals[1][name][at]))
-                for name in base.sums
-                if name in other.sums
+                for name in totals[0]
+                if name in totals[1]
             },
             status="small",
             p=None if not is_tested or np.isnan(p[rank]) else float(p[rank]),
             are_calls_exact=bool(is_tested and exact[rank]),
             drift=drift,
-            examples=(_example(base, pairing.base), _example(other, pairing.other)),
+            examples=(_example(first, pairing.base), _example(second, pairing.other)),
         )
         status = _status(
             row,
             pairing,
-            whole,
+            least,
             is_real=None if row.p is None else bool(positive[rank]),
             has_other_calls=bool(is_tested and differs[rank]),
+            are_repeated=are_repeated,
         )
         if is_bytes and status in _OF_BYTES:
             status = _OF_BYTES[status]
@@ -152,30 +165,56 @@ def _joined(names: Sequence[str], keys: Sequence[int]) -> str:
     return " + ".join(names[key] for key in keys)
 
 
-def _of_pairings(sums: I64, keys: Sequence[Sequence[int]]) -> F64:
-    return np.array([sum(int(sums[key]) for key in one) for one in keys], np.float64)
+Keyed: TypeAlias = Sequence[tuple[Items, Sequence[Sequence[int]]]]
+"""Each recording of a side with its keys of every pairing."""
+
+
+def _keyed(side: Sequence[Items], keys: Sequence[Sequence[int]]) -> Keyed:
+    """The recordings of a side; in repeats, keys of the same names are meant."""
+    first = side[0]
+
+    def of(repeat: Items) -> Sequence[Sequence[int]]:
+        pairs = zip(first.names, first.details, strict=True)
+        place = [repeat.index.get(pair, -1) for pair in pairs]
+        return [[place[key] for key in one if place[key] >= 0] for one in keys]
+
+    return [(first, keys), *((repeat, of(repeat)) for repeat in side[1:])]
+
+
+def _mean_of(side: Keyed, name: str) -> F64:
+    """A column per step by pairing, the mean of the recordings."""
+    each = [
+        np.array([sum(int(items.sums[name][key]) for key in one) for one in keys]) / items.steps
+        for items, keys in side
+    ]
+    return np.asarray(np.mean(each, axis=0), np.float64)
 
 
 def _tested(
-    base: Items, other: Items, pairings: Sequence[Pairing], metric: str
+    sides: Sequence[Keyed], tried: Sequence[int], metric: str
 ) -> tuple[F64, list[bool], list[bool]]:
     """For each pairing: p that both are equal; do its calls repeat exactly; do they differ?"""
-    times = [_series(base, pairings, metric, 0), _series(other, pairings, metric, 1)]
-    calls = [_series(base, pairings, "calls", 0), _series(other, pairings, "calls", 1)]
-    exact = (np.ptp(calls[0], axis=1) == 0) & (np.ptp(calls[1], axis=1) == 0)
-    differs = exact & (calls[0][:, 0] != calls[1][:, 0])
-    return welch(*times), exact.tolist(), differs.tolist()
+    times, calls = (
+        [
+            [_series(items, [keys[at] for at in tried], name) for items, keys in side]
+            for side in sides
+        ]
+        for name in (metric, "calls")
+    )
+    every = [np.concatenate(side, axis=1) for side in calls]
+    exact = (np.ptp(every[0], axis=1) == 0) & (np.ptp(every[1], axis=1) == 0)
+    differs = exact & (every[0][:, 0] != every[1][:, 0])
+    return p_values(*times), exact.tolist(), differs.tolist()
 
 
-def _series(items: Items, pairings: Sequence[Pairing], column: str, side: int) -> F64:
-    keys = [(one.base, one.other)[side] for one in pairings]
-    flat = sorted({key for one in keys for key in one})
+def _series(items: Items, pairings: Sequence[Sequence[int]], column: str) -> F64:
+    flat = sorted({key for one in pairings for key in one})
     found = np.zeros((len(pairings), items.steps))
     if not flat:
         return found
     rows = items.series(column, flat)
     place = {key: at for at, key in enumerate(flat)}
-    for at, one in enumerate(keys):
+    for at, one in enumerate(pairings):
         for key in one:
             found[at] += rows[place[key]]
     return found
@@ -184,10 +223,11 @@ def _series(items: Items, pairings: Sequence[Pairing], column: str, side: int) -
 def _status(  # noqa: PLR0911  # one line a verdict
     row: ItemChange,
     pairing: Pairing,
-    whole: float,
+    least: float,
     *,
     is_real: bool | None,
     has_other_calls: bool,
+    are_repeated: bool,
 ) -> Status:
     """The verdict on one row; ``is_real``: None where it cannot be told."""
     if not pairing.base or not row.base.calls:
@@ -198,14 +238,16 @@ def _status(  # noqa: PLR0911  # one line a verdict
     if not change and row.base.calls == row.other.calls:
         return "same"
     by_calls = abs(row.by_calls_ns) >= abs(row.by_speed_ns)
-    if by_calls and (has_other_calls or is_real):
+    if by_calls and (has_other_calls or (is_real and are_repeated)):
         return "more calls" if row.other.calls > row.base.calls else "fewer calls"
-    if abs(change) < (LEAST_EFFECT_RATIO * whole or LEAST_EFFECT_NS):
+    if abs(change) < least:
         return "small"
     # What remains without the difference of the clocks has to point the same way.
-    is_sure = is_real and abs(change) >= UNKNOWN_SPREAD * row.base.ns
+    is_sure = is_real and abs(change) >= LEAST_OWN_RATIO * row.base.ns
     if not is_sure or row.adjusted_ns * change <= 0:
         return "unsure"
+    if not are_repeated:
+        return "differs"
     return "slower" if change > 0 else "faster"
 
 

@@ -1,32 +1,29 @@
-"""Is a change of step times real, or is it noise?
+"""Is a change of step times real, and may the code be blamed for it?
 
-The unit is the step. Steps of one recording are not independent (a slow one often follows a slow
-one), so they are drawn again in blocks, and what blocks of that length cannot carry is added. Steps
-of one recording do not tell how recordings of the same code differ, either: that is known from
-repeats only, and without them nothing below ``UNKNOWN_SPREAD`` of the median is claimed, and
-nothing below the deviation of a step: on a busy machine, recordings lie as far apart as steps do.
+With one recording a side the unit is the step. From eight steps on, a 95 % interval of the change
+of the median is formed; five to seven steps are ranked; fewer tell nothing. No step is set aside.
+What is certain by its steps *differs*. Two recordings of one code differ, too, from day to day: the
+code is *better* or *worse* only above ``DAY_RATIO``.
 
-A change is claimed if it is certain (all of its 95 % interval lies on one side of zero) and large
-(the change of the median, as measured, is above the budget and what was said before). To ask that
-all of the interval be above the budget would find a change of 5 % in 20 steps whose noise is 2 %
-only two times in three. Where steps vary by more than ``RESTLESS``, the machine was not at rest:
-then all of the interval has to lie beyond a limit that grows to the deviation of a step.
+With three recordings on a side or more, the unit is the recording: the spread of their medians is
+the day effect, whatever its size. Their steps are never joined. Where only one side has so many,
+its spread is taken for the other side, too.
 
 Sources: moving blocks, H. R. Künsch, "The jackknife and the bootstrap for general stationary
 observations", Annals of Statistics 17 (1989); the variance of a mean of dependent values by their
 lag-1 correlation, G. V. Bayley and J. M. Hammersley, "The 'effective' number of independent
-observations in an autocorrelated time series", Suppl. J. R. Stat. Soc. 8 (1946); permutation test,
-R. A. Fisher, "The Design of Experiments" (1935), §21; unequal variances, B. L. Welch, "The
-generalization of Student's problem …", Biometrika 34 (1947); many tests at once, Y. Benjamini and
-Y. Hochberg, "Controlling the false discovery rate", J. R. Stat. Soc. B 57 (1995).
+observations in an autocorrelated time series", Suppl. J. R. Stat. Soc. 8 (1946); ranks, H. B. Mann
+and D. R. Whitney, "On a test of whether one of two random variables is stochastically larger",
+Annals of Mathematical Statistics 18 (1947); unequal variances, B. L. Welch, "The generalization of
+Student's problem …", Biometrika 34 (1947); many tests at once, S. Holm, "A simple sequentially
+rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -35,52 +32,54 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, B, median
 from ...base.units import share
-from ..steps import LEAST_RATIO, SIGMAS, sigma_of
+from ..steps import sigma_of
 
-Outcome = Literal["better", "worse", "no change", "cannot tell"]
+T = TypeVar("T")
+Outcome = Literal["better", "worse", "differs", "no change", "cannot tell"]
 Recordings: TypeAlias = Sequence[Sequence[int]]
 """Step times in ns of each recording of one side; the first is the one that is looked at."""
 
-FEWEST_STEPS = 4  # below, times are not compared at all
+FEWEST_STEPS = 5  # below, the times of one recording are not compared at all
 ENOUGH_STEPS = 8  # from here on an interval is formed
-FEW_STEPS_P = 0.02
-FEW_STEPS_RATIO = 0.05  # with few steps, a smaller change is never claimed
-RESTLESS = 0.03  # of the median: a larger deviation of steps tells of other work on the machine
-UNKNOWN_SPREAD = 0.015  # of the median: how far two recordings of one code may lie apart
+FEW_STEPS_P = 0.01
+FEW_STEPS_SIGMAS = 1.5
+FEWEST_RECORDINGS = 3  # of a side, so that their spread can be told
+DAY_RATIO = 0.10  # of the step: so far may two recordings of one code lie apart
 BUDGET = 0.02
 CONFIDENCE = 0.95
-FALSE_DISCOVERIES = 0.05
 LEAST_EFFECT_RATIO = 0.01  # of the step …
 LEAST_EFFECT_NS = 50_000  # … or so much: a smaller change of one operator is not worth a word
 
 _DRAWS = 2_000
 _FEWEST_DRAWS = 400
-_FEWEST_REPEATS = 2  # more of each, so that their spread can be told
 _MOST_VALUES = 4_000_000
 _PORTION_VALUES = 1_000_000  # that are in memory at once
-_MANY_WAYS = 20  # steps: from here on there are more ways to deal them than draws
+_MOST_RANKED = 1_000  # steps: beyond, ranks are near enough to a normal distribution
+_MEDIAN_ERROR = math.sqrt(math.pi / 2)  # of a median, against a mean's
 _MOST_CORRELATION = 0.9
 _LEAST_FREEDOM = 2.0  # of a trend: three steps at least are worth something
 _SEED = 20_200_401
 
 
 class TimeVerdict(Struct, frozen=True):
-    """What the step times of two sides say. Times are of the median step, in ns."""
+    """What the step times of two sides say, in ns.
+
+    A time is the median step; of several recordings, the mean of their median steps.
+    """
 
     outcome: Outcome
     base_ns: float
     other_ns: float
     low_ns: float | None  # 95 % interval of the change; None where there are too few steps
     high_ns: float | None
-    noise_ratio: float | None  # smallest change that these recordings could show, of the base
+    p: float | None  # of the rank test, where steps are few
     more_steps: int  # on each side, to be able to tell; 0 = none needed, or no number would do
+    more_repeats: tuple[int, int]  # further recordings of each side that would tell
     base_steps: int
     other_steps: int
-    repeats: tuple[int, int]  # recordings of each side
+    repeats: tuple[int, int]  # recordings of each side that were judged
     reason: str  # the rule that decided
-    set_aside: tuple[int, int] = (0, 0)  # far steps of each side that took no part
     is_equal: bool = False  # the same times on both sides, one by one
-    more_repeats: int = 0  # recordings of each side, where steps alone cannot tell
 
     @property
     def change_ns(self) -> float:
@@ -93,216 +92,187 @@ class TimeVerdict(Struct, frozen=True):
         return self.change_ns / self.base_ns if self.base_ns else 0.0
 
 
+def judged(side: Sequence[T]) -> Sequence[T]:
+    """The recordings of a side that are judged: all from three on, else the first alone."""
+    return side if len(side) >= FEWEST_RECORDINGS else side[:1]
+
+
 def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> TimeVerdict:
     """The verdict on the step times of two sides, each with at least one recording.
 
     ``budget``: up to this share of the base, a slower step is no loss and a faster one no gain.
     """
-    sides = [_values(base), _values(other)]
-    counts = [min(len(one) for one in side) for side in sides]
-    a, b = (_location(side) for side in sides)
-
-    def verdict(
-        outcome: Outcome,
-        reason: str,
-        interval: tuple[float, float] | None = None,
-        noise: float | None = None,
-        more: int = 0,
-    ) -> TimeVerdict:
-        low, high = interval or (None, None)
-        repeats = len(base), len(other)
-        return TimeVerdict(
-            outcome, a, b, low, high, noise, more, counts[0], counts[1], repeats, reason
-        )
-
-    if [list(one) for one in base] == [list(one) for one in other]:
+    sides = [[np.asarray(one, np.float64) for one in judged(side)] for side in (base, other)]
+    a, b = (float(_medians(side).mean()) for side in sides)
+    found = TimeVerdict(
+        outcome="cannot tell",
+        base_ns=a,
+        other_ns=b,
+        low_ns=None,
+        high_ns=None,
+        p=None,
+        more_steps=0,
+        more_repeats=(0, 0),
+        base_steps=min(map(len, sides[0])),
+        other_steps=min(map(len, sides[1])),
+        repeats=(len(sides[0]), len(sides[1])),
+        reason="",
+    )
+    if [one.tolist() for one in sides[0]] == [one.tolist() for one in sides[1]]:
         same = "The step times are the same, one by one."
-        found = verdict("no change", same, (0.0, 0.0), 0.0 if a else None)
-        return replace(found, is_equal=True)
-    if min(counts) < FEWEST_STEPS or not a:
+        return replace(
+            found, outcome="no change", low_ns=0.0, high_ns=0.0, reason=same, is_equal=True
+        )
+    if min(found.repeats) >= FEWEST_RECORDINGS and a:
+        return _by_recordings(found, sides, budget)
+    fewest = min(len(side[0]) for side in sides if len(side) < FEWEST_RECORDINGS)
+    if fewest < FEWEST_STEPS or not a:
         reason = f"Step times are compared from {FEWEST_STEPS} steps a side on."
-        return verdict("cannot tell", reason, more=max(ENOUGH_STEPS - min(counts), 0))
-    if min(counts) < ENOUGH_STEPS:
-        outcome, reason, aside = _by_permutation(sides)
-        few = replace(verdict(outcome, reason), set_aside=aside)
-        return replace(few, more_steps=ENOUGH_STEPS) if outcome == "cannot tell" else few
-    spread = 0.0 if min(len(base), len(other)) > 1 else max(map(_spread, sides))
-    unknown = 0.0 if min(len(base), len(other)) > 1 else max(UNKNOWN_SPREAD, spread)
-    below, above = _half_widths(sides)
-    needed = max(budget, unknown)
-    limits = _Limits(budget, needed, min(spread, 2 * max(spread - RESTLESS, 0.0)))
-    outcome, reason = _by_interval(b - a, below, above, a, limits)
-    noise = max((below + above) / 2 / a, unknown)
-    found = verdict(outcome, reason, (b - a - below, b - a + above), noise)
-    if outcome != "cannot tell":
-        return found
-    least = min(counts), min(len(base), len(other))
-    more, again = _what_settles(
-        least, max(below, above) / a, _between(sides) / a, abs(b - a) / a, limits
-    )
-    return replace(found, more_steps=more, more_repeats=again)
+        return replace(found, more_steps=ENOUGH_STEPS - min(fewest, 4), reason=reason)
+    if max(found.repeats) >= FEWEST_RECORDINGS:
+        return _by_recordings(found, sides, budget)
+    if fewest < ENOUGH_STEPS:
+        return _by_ranks(found, sides[0][0], sides[1][0], budget)
+    return _by_interval(found, sides[0][0], sides[1][0], budget)
 
 
-def _spread(side: Sequence[F64]) -> float:
-    """The deviation of the steps of a recording by the median distance, of their median."""
-    one = side[0]
-    middle = float(np.median(one))
-    return sigma_of(one) / middle if middle else 0.0
+def _medians(side: Sequence[F64]) -> F64:
+    return np.array([median(one) if len(one) else 0.0 for one in side])
 
 
-class _Limits(Struct, frozen=True):
-    """Limits of a verdict, of the base."""
-
-    budget: float
-    needed: float  # a smaller change of the median is not claimed
-    beyond: float  # all of the interval lies beyond it; 0 on a machine at rest
-
-
-def _by_interval(  # noqa: PLR0911  # one line a verdict
-    change: float, below: float, above: float, base_ns: float, limits: _Limits
-) -> tuple[Outcome, str]:
-    """The verdict from a change and its interval, which reaches so far below and above it."""
-    low, high = change - below, change + above
-    budget, least = limits.budget * base_ns, limits.needed * base_ns
-    beyond = limits.beyond * base_ns
-    edge = f"beyond {share(limits.beyond)}" if beyond else "on one side of zero"
-    certain = (
-        f"The change of the median is above {share(limits.needed)} of the step, and all of its"
-        f" interval lies {edge}."
-    )
-    if change > least and low > beyond:
-        return "worse", certain
-    if change < -least and high < -beyond:
-        return "better", certain
-    if -budget <= low and high <= budget:
-        return "no change", f"All of the interval lies within ±{share(limits.budget)} of the step."
-    if abs(change) > least and beyond:
-        text = f"Steps that vary so much tell of other work: the interval has to lie {edge}."
-        return "cannot tell", text
-    if abs(change) > least:
-        return "cannot tell", "The interval of the change reaches over zero."
-    if abs(change) > budget:
-        text = f"Without repeats, changes of up to {share(limits.needed)} are not claimed."
-        return "cannot tell", text
-    return "cannot tell", f"The interval reaches over the limit of {share(limits.budget)}."
+def _claimed(found: TimeVerdict, limit: float) -> TimeVerdict:
+    """A change that is certain: the code's doing above a limit, a share of the base."""
+    if abs(found.change_ratio) > limit:
+        return replace(found, outcome="worse" if found.change_ns > 0 else "better")
+    return replace(found, outcome="differs", more_repeats=_missing(found))
 
 
-def _what_settles(
-    counts: tuple[int, int], half: float, between: float, change: float, limits: _Limits
-) -> tuple[int, int]:
-    """Further steps a side, or further recordings, until the interval is short enough to decide.
+def _missing(found: TimeVerdict) -> tuple[int, int]:
+    """Recordings that each side lacks to tell how far those of one code lie apart."""
+    base, other = (max(FEWEST_RECORDINGS - one, 0) for one in found.repeats)
+    return base, other
 
-    The width falls with the root of their number. It has to fit between the change and the limit
-    that it must not reach, or between the change and the budget where the change is smaller; of a
-    change beside its limit, a quarter of the budget is taken. A change between the two limits is
-    decided by repeats alone, and so is one that is lost between the recordings of one side.
-    ``counts``: steps and recordings a side; all others are shares of the base.
+
+# --- one recording a side -------------------------------------------------------------------------
+
+
+def _by_ranks(found: TimeVerdict, base: F64, other: F64, budget: float) -> TimeVerdict:
+    """The verdict from five to seven steps."""
+    p = rank_test(base, other)
+    least = FEW_STEPS_SIGMAS * max(sigma_of(base), sigma_of(other))
+    found = replace(found, p=p)
+    if p <= FEW_STEPS_P and abs(found.change_ns) > max(least, budget * found.base_ns):
+        return _claimed(replace(found, reason=_ONE_RECORDING), max(DAY_RATIO, budget))
+    reason = f"So few steps need p ≤ {FEW_STEPS_P} and {FEW_STEPS_SIGMAS:g} deviations of a step."
+    return replace(found, more_steps=ENOUGH_STEPS, reason=reason)
+
+
+_ONE_RECORDING = f"One recording a side: a change above {share(DAY_RATIO)} is the code's."
+
+
+def rank_test(base: F64, other: F64) -> float:
+    """P of ranks that lie at least as far apart, two-sided; exact, with mean ranks for ties.
+
+    All ways to deal the ranks are counted by their sum. Beyond ``_MOST_RANKED`` steps the normal
+    approximation is taken.
     """
-    steps, recordings = counts
-    budget = limits.budget
-    if budget < change <= max(limits.needed, limits.beyond):
-        return 0, _FEWEST_REPEATS
-    room = change - limits.beyond if change > limits.needed else budget - change
-    square = max(room, budget / 4) ** 2
-    if 2 * between**2 > square:
-        return 0, max(1, math.ceil(recordings * (half**2 / square - 1)))
-    of_steps = (half**2 - between**2) / (square - between**2)
-    return max(1, math.ceil(steps * (of_steps - 1))), 0
-
-
-def _values(side: Recordings) -> list[F64]:
-    return [np.asarray(one, np.float64) for one in side]
-
-
-def _location(side: Sequence[F64]) -> float:
-    """The median over recordings of the median step."""
-    found = [float(median(one)) for one in side if len(one)]
-    return float(median(found)) if found else 0.0
-
-
-def _by_permutation(sides: list[list[F64]]) -> tuple[Outcome, str, tuple[int, int]]:
-    """The verdict from four to seven steps: how far do they lie apart, dealt to two sides at will?
-
-    All ways to deal them are tried; where there are more than ``_DRAWS``, so many by chance. Far
-    steps are set aside before, as long as four are left on each side; how many says the last.
-    """
-    every = [np.concatenate(side) for side in sides]
-    base, other = (_without_outliers(side) for side in every)
-    aside = len(every[0]) - len(base), len(every[1]) - len(other)
-    everything = np.concatenate([base, other])
-    count, of_base = len(everything), len(base)
-    if count < _MANY_WAYS and math.comb(count, of_base) <= _DRAWS:
-        chosen = np.array(list(combinations(range(count), of_base)))
-        dealt = everything[chosen].sum(axis=1)
-    else:
-        dealt = _dealt_by_chance(everything, of_base)
-    change = (everything.sum() - dealt) / (count - of_base) - dealt / of_base
-    seen = float(other.mean() - base.mean())
-    middle = float(np.median(base))
-    as_far = change >= seen - 1e-6 if seen > 0 else change <= seen + 1e-6
-    p = float(np.mean(as_far))
-    left = " that are left" if any(aside) else ""
-    few = f"the {len(base)} and {len(other)} steps{left}"
-    if p <= FEW_STEPS_P and abs(seen) > FEW_STEPS_RATIO * middle:
-        how = f"T{few[1:]}, dealt to two sides at random, lie so far apart with p = {p:.3f}."
-        return ("worse" if seen > 0 else "better"), how, aside
-    how = (
-        f"From {few} a change is claimed above {share(FEW_STEPS_RATIO)} and with p ≤ {FEW_STEPS_P}"
+    few, many = sorted((base, other), key=len)
+    count = len(few) + len(many)
+    _, place, times = np.unique(
+        np.concatenate([few, many]), return_inverse=True, return_counts=True
     )
-    return "cannot tell", f"{how}; here p = {p:.3f}.", aside
+    twice = (2 * np.cumsum(times) - times + 1)[place]  # two times the mean rank: an integer
+    expected = len(few) * (count + 1)
+    off = abs(int(twice[: len(few)].sum()) - expected)
+    if count > _MOST_RANKED:
+        ties = float((times**3 - times).sum()) / (count * (count - 1))
+        square = len(few) * len(many) * (count + 1 - ties) / 3  # of twice the sum
+        return math.erfc(off / math.sqrt(2 * square))
+    ways = np.zeros((len(few) + 1, 2 * len(few) * count + 1))
+    ways[0, 0] = 1.0
+    for rank in twice.tolist():
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
+    sums = np.abs(np.arange(ways.shape[1]) - expected)
+    return float(ways[-1, sums >= off].sum() / ways[-1].sum())
 
 
-def _dealt_by_chance(values: F64, of_base: int) -> F64:
-    """The sum of what one side gets, in many draws."""
+def _by_interval(found: TimeVerdict, base: F64, other: F64, budget: float) -> TimeVerdict:
+    """The verdict from eight steps on."""
+    below, above = _half_widths(base, other)
+    low, high = found.change_ns - below, found.change_ns + above
+    change, least = abs(found.change_ratio), budget * found.base_ns
+    found = replace(found, low_ns=low, high_ns=high)
+    if (low > 0 or high < 0) and change > budget:
+        return _claimed(replace(found, reason=_ONE_RECORDING), max(DAY_RATIO, budget))
+    if -least <= low and high <= least:
+        reason = f"The whole interval lies within ±{share(budget)} of the step."
+        return replace(found, outcome="no change", reason=reason)
+    if budget < change <= max(DAY_RATIO, budget):
+        reason = "The interval of the change includes zero."
+        return replace(found, more_repeats=_missing(found), reason=reason)
+    reason = (
+        "The interval of the change includes zero."
+        if change > budget
+        else f"The interval reaches over the limit of {share(budget)}."
+    )
+    more = _times_as_many(max(below, above) / found.base_ns, change, budget)
+    steps = min(len(base), len(other))
+    return replace(found, more_steps=max(1, math.ceil(steps * (more - 1))), reason=reason)
+
+
+def _times_as_many(half: float, change: float, budget: float) -> float:
+    """How many times as many values make the interval short enough to decide.
+
+    Its width falls with the root of their number. It has to be shorter than the change; where that
+    is within the budget, shorter than what is left of it, of which a quarter is taken at least.
+    All are shares of the base.
+    """
+    room = change if change > budget else max(budget - change, budget / 4)
+    return (half / max(room, 1e-9)) ** 2
+
+
+def _half_widths(base: F64, other: F64) -> tuple[float, float]:
+    """How far the interval of the change of the median reaches below and above it, in ns.
+
+    The steps are drawn again in blocks; what blocks of that length cannot carry is added. Short
+    recordings are drawn too much alike: the interval is never shorter than that of medians of
+    normal steps with the same deviation.
+    """
     generator = np.random.default_rng(_SEED)
-    sums = []
-    for draws in _portions(len(values)):
-        by_lot = generator.random((draws, len(values)))
-        chosen = np.argpartition(by_lot, of_base, axis=1)[:, :of_base]
-        sums.append(values[chosen].sum(axis=1))
-    return np.concatenate(sums)
-
-
-def _portions(count: int) -> list[int]:
-    """Draws of so many values each, in portions that are small in memory; fewer of long ones."""
-    draws = min(_DRAWS, max(_FEWEST_DRAWS, _MOST_VALUES // count))
-    most = max(1, _PORTION_VALUES // count)
-    return [min(most, draws - done) for done in range(0, draws, most)]
-
-
-def _without_outliers(values: F64) -> F64:
-    """The values without those beyond 3.5 σ and 5 % of the median, if four are left."""
-    middle = float(np.median(values))
-    limit = max(SIGMAS * sigma_of(values), LEAST_RATIO * middle)
-    kept = values[np.abs(values - middle) <= limit]
-    return kept if len(kept) >= FEWEST_STEPS else values
-
-
-def _half_widths(sides: list[list[F64]]) -> tuple[float, float]:
-    """How far the interval of the change reaches below and above it, in ns."""
-    generator = np.random.default_rng(_SEED)
-    drawn = [_drawn_locations(side, generator) for side in sides]
+    drawn = [_drawn_medians(side, generator) for side in (base, other)]
     draws = min(map(len, drawn))
-    change = drawn[1][:draws] - drawn[0][:draws]
     tail = (1 - CONFIDENCE) / 2 * 100
-    low, high = np.percentile(change, [tail, 100 - tail])
-    middle = float(_location(sides[1]) - _location(sides[0]))
-    few = 1 + 1.3 / (sum(len(one) for side in sides for one in side) - 2)  # Student's t for normal
-    stretch = few * max(_uncarried(one) for side in sides for one in side)
-    between = _between(sides)
-    below, above = (max(middle - low, 0.0) * stretch, max(high - middle, 0.0) * stretch)
-    return math.hypot(below, between), math.hypot(above, between)
+    low, high = np.percentile(drawn[1][:draws] - drawn[0][:draws], [tail, 100 - tail])
+    middle = float(np.median(other) - np.median(base))
+    few = 1 + 1.3 / (len(base) + len(other) - 2)  # Student's t for normal
+    stretch = few * max(_uncarried(base), _uncarried(other))
+    least = _interval([_median_error(base), _median_error(other)])
+    return max((middle - low) * stretch, least), max((high - middle) * stretch, least)
 
 
-def _drawn_locations(side: list[F64], generator: np.random.Generator) -> F64:
-    """The location of a side in many draws of its recordings' steps in blocks."""
-    portions = _portions(max(map(len, side)))
-    medians = [_drawn_medians(one, portions, generator) for one in side]
-    return np.asarray(np.median(np.stack(medians), axis=0))
+def _median_error(values: F64) -> tuple[float, float]:
+    """The squared error of the median of normal steps, and its degrees of freedom."""
+    r = correlation(values)
+    effective = len(values) * (1 - r) / (1 + r)
+    error = _MEDIAN_ERROR * sigma_of(values) * (1 + 1.5 / len(values))  # of a short recording
+    return error**2 / effective, max(effective - 1, _LEAST_FREEDOM)
 
 
-def _drawn_medians(values: F64, portions: Sequence[int], generator: np.random.Generator) -> F64:
-    drawn = (values[_block_rows(len(values), draws, generator)] for draws in portions)
+def _interval(parts: Sequence[tuple[float, float]]) -> float:
+    """Half of the 95 % interval of a sum: squared errors with their degrees of freedom (Welch)."""
+    square = sum(error for error, _ in parts)
+    if not square:
+        return 0.0
+    freedom = square**2 / sum(error**2 / free for error, free in parts)
+    return t_quantile(freedom) * math.sqrt(square)
+
+
+def _drawn_medians(values: F64, generator: np.random.Generator) -> F64:
+    """The median in many draws of the steps in blocks."""
+    draws = min(_DRAWS, max(_FEWEST_DRAWS, _MOST_VALUES // len(values)))
+    most = max(1, _PORTION_VALUES // len(values))
+    portions = [min(most, draws - done) for done in range(0, draws, most)]
+    drawn = (values[_block_rows(len(values), count, generator)] for count in portions)
     return np.concatenate([np.median(rows, axis=1, overwrite_input=True) for rows in drawn])
 
 
@@ -347,32 +317,79 @@ def correlation(values: F64) -> float:
     return min(max(r + (1 + 3 * r) / count, 0.0), _MOST_CORRELATION)
 
 
-def _between(sides: list[list[F64]]) -> float:
-    """What further recordings of one side say: t · their pooled deviation, of the change.
-
-    0 where there is one recording a side; then ``UNKNOWN_SPREAD`` stands for it.
-    """
-    medians = [np.array([np.median(one) for one in side]) for side in sides]
-    freedom = sum(len(one) - 1 for one in medians)
-    if not freedom:
-        return 0.0
-    square = sum(float(((one - one.mean()) ** 2).sum()) for one in medians) / freedom
-    weight = sum(1 / len(one) for one in medians)
-    return t_quantile(freedom) * math.sqrt(square * weight)
-
-
 def noise_of(values: Sequence[int]) -> float | None:
     """Half width of the interval of one recording's median, of it; None below eight steps."""
     one = np.asarray(values, np.float64)
     middle = float(np.median(one)) if len(one) else 0.0
     if len(one) < ENOUGH_STEPS or not middle:
         return None
-    drawn = _drawn_locations([one], np.random.default_rng(_SEED))
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return float(high - low) / 2 * _uncarried(one) / middle
+    return _interval([_median_error(one)]) / middle
+
+
+# --- three recordings a side ----------------------------------------------------------------------
+
+
+def _by_recordings(
+    found: TimeVerdict, sides: Sequence[Sequence[F64]], budget: float
+) -> TimeVerdict:
+    """The verdict from the medians of three recordings and more of one side, or of both."""
+    medians = [_medians(side)[None, :] for side in sides]
+    square, freedom = (float(one[0]) for one in _spread(*medians))
+    alone = [side[0] for side in sides if len(side) < FEWEST_RECORDINGS]
+    half = math.hypot(
+        t_quantile(freedom) * math.sqrt(square),
+        *(_interval([_median_error(one)]) for one in alone),
+    )
+    low, high = found.change_ns - half, found.change_ns + half
+    limit, change = max(half / found.base_ns, budget), abs(found.change_ratio)
+    reason = f"Recordings of one code differ by up to {share(half / found.base_ns)} here."
+    found = replace(found, low_ns=low, high_ns=high, reason=reason)
+    if change > limit:
+        return _claimed(found, limit)
+    if change * found.base_ns + half <= budget * found.base_ns:
+        return replace(found, outcome="no change")
+    if alone:
+        return replace(found, more_repeats=_missing(found))
+    more = _times_as_many(half / found.base_ns, change, budget) - 1
+    base, other = (max(1, math.ceil(count * more)) for count in found.repeats)
+    return replace(found, more_repeats=(base, other))
+
+
+def _spread(base: F64, other: F64) -> tuple[F64, F64]:
+    """The squared error of the change of each row (rows, recordings), and its freedom.
+
+    Where one side has too few recordings, those of the other tell the spread of both.
+    """
+    parts = [
+        (side.var(axis=1, ddof=1), side.shape[1])
+        for side in (base, other)
+        if side.shape[1] >= FEWEST_RECORDINGS
+    ]
+    if len(parts) == 1:
+        variance, count = parts[0]
+        square = variance * (1 / base.shape[1] + 1 / other.shape[1])
+        return square, np.full(len(square), count - 1.0)
+    errors = [(variance / count, count - 1.0) for variance, count in parts]
+    square = errors[0][0] + errors[1][0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = square**2 / sum(error**2 / free for error, free in errors)
+    return square, np.nan_to_num(freedom, nan=1.0)
 
 
 # --- many operators at once -----------------------------------------------------------------------
+
+
+def p_values(base: Sequence[F64], other: Sequence[F64]) -> F64:
+    """P that both have the same mean, for each row; NaN: cannot tell.
+
+    One table (rows, steps) for each judged recording. With three of a side or more the recordings
+    are tested, else the steps of one against those of the other.
+    """
+    if max(len(base), len(other)) < FEWEST_RECORDINGS:
+        return welch(base[0], other[0])
+    means = [np.stack([one.mean(axis=1) for one in side], axis=1) for side in (base, other)]
+    square, freedom = _spread(*means)
+    return _two_sided(means[1].mean(axis=1) - means[0].mean(axis=1), square, freedom)
 
 
 def welch(base: F64, other: F64) -> F64:
@@ -382,23 +399,27 @@ def welch(base: F64, other: F64) -> F64:
     differ for certain, or not at all: p is 0 or 1.
     """
     rows = len(base)
-    if base.shape[1] < FEWEST_STEPS + 1 or other.shape[1] < FEWEST_STEPS + 1:
+    if base.shape[1] < FEWEST_STEPS or other.shape[1] < FEWEST_STEPS:
         p = np.full(rows, np.nan)
         if min(base.shape[1], other.shape[1]) > 1:
             still = (np.ptp(base, axis=1) == 0) & (np.ptp(other, axis=1) == 0)
             p[still] = (base[still, 0] == other[still, 0]).astype(np.float64)
         return p
-    change = other.mean(axis=1) - base.mean(axis=1)
-    parts = [square_error(side) for side in (base, other)]
+    parts = [_square_error(side) for side in (base, other)]
     square = parts[0][0] + parts[1][0]
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = square**2 / sum(error**2 / free for error, free in parts)
+    return _two_sided(other.mean(axis=1) - base.mean(axis=1), square, freedom)
+
+
+def _two_sided(change: F64, square: F64, freedom: F64) -> F64:
+    with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(change) / np.sqrt(square)
     p = np.array([two_sided(x, f) for x, f in zip(t.tolist(), freedom.tolist(), strict=True)])
     return np.where(square > 0, p, (change == 0).astype(np.float64))
 
 
-def square_error(side: F64) -> tuple[F64, F64]:
+def _square_error(side: F64) -> tuple[F64, F64]:
     """The squared error of the mean of each row (rows, steps), and its degrees of freedom."""
     count = side.shape[1]
     centred = side - side.mean(axis=1, keepdims=True)
@@ -411,14 +432,13 @@ def square_error(side: F64) -> tuple[F64, F64]:
     return variance / effective, np.maximum(effective - 1, _LEAST_FREEDOM)
 
 
-def discoveries(p: F64, rate: float = FALSE_DISCOVERIES) -> B:
-    """Which of many tests are positive if at most this share of positives may be false."""
+def holm(p: F64, rate: float = 1 - CONFIDENCE) -> B:
+    """Which of many tests are positive if one false one is to be rarer than ``rate``; no NaN is."""
     found = np.zeros(len(p), np.bool_)
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known], kind="stable")]
-    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(order) + 1) / max(len(order), 1))
-    if len(passed):
-        found[order[: passed[-1] + 1]] = True
+    passed = p[order] <= rate / np.arange(len(order), 0, -1)
+    found[order[np.logical_and.accumulate(passed)]] = True
     return found
 
 

@@ -29,6 +29,7 @@ from ..operators.groups import in_steps, paired
 from ..operators.model import CallKind, OperatorColumns
 from ..operators.table import CallSelection, chosen_rows
 from ..steps import Selection
+from .noise import judged
 
 HOST_KINDS = frozenset({CallKind.OP, CallKind.ANNOTATION})
 METRICS = ("self_ns", "total_ns", "device_self_ns", "device_total_ns")
@@ -36,13 +37,13 @@ _STEP = regex(r"ProfilerStep#\d+")
 
 
 class Side(Struct, frozen=True, eq=False, dict=True):
-    """Chosen steps of one recording; ``repeats`` are step times of others of the same kind."""
+    """Chosen steps of one recording; ``repeats`` are further recordings of the same code."""
 
     selection: Selection
     operators: OperatorColumns
     modules: ModuleColumns | None = None
     memory: MemoryColumns | None = None
-    repeats: tuple[tuple[int, ...], ...] = ()
+    repeats: tuple[Side, ...] = ()
 
     @property
     def count(self) -> int:
@@ -54,6 +55,11 @@ class Side(Struct, frozen=True, eq=False, dict=True):
         """Lengths of the chosen steps in ns; () where the whole recording counts as one step."""
         whole = self.selection.facts.step_source == "whole_trace"
         return () if whole else tuple(step.dur_ns for step in self.selection.steps)
+
+    @cached_property
+    def judged(self) -> Sequence[Side]:
+        """The recordings that are judged: all from three on, else this one."""
+        return judged((self, *self.repeats))
 
     @property
     def mean_ns(self) -> float:

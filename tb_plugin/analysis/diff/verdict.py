@@ -1,54 +1,51 @@
-"""Better, worse, no change, or cannot tell: the verdict on two recordings, and why, in words."""
+"""Better, worse, differs, no change, or cannot tell: the verdict on two recordings, in words."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...base.units import count, duration, flops, listing, plural, share, size, times
 from ...trace.health.notes import STEPS_OF_ANY_RECORDER
 from ...trace.model import is_of_other_recorder
-from ..steps import step_parameter
+from ..steps import outliers, step_parameter
 from ..wording import CAUSE_NAMES
 from .bridge import (
     CLOCK,
     HOST_WORK,
-    PARTS,
     UNKNOWN,
     Bridge,
     BridgePart,
-    Center,
     Division,
     bridge,
     divisions,
-    step_parts,
+    median_step,
+    parts_by_step,
+    parts_of,
     with_clock,
 )
 from .changes import Drift, drift
 from .comparable import Mismatch, StepCount, mismatches, step_counts
 from .noise import (
     BUDGET,
+    DAY_RATIO,
     ENOUGH_STEPS,
-    FEW_STEPS_RATIO,
+    FEWEST_RECORDINGS,
     FEWEST_STEPS,
-    UNKNOWN_SPREAD,
     Outcome,
     TimeVerdict,
     judge_times,
     noise_of,
-    square_error,
-    t_quantile,
 )
 from .sides import Side
 
 MAIN_CAUSE = 0.5  # of the change: what explains as much is named in the headline
 MENTIONED = 0.1
 CLAIMS = ("better", "worse")
+MOST_OUTLIERS = 3  # of a side that are named
 TWICE = 2.0  # from here on a ratio is told as a factor
 
 PHRASES: Mapping[str, str] = MappingProxyType(
@@ -88,19 +85,18 @@ class PairVerdict(Struct, frozen=True):
     settle: str  # what would decide it; "" where it is decided
     times: TimeVerdict | None  # None where nothing marks steps
     adjusted: TimeVerdict | None  # without the difference of the clocks, where there is one
-    mean_low_ns: float | None  # 95 % interval of the change of the mean step
-    mean_high_ns: float | None
     noise_ratios: tuple[float | None, float | None]  # of each side's median, from its own steps
     bridge: Bridge
     drift: Drift | None
     clock_ns: int  # of the change, what another clock alone makes; 0 where they agree
     mismatches: tuple[Mismatch, ...]
     counts: tuple[StepCount, ...]
+    outliers: tuple[str, ...]  # steps that are far from the others of their side, and why
     at_equal_clocks: bool = False  # judged as if both had run at the clock of the base
 
     @property
     def change_ns(self) -> int:
-        """The change of the mean step that is judged: without the clocks if that was asked for."""
+        """The change of the median step: without the clocks if that was asked for."""
         return self.bridge.change_ns - (self.clock_ns if self.at_equal_clocks else 0)
 
     @property
@@ -126,26 +122,20 @@ def compare(
         detail="",
         certainty="",
         settle="",
-        times=_times(base, other, other.step_times, budget),
+        times=_times(base, other, budget),
         adjusted=None,
-        mean_low_ns=None,
-        mean_high_ns=None,
         noise_ratios=(noise_of(base.step_times), noise_of(other.step_times)),
         bridge=between,
         drift=clocks,
         clock_ns=next((part.change_ns for part in between.parts if part.key == CLOCK), 0),
         mismatches=mismatches(base, other, clocks),
         counts=step_counts(base, other),
+        outliers=(*_outliers(base, "A", division), *_outliers(other, "B", division)),
     )
-    steps = other.step_times
     if clocks is not None and clocks.is_other_clock:
-        alike = _at_equal_clock(other, clocks)
-        found = replace(found, adjusted=_times(base, other, alike, budget))
+        found = replace(found, adjusted=_times(base, other, budget, clocks))
         if at_equal_clocks and not clocks.is_disturbed:
-            steps = alike
             found = replace(found, at_equal_clocks=True, times=found.adjusted)
-    low, high = mean_interval(base.step_times, steps) or (None, None)
-    found = replace(found, mean_low_ns=low, mean_high_ns=high)
     outcome = _outcome(found)
     found = replace(found, mismatches=_reconciled(found, outcome))
     headline, detail = _words(found, outcome, (base, other))
@@ -154,28 +144,32 @@ def compare(
         outcome=outcome,
         headline=headline,
         detail=detail,
-        certainty=_certainty(found, (base, other)),
+        certainty=_certainty(found),
         settle=_settle(found, outcome, (base, other)),
     )
 
 
-def bridge_of(
-    base: Side, other: Side, clocks: Drift | None, division: Division, center: Center = "mean"
-) -> Bridge:
+def bridge_of(base: Side, other: Side, clocks: Drift | None, division: Division) -> Bridge:
     """The bridge between two sides, with another clock as a part of its own."""
-    found = bridge(base.selection, other.selection, division, center)
+    found = bridge(*([one.selection for one in side.judged] for side in (base, other)), division)
     if clocks is None or not clocks.is_other_clock or clocks.is_disturbed:
         return found
     return with_clock(found, clocks.ratio, of_device=clocks.of_device)
 
 
 def _times(
-    base: Side, other: Side, other_steps: Sequence[int], budget: float
+    base: Side, other: Side, budget: float, clocks: Drift | None = None
 ) -> TimeVerdict | None:
-    """The verdict on the step times; None where one side has none."""
-    if not base.step_times or not other_steps:
+    """The verdict on the step times, at equal clocks where these are given; None: a side has none.
+
+    A repeat in which nothing marks steps is none.
+    """
+    if not base.step_times or not other.step_times:
         return None
-    return judge_times((base.step_times, *base.repeats), (other_steps, *other.repeats), budget)
+    sides = ([one for one in (side, *side.repeats) if one.step_times] for side in (base, other))
+    before, after = (list(side) for side in sides)
+    lengths = [_at_equal_clock(one, clocks) if clocks else one.step_times for one in after]
+    return judge_times([one.step_times for one in before], lengths, budget)
 
 
 def _at_equal_clock(other: Side, clocks: Drift) -> tuple[int, ...]:
@@ -234,21 +228,6 @@ def _reconciled(found: PairVerdict, outcome: Outcome) -> tuple[Mismatch, ...]:
 _NOT_THE_CODE_ALONE = "The change is real, but this may be a part of its cause."
 
 
-def mean_interval(base: Sequence[int], other: Sequence[int]) -> tuple[float, float] | None:
-    """The 95 % interval of the change of the mean step by Welch; None below four steps."""
-    if min(len(base), len(other)) < FEWEST_STEPS:
-        return None
-    sides = [np.asarray([one], np.float64) for one in (base, other)]
-    parts = [square_error(side) for side in sides]
-    square = float(sum(error[0] for error, _ in parts))
-    change = float(sides[1].mean() - sides[0].mean())
-    if not square:
-        return change, change
-    freedom = square**2 / float(sum(error[0] ** 2 / free[0] for error, free in parts))
-    half = t_quantile(freedom) * math.sqrt(square)
-    return change - half, change + half
-
-
 # --- words ----------------------------------------------------------------------------------------
 
 
@@ -261,13 +240,15 @@ def _words(found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]) -> tu
         return _no_change(found)
     if outcome == "cannot tell":
         return _cannot_tell(found, sides)
+    if outcome == "differs":
+        return _differs(found)
     faster = change < 0
     amount = f"{duration(abs(change))} {'faster' if faster else 'slower'} per step"
     if found.at_equal_clocks:
         amount += " at equal clocks"
     cause = _main_cause(between, change)
     said = f"{amount}: {_cause_words(cause)}." if cause else f"{amount}."
-    return said, _detail(found, cause, sides[1])
+    return said, _detail(found, cause)
 
 
 def _other_machines(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str]:
@@ -294,8 +275,18 @@ def _amount(found: PairVerdict) -> str:
 
 
 def _unit(found: PairVerdict) -> str:
-    """What a time is of: the mean step, or the whole recording where nothing marks steps."""
+    """What a time is of: the median step, or the whole recording where nothing marks steps."""
     return "per step" if found.times is not None else "in all"
+
+
+def _differs(found: PairVerdict) -> tuple[str, str]:
+    """The recordings differ for certain; the code is not known to be the reason."""
+    more = f"{duration(abs(found.change_ns))} {'less' if found.change_ns < 0 else 'more'} per step"
+    by = share(abs(found.change_ns) / found.bridge.base_ns)
+    clocks = ", at equal clocks" if found.at_equal_clocks else ""
+    repeat = "repeat the recording to tell the code from the day"
+    said = f"Differs by {by} ({more}{clocks}): {repeat}."
+    return said, _detail(found, _main_cause(found.bridge, found.change_ns))
 
 
 def _no_change(found: PairVerdict) -> tuple[str, str]:
@@ -332,10 +323,14 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
         of = "A" if verdict.base_steps < verdict.other_steps else "B"
         of = "each" if verdict.base_steps == verdict.other_steps else of
         return f"{said}, from {plural(steps, 'step')} of {of}.", real
-    noise = max((one for one in found.noise_ratios if one is not None), default=None)
-    if noise is None or not verdict.more_steps:
-        return f"{said}.", f"{verdict.reason} {real}".strip()
-    return f"{said}, but the steps differ by {share(noise)} among themselves.", real
+    low, high = verdict.low_ns, verdict.high_ns
+    is_noise = bool(low is not None and high is not None and low <= 0 <= high)
+    differ = [one for one in found.bridge.parts if one.is_real]
+    parts = listing([f"{phrase(one.key)} {_signed(one.change_ns)}" for one in differ])
+    why = f"{verdict.reason} {f'Parts that differ here: {parts}.' if differ else ''} {real}"
+    return f"{said}{', but noise alone makes as much' * is_noise}.", " ".join(
+        why.split(" ")
+    ).strip()
 
 
 def _without_steps(found: PairVerdict, sides: tuple[Side, Side], real: str) -> tuple[str, str]:
@@ -364,14 +359,28 @@ def _whole_against_step(found: PairVerdict, unmarked: str) -> str:
 
 
 def _counts_words(real: Sequence[StepCount]) -> str:
+    """The verdict on the counts: they need no statistics.
+
+    "Exact counts that changed: 16 more kernels per step (100 → 116)."
+    """
     if not real:
         return ""
     parts = [
-        f"{one.label.lower() if one.unit != 'flop' else one.label} {count_words(one, one.base)} →"
-        f" {count_words(one, one.other)}"
+        f"{count_words(one, abs(one.other - one.base))}"
+        f" {'more' if one.other > one.base else 'fewer' if one.unit == 'count' else 'less'}"
+        f" {_counted(one)} ({count_words(one, one.base)} → {count_words(one, one.other)})"
         for one in real
     ]
-    return f"Counted, and different in every step: {listing(parts)}."
+    return f"Exact counts that changed per step: {listing(parts)}."
+
+
+def _counted(one: StepCount) -> str:
+    """What a count counts, in a sentence: "kernels", "copy", "FLOPs of ops with a model"."""
+    if one.unit == "bytes":
+        return one.label.removeprefix("Bytes ")
+    name = one.label if one.unit == "flop" else one.label.lower()
+    is_one = one.unit == "count" and abs(one.other - one.base) == 1
+    return {"launches": "launch", "copies": "copy"}.get(name, name[:-1]) if is_one else name
 
 
 def count_words(one: StepCount, value: float) -> str:
@@ -406,7 +415,7 @@ def phrase(key: str) -> str:
     return PHRASES.get(key) or cause or key.removesuffix("_ns").replace("_", " ")
 
 
-def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
+def _detail(found: PairVerdict, cause: BridgePart | None) -> str:
     between = found.bridge
     said: list[str] = []
     if cause is not None:
@@ -420,7 +429,7 @@ def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
         largest = sorted(against, key=lambda part: -abs(part.change_ns))[:2]
         names = listing([phrase(part.key) for part in largest])
         came = "came back as" if change < 0 else "was saved in"
-        said.append(f"{duration(abs(back))} {came} {names}{_outlier_steps(found, other, against)}.")
+        said.append(f"{duration(abs(back))} {came} {names}.")
     if found.clock_ns:
         beside = "beside it" if found.at_equal_clocks else "of it"
         said.append(f"Another clock alone makes {_signed(found.clock_ns)} {beside}.")
@@ -429,78 +438,64 @@ def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
     return " ".join(said)
 
 
-def _outlier_steps(found: PairVerdict, other: Side, against: Sequence[BridgePart]) -> str:
-    """The steps that are unlike the others, where most of what these parts changed is in them."""
-    aside = found.times.set_aside[1] if found.times is not None else 0
-    if not aside:
-        return ""
-    division = found.bridge.division
-    places = [PARTS[division].index(name) for part in against for name in part.fields]
-    usual = sum(part.base_ns for part in against)
-    changed = [
-        sum(step_parts(other.selection, step, division)[at] for at in places) - usual
-        for step in other.selection.steps
-    ]
-    most = sum(changed[at] for at in _far(other, aside)) / (sum(changed) or 1)
-    return f", most of it in {_far_steps(other, aside)}" if most >= MAIN_CAUSE else ""
+def _outliers(side: Side, which: str, division: Division) -> tuple[str, ...]:
+    """The chosen steps that are far from the others, the farthest first, and the part behind each.
 
-
-def _far(side: Side, number: int) -> list[int]:
-    """The places of so many steps that are farthest from the median, in their order."""
-    lengths = side.step_times
-    middle = float(np.median(lengths))
-    far = sorted(range(len(lengths)), key=lambda at: -abs(lengths[at] - middle))
-    return sorted(far[:number])
-
-
-def _far_steps(side: Side, number: int) -> str:
-    """Those steps by name: ``steps 5 and 9``."""
-    facts, indexes = side.selection.facts, side.selection.indexes
-    names = [step_parameter(facts, indexes[at]) for at in _far(side, number)]
-    return f"{'step' if len(names) == 1 else 'steps'} {listing(names)}"
+    "Step 9 of B takes 207 ms, 80 ms more than the median: waiting for the DataLoader."
+    """
+    selection = side.selection
+    are_far = outliers(selection.facts)
+    far = [at for at, index in enumerate(selection.indexes) if are_far[index]]
+    if not far or not side.step_times:
+        return ()
+    fields = parts_of(selection, selection, division)
+    rows = parts_by_step(selection, division, fields)
+    off = rows - median_step(rows)
+    change = off.sum(axis=1)
+    far.sort(key=lambda at: -abs(change[at]))
+    said = []
+    for at in far[:MOST_OUTLIERS]:
+        name = step_parameter(selection.facts, selection.indexes[at])
+        sign = 1 if change[at] > 0 else -1
+        more = f"{duration(abs(change[at]))} {'more' if sign > 0 else 'less'} than the median"
+        part = int((sign * off[at]).argmax())
+        is_cause = sign * off[at][part] >= MAIN_CAUSE * abs(change[at])
+        cause = f": {phrase(list(fields)[part])}" if is_cause else ""
+        said.append(f"Step {name} of {which} takes {duration(int(rows[at].sum()))}, {more}{cause}.")
+    if rest := len(far) - MOST_OUTLIERS:
+        said += [f"{plural(rest, 'more step')} of {which} are outliers."] * (rest > 0)
+    return tuple(said)
 
 
 def _signed(ns: float) -> str:
     return f"{'−' if ns < 0 else '+'}{duration(abs(ns))}"
 
 
-def _certainty(found: PairVerdict, sides: tuple[Side, Side]) -> str:
-    """How many steps were compared, which of them took no part, and how sure the change is."""
+def _certainty(found: PairVerdict) -> str:
+    """How many steps and recordings were judged, and how sure the change is."""
     verdict = found.times
     if verdict is None or found.is_other_machine:
         return ""
     said = f"{verdict.base_steps} against {plural(verdict.other_steps, 'step')}"
-    aside = [
-        f"{_far_steps(side, verdict.set_aside[at])} of {'AB'[at]}"
-        for at, side in enumerate(sides)
-        if verdict.set_aside[at]
-    ]
-    if aside:
-        are = "is" if sum(verdict.set_aside) == 1 else "are"
-        said += f", judged without {listing(aside)}, which {are} unlike the others"
-    if min(verdict.base_steps, verdict.other_steps) < FEWEST_STEPS or verdict.is_equal:
+    if max(verdict.repeats) > 1:
+        said = f"{verdict.repeats[0]} against {plural(verdict.repeats[1], 'recording')}"
+    if verdict.is_equal:
         return said
-    low, high, what = verdict.low_ns, verdict.high_ns, "the median step"
-    if low is None or high is None:
-        low, high = found.mean_low_ns, found.mean_high_ns
-        what = "the mean of all steps" if aside else "the mean step"
+    if verdict.p is not None:
+        said = f"Exact rank test, {said}: p = {verdict.p:.3f}"
+    low, high = verdict.low_ns, verdict.high_ns
     if low is not None and high is not None:
         between = f"between {_signed(low)} and {_signed(high)}"
-        said += f" · 95 % sure the change of {what} is {between}"
-    if verdict.noise_ratio:
-        said += f" · noise floor {share(verdict.noise_ratio)}"
-    if max(verdict.repeats) == 1:
-        least = FEW_STEPS_RATIO if verdict.low_ns is None else UNKNOWN_SPREAD
-        said += f" · one recording a side: nothing below {share(least)} is claimed"
-    else:
-        said += f" · {verdict.repeats[0]} and {plural(verdict.repeats[1], 'recording')}"
+        said += f" · 95 % sure the change of the median step is {between}"
+    if max(verdict.repeats) == 1 and min(verdict.base_steps, verdict.other_steps) >= FEWEST_STEPS:
+        said += f" · one recording a side: the code is blamed above {share(DAY_RATIO)}"
     return said
 
 
-def _settle(  # noqa: PLR0911  # one line a case
+def _settle(  # one line a case
     found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]
 ) -> str:
-    if outcome != "cannot tell":
+    if outcome not in ("cannot tell", "differs"):
         return ""
     if found.is_other_machine:
         return "Record both on the same machine."
@@ -513,13 +508,24 @@ def _settle(  # noqa: PLR0911  # one line a case
         return locked if is_device else "Record both again on a machine at rest."
     if found.times.more_steps:
         return f"Record {plural(found.times.more_steps, 'more step')} on each side."
-    if not found.times.more_repeats:
+    return _ask_for_recordings(found.times)
+
+
+def _ask_for_recordings(verdict: TimeVerdict) -> str:
+    """Which recordings would tell the code from the day."""
+    base, other = verdict.more_repeats
+    if not base and not other:
         return ""
-    alone = [side for side, count in zip("AB", found.times.repeats, strict=True) if count == 1]
-    whose = alone[0] if len(alone) == 1 else "each of them"
-    again = plural(found.times.more_repeats, "more time")
-    why = "is not known" if alone else "hides the change"
-    return f"Record {whose} {again}: how far equal code differs {why}."
+    if base == other:
+        whose = f"each of them {plural(base, 'more time')}"
+    else:
+        asked = [
+            f"{which} {plural(n, 'more time')}" for which, n in (("A", base), ("B", other)) if n
+        ]
+        whose = listing(asked)
+    if max(verdict.repeats) > 1 and min(verdict.repeats) > 1:
+        return f"Record {whose}: the recordings of one code differ too much."
+    return f"Record {whose}: {FEWEST_RECORDINGS} recordings a side tell the code from the day."
 
 
 def _how_to_mark(sides: tuple[Side, Side]) -> str:

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from ..shared import Count, Words
 from ..table import Column, column
 
-Outcome = Literal["better", "worse", "no change", "cannot tell"]
+Outcome = Literal["better", "worse", "differs", "no change", "cannot tell"]
 Division = Literal["device", "host", "classic"]
 DiffGroup = Literal["operators", "kernels", "modules", "memory"]
 DiffMetric = Literal[
@@ -28,8 +28,8 @@ DiffMetric = Literal[
 ]
 KernelKey = Literal["name", "launch", "role", "family"]
 DiffStatus = Literal[
-    "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "same",
-    "small", "unsure",
+    "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "differs",
+    "same", "small", "unsure",
 ]  # fmt: skip
 
 
@@ -41,7 +41,6 @@ class DiffQuery(Struct, frozen=True, forbid_unknown_fields=True):
     base_span: Words = ""  # its span; "" = the last
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones
     base_steps: str = ""  # steps of the base; "" = all but warm-up and incomplete ones
-    center: Literal["mean", "median"] = "mean"  # step of the bridge
     # how a step is divided; "" = the best that both have
     seen: Literal["", "device", "host", "classic"] = ""
     budget: Annotated[float, Meta(ge=0, le=10)] = 0.02  # a smaller change of the step is none
@@ -114,7 +113,8 @@ class DiffPart(Struct, frozen=True):
         bool | None,
         column(
             "Significant",
-            "Whether the change is more than noise; empty with too few steps to tell.",
+            "Whether the change is more than noise (Holm, 5 %): between these two recordings; from"
+            " three recordings a side on, of the code. Empty with too few steps to tell.",
             kind="words",
         ),
     ]
@@ -177,6 +177,7 @@ class Diff(Struct, frozen=True):
     counts: tuple[DiffCount, ...]
     kernels_by: KernelKey  # what kernels are matched by unless someone chooses
     missing: dict[str, str]  # group, or a metric of memory → why it is not there
+    outliers: tuple[str, ...]  # steps that are far from the others of their side, and why
 
 
 def _of_operators(query: DiffTableQuery) -> bool:
@@ -218,9 +219,10 @@ class DiffRow(Struct, frozen=True):
         DiffStatus,
         column(
             "Verdict",
-            "Faster, slower, more, less: significant (Welch over steps, Benjamini–Hochberg 5 %),"
-            " more than 1 % of the step, or of all bytes, and 1.5 % of itself. More or fewer"
-            " calls: the number repeats exactly, and makes most of the change.",
+            "Differs: more than noise between these two recordings (Welch over steps, Holm 5 %),"
+            " more than 1 % of the step, or of all bytes, and 1.5 % of itself. Faster, slower,"
+            " more, less: the same over three recordings a side. More or fewer calls: the number"
+            " repeats exactly, and makes most of the change.",
             kind="words",
         ),
     ]
@@ -230,6 +232,7 @@ class DiffRow(Struct, frozen=True):
             "By calls",
             "What another number of calls makes of the change, each as long as in A.",
             when=_not_held,
+            is_minor=True,
         ),
     ]
     by_speed_ns: Annotated[
@@ -239,11 +242,16 @@ class DiffRow(Struct, frozen=True):
             "What longer or shorter calls, or larger and smaller ones, make of the change; with"
             " the part by calls it sums to it.",
             when=_not_held,
+            is_minor=True,
         ),
     ]
     adjusted_ns: Annotated[
         float | None,
-        column("Without clocks", "B divided by the factor of the clocks of the devices, less A."),
+        column(
+            "Without clocks",
+            "B divided by the factor of the clocks of the devices, less A.",
+            is_minor=True,
+        ),
     ]
     device_change_ns: Annotated[
         float | None,
@@ -251,6 +259,7 @@ class DiffRow(Struct, frozen=True):
             "Device",
             "Change of the device time that it launched itself.",
             when=_of_operators,
+            is_minor=True,
         ),
     ]
     base_kernel: Annotated[  # where a row is a role or a family; "" else
@@ -265,7 +274,7 @@ class DiffRow(Struct, frozen=True):
         float | None,
         column(
             "p",
-            "Probability of such a change by noise alone (Welch, over the steps).",
+            "Probability of such a change by noise alone (Welch, over steps or recordings).",
             is_minor=True,
         ),
     ]

@@ -85,24 +85,28 @@ class Recorded(Struct, frozen=True, eq=False, dict=True):
     artifact: Callable[[ArtifactSpec[Any]], Any]
     place: TracePlace
     steps: str = ""
-    repeats: tuple[tuple[int, ...], ...] = ()
+    repeats: tuple[Recorded, ...] = ()
 
     @cached_property
     def side(self) -> Side:
         """The chosen steps with the columns of operators. Raises QueryError."""
-        return Side(select(self.facts, self.steps), self.artifact(OPERATORS), repeats=self.repeats)
+        repeats = tuple(one.side for one in self.repeats)
+        return Side(select(self.facts, self.steps), self.artifact(OPERATORS), repeats=repeats)
 
     @cached_property
     def with_modules(self) -> Side:
         """The same with the columns of modules, which cost more to have."""
         modules = self.artifact(MODULES) if self.facts.recording.modules else None
-        return replace(self.side, modules=modules)
+        repeats = tuple(one.with_modules for one in self.repeats)
+        return replace(self.side, modules=modules, repeats=repeats)
 
     @cached_property
     def with_memory(self) -> Side:
         """The same with the columns of memory; without any where no allocation was recorded."""
         has_memory = self.facts.counts.get("memory", 0) > 0
-        return replace(self.side, memory=self.artifact(MEMORY) if has_memory else None)
+        repeats = tuple(one.with_memory for one in self.repeats)
+        memory = self.artifact(MEMORY) if has_memory else None
+        return replace(self.side, memory=memory, repeats=repeats)
 
 
 class Pair(Struct, frozen=True, eq=False, dict=True):
@@ -128,8 +132,8 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
         seen = query.seen if query.seen in known else known[0]
         between = (
             found.bridge
-            if (seen, query.center) == (found.bridge.division, found.bridge.center)
-            else bridge_of(self.base.side, self.other.side, found.drift, seen, query.center)
+            if seen == found.bridge.division
+            else bridge_of(self.base.side, self.other.side, found.drift, seen)
         )
         verdict = found.adjusted or found.times
         return answers.Diff(
@@ -157,6 +161,7 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
             counts=tuple(map(_count, found.counts)),
             kernels_by=self.kernels_by,
             missing=self._missing,
+            outliers=found.outliers,
         )
 
     @property
@@ -238,24 +243,28 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
             clock = found.drift.ratio
         return changes(*sides, metric, self.base.side.mean_ns, clock), metric, ""
 
-    def _items(self, query: answers.DiffTableQuery) -> tuple[Items, Items] | None:
+    def _items(
+        self, query: answers.DiffTableQuery
+    ) -> tuple[Sequence[Items], Sequence[Items]] | None:
+        """The judged recordings of both sides; None where not all have such rows."""
         if query.group in self._missing:
             return None
+        with_columns = {"modules": "with_modules", "memory": "with_memory"}.get(query.group, "side")
+        sides = [getattr(one, with_columns).judged for one in (self.base, self.other)]
+        items = [[self._items_of(one, query) for one in side] for side in sides]
+        base, other = ([one for one in side if one is not None] for side in items)
+        return (base, other) if [len(base), len(other)] == [*map(len, sides)] else None
+
+    def _items_of(self, side: Side, query: answers.DiffTableQuery) -> Items | None:
         if query.group == "modules":
-            sides = module_items(self.base.with_modules), module_items(self.other.with_modules)
-            return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
+            return module_items(side)
         if query.group == "kernels":
-            key = query.kernels_by or self.kernels_by
-            return kernel_items(self.base.side, key), kernel_items(self.other.side, key)
+            return kernel_items(side, query.kernels_by or self.kernels_by)
         if query.group == "memory":
-            if (devices := self.memory_devices) is None:
-                return None
-            return (
-                memory_items(self.base.with_memory, devices[0]),
-                memory_items(self.other.with_memory, devices[1]),
-            )
-        by = "shape" if query.by_shape else "name"
-        return operator_items(self.base.side, by), operator_items(self.other.side, by)
+            kind = None if self.memory_devices is None else self.memory_devices[0].kind
+            device = None if kind is None else memory_device(side, kind)
+            return None if device is None else memory_items(side, device)
+        return operator_items(side, "shape" if query.by_shape else "name")
 
     def table(self, query: answers.DiffTableQuery) -> answers.DiffTable:
         """A window of the table. Raises QueryError."""

@@ -107,7 +107,7 @@ def _rows(
     """The operators of a piece; of the whole step without one."""
     sides = (piece.base, piece.other) if piece else (None, None)
     items = [_items(thread, side) for thread, side in zip(threads, sides, strict=True)]
-    found = changes(items[0], items[1], "total_ns", pair.base.side.mean_ns)
+    found = changes(items[:1], items[1:], "total_ns", pair.base.side.mean_ns)
     return tuple(map(row_of, found))
 
 

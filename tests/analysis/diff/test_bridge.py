@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,8 +27,8 @@ PAIRS = [
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=12), st.integers(1, 1000))
 @settings(max_examples=200)
 def test_parts_of_a_mean_sum_to_the_rounded_mean(totals: list[int], count: int) -> None:
-    parts = apportioned(totals, count)
-    assert abs(sum(parts) - sum(totals) / count) <= 0.5
+    parts = apportioned([np.array(totals) / count])
+    assert abs(sum(parts) - sum(totals) / count) <= 0.501
     assert all(abs(part - total / count) < 1 for part, total in zip(parts, totals, strict=True))
 
 
@@ -40,13 +39,12 @@ def test_parts_sum_to_the_change_of_the_step(left: str, right: str) -> None:
         side_of(read(str(next(iter(sorted((TRACES / one).rglob("*.json*"))))))).selection
         for one in (left, right)
     )
-    for division, center in product(divisions(base, other), ("mean", "median")):
-        found = bridge(base, other, division, center)  # type: ignore[arg-type]
+    for division in divisions(base, other):
+        found = bridge([base], [other], division)
         assert sum(part.change_ns for part in found.parts) == found.change_ns
         assert sum(part.base_ns for part in found.parts) == found.base_ns
-        if center == "mean":
-            assert abs(found.base_ns - base.mean(base.total_ns)) <= 0.5
-            assert abs(found.other_ns - other.mean(other.total_ns)) <= 0.5
+        for whole, side in ((found.base_ns, base), (found.other_ns, other)):
+            assert abs(whole - float(np.median([one.dur_ns for one in side.steps]))) <= 0.5
 
 
 @requires_traces
@@ -72,14 +70,18 @@ def test_a_step_that_waits_less_for_the_loader_says_so() -> None:
 
 @requires_traces
 def test_workers_explain_the_change_of_the_tutorial() -> None:
-    """ResNet-50, no worker against four: 36.5 ms of 177.6 ms, and it is the DataLoader."""
+    """ResNet-50, no worker against four: one step of B is as long as those of A."""
     names = ("kineto_tb_samples/resnet50_num_workers_0", "kineto_tb_samples/resnet50_num_workers_4")
     base, other = (side_of(read(str(next((TRACES / one).glob("*.json*"))))) for one in names)
     found = compare(base, other)
-    assert (found.bridge.base_ns, found.bridge.change_ns) == (177_592_167, -36_524_167)
-    assert found.outcome == "better"
-    assert found.headline == (
-        "36.5\u00a0ms faster per step: the DataLoader no longer blocks the GPU."
+    assert (found.bridge.base_ns, found.bridge.change_ns) == (177_443_000, -50_761_000)
+    assert (found.outcome, found.settle) == (
+        "cannot tell", "Record 8\u00a0more steps on each side."
+    )  # fmt: skip
+    assert "Parts that differ here: waiting for the DataLoader −58.8\u00a0ms." in found.detail
+    assert found.outliers[0] == (
+        "Step 5 of B takes 182\u00a0ms, 55.6\u00a0ms more than the median:"
+        " idle time (blocking call)."
     )
     parts = {part.key: part for part in found.bridge.parts}
     # The bars of the tutorial: 59.3 ms of waiting of which 1.2 ms are left.
@@ -87,5 +89,3 @@ def test_workers_explain_the_change_of_the_tutorial() -> None:
     assert loader.change_ns == pytest.approx(-58_100_000, rel=0.05)
     assert loader.is_real
     assert [key for key, part in parts.items() if part.is_real] == ["idle_dataloader_ns"]
-    assert found.mean_low_ns == pytest.approx(-63e6, rel=0.02)
-    assert found.mean_high_ns == pytest.approx(-10e6, rel=0.02)

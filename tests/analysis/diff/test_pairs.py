@@ -18,7 +18,7 @@ FIXTURES = ROOT / "tests" / "fixtures" / "compiled"
 
 
 def operators(base: Side, other: Side) -> Mapping[str, ItemChange]:
-    rows = changes(operator_items(base), operator_items(other), "self_ns", base.mean_ns)
+    rows = changes([operator_items(base)], [operator_items(other)], "self_ns", base.mean_ns)
     return {row.name: row for row in rows}
 
 
@@ -112,7 +112,7 @@ def test_other_hardware_is_another_machine() -> None:
     assert {name: calls[name] for name in expected} == expected
     # One step proves nothing of times.
     assert {rows[name].status for name in ("aten::linear", "aten::mm")} <= {"unsure", "small"}
-    kernels = changes(kernel_items(base), kernel_items(other), "device_self_ns", base.mean_ns)
+    kernels = changes([kernel_items(base)], [kernel_items(other)], "device_self_ns", base.mean_ns)
     by_name = {row.name: row for row in kernels}
     gemm = next(row for name, row in by_name.items() if name.startswith("sm90_xmma_gemm"))
     assert (gemm.status, gemm.base.calls) == ("removed", 168)
@@ -159,7 +159,7 @@ ROLES = [
 def test_kernels_of_two_vendors_are_matched_by_what_they_are_for() -> None:
     """No kernel of these has the same name twice; role, operator and shapes are the same."""
     base, other = first("tracelens/h100", "Qwen*"), first("tracelens/mi300", "Qwen*")
-    sides = kernel_items(base, "role"), kernel_items(other, "role")
+    sides = [kernel_items(base, "role")], [kernel_items(other, "role")]
     rows = changes(*sides, "device_self_ns", base.mean_ns)
     found = [
         (
@@ -186,7 +186,7 @@ def test_kernels_of_two_vendors_are_matched_by_what_they_are_for() -> None:
 @requires_traces
 def test_families_of_kernels_of_two_vendors() -> None:
     base, other = first("tracelens/h100", "Qwen*"), first("tracelens/mi300", "Qwen*")
-    sides = kernel_items(base, "family"), kernel_items(other, "family")
+    sides = [kernel_items(base, "family")], [kernel_items(other, "family")]
     rows = {row.name: row for row in changes(*sides, "device_self_ns", base.mean_ns)}
     calls = {name: (row.base.calls, row.other.calls) for name, row in rows.items()}
     assert calls == {

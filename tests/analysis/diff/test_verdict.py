@@ -19,7 +19,6 @@ from kinetoscope.analysis.diff.verdict import _settle, compare
 from kinetoscope.analysis.steps import select
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read
-from tests.conftest import TRACES, requires_traces
 from tests.trace.drawn import Event, annotation, drawn, drawn_by_others, kernel, launch, x
 
 from .training import LOADER, Plant, side_of, training, write_training
@@ -33,6 +32,17 @@ def host(steps: int, length_us: float = 1000, *, marked: bool = True) -> Side:
         flat.append(x("aten::mm", begin + 5, length_us - 10))
         if marked:
             flat.append(annotation(f"ProfilerStep#{step}", begin, length_us))
+    return side_of(drawn(flat))
+
+
+def lasting(lengths: list[float]) -> Side:
+    """Steps of these lengths in µs, each of one operator."""
+    flat: list[Event] = []
+    now = 0.0
+    for step, length in enumerate(lengths):
+        flat.append(x("aten::mm", now + 5, length - 10))
+        flat.append(annotation(f"ProfilerStep#{step}", now, length))
+        now += length + 10
     return side_of(drawn(flat))
 
 
@@ -53,22 +63,62 @@ def test_one_step_of_each() -> None:
 
 
 def test_recordings_are_asked_for_where_steps_settle_nothing() -> None:
-    """3 % more, for certain, in steps that lie 4 % apart; then B alone has repeats."""
+    """3 % more, for certain; then B alone has repeats, which lie too far apart."""
     generator = np.random.default_rng(8)
     base, other = (host(1) for _ in range(2))
     times = [
         tuple(int(one) for one in generator.normal(level, 0.04e6, 400)) for level in (1e6, 1.03e6)
     ]
     found = compare(base, other)
-    unknown = "how far equal code differs is not known."
-    for repeats, asked in (
-        ((), f"Record each of them 2 more times: {unknown}"),
-        ((times[1][::-1],), f"Record A 2 more times: {unknown}"),
+    tells = "3 recordings a side tell the code from the day."
+    for factors, outcome, asked in (
+        ((), "differs", f"Record each of them 2 more times: {tells}"),
+        ((1.0,), "differs", f"Record each of them 2 more times: {tells}"),
+        ((0.95, 1.05), "cannot tell", f"Record A 2 more times: {tells}"),
     ):
+        repeats = [tuple(int(one * factor) for one in times[1]) for factor in factors]
         judged = judge_times([times[0]], [times[1], *repeats])
-        assert judged.outcome == "cannot tell"
-        settle = _settle(replace(found, times=judged, drift=None), "cannot tell", (base, other))
+        assert judged.outcome == outcome
+        settle = _settle(replace(found, times=judged, drift=None), outcome, (base, other))
         assert settle.replace(NBSP, " ") == asked
+
+
+def test_a_difference_that_may_be_the_day() -> None:
+    """Neither better nor worse up to 10 %; above, the code is blamed."""
+    steps = [990.0, 1000, 1010] * 4
+    headline, detail, certainty, settle = said(lasting(steps), lasting([1.05 * t for t in steps]))
+    assert headline == (
+        "Differs by 5.0 % (50.0 µs more per step): repeat the recording to tell the code from the"
+        " day."
+    )
+    assert detail.startswith("Host time without a known operator") or "rose by" in detail
+    assert certainty.startswith("12 against 12 steps · 95 % sure the change of the median step is")
+    assert certainty.endswith("one recording a side: the code is blamed above 10.0 %")
+    assert settle.startswith("Record each of them 2 more times")
+    headline, *_, settle = said(lasting(steps), lasting([1.2 * t for t in steps]))
+    assert headline.startswith("200 µs slower per step")
+    assert settle == ""
+
+
+def test_three_recordings_a_side_are_judged_together() -> None:
+    """5 % more: headline, bridge and verdict are of the mean of the medians."""
+    steps = [990.0, 1000, 1010] * 4
+    base, other = (
+        replace(sides[0], repeats=tuple(sides[1:]))
+        for sides in (
+            [lasting([factor * day * t for t in steps]) for day in (1.0, 0.996, 1.01)]
+            for factor in (1.0, 1.05)
+        )
+    )
+    found = compare(base, other)
+    assert (found.outcome, found.settle) == ("worse", "")
+    assert found.times is not None
+    assert found.times.repeats == (3, 3)
+    assert found.bridge.base_ns == round(found.times.base_ns) == 1_002_000
+    assert found.bridge.change_ns == 50_100
+    assert found.headline.replace(NBSP, " ").startswith("50.1 µs slower per step")
+    assert found.certainty.startswith("3 against 3\u00a0recordings · 95")
+    assert [part.is_real for part in found.bridge.parts if part.change_ns] == [True]
 
 
 def test_one_step_against_many() -> None:
@@ -80,8 +130,10 @@ def test_one_step_against_many() -> None:
 def test_no_steps_on_both_sides() -> None:
     headline, detail, certainty, settle = said(host(1, marked=False), host(2, marked=False))
     assert headline == "Cannot tell: 1.01 ms more in all, and nothing marks steps."
-    assert detail.startswith("One recording of each is one measurement. Counted, and different")
-    assert detail.endswith("operators 1 → 2.")
+    assert detail == (
+        "One recording of each is one measurement. Exact counts that changed per step:"
+        " 1 more operator (1 → 2)."
+    )
     assert certainty == ""
     assert settle.startswith("Mark the steps (`prof.step()` after each one, with a `schedule`)")
 
@@ -161,7 +213,7 @@ def test_equal_times_of_other_counts() -> None:
     other = side_of(drawn(x("aten::mm", 5, 1000), x("aten::mm", 1010, 995)))
     headline, detail, _, _ = said(base, other)
     assert headline == "Cannot tell: the same time in all, and nothing marks steps."
-    assert detail.endswith("Counted, and different in every step: operators 1 → 2.")
+    assert detail.endswith("Exact counts that changed per step: 1 more operator (1 → 2).")
 
 
 def test_other_parts_of_equal_time_without_steps() -> None:
@@ -201,26 +253,20 @@ def test_no_operators_at_all() -> None:
     assert "operators" not in {one.key for one in found.counts}
 
 
-def test_steps_that_took_no_part_are_named_once() -> None:
-    """Six steps a side, two of them far off: what was compared stands in one place."""
-
-    def of(lengths: list[float]) -> Side:
-        flat: list[Event] = []
-        now = 0.0
-        for step, length in enumerate(lengths):
-            flat += [x("aten::mm", now + 5, length - 10), annotation(f"ProfilerStep#{step}", now,
-                length)]  # fmt: skip
-            now += length + 10
-        return side_of(drawn(flat))
-
-    base = of([1770, 1760, 1780, 1770, 1790, 1770])
-    found = compare(base, of([1270, 1250, 1260, 1700, 1270, 1690]))
+def test_outliers_are_judged_and_listed_with_their_cause() -> None:
+    """Six steps a side, two of them far off: none is set aside, and ranks decide."""
+    base = lasting([1770, 1760, 1780, 1770, 1790, 1770])
+    found = compare(base, lasting([1270, 1250, 1260, 1700, 1270, 1690]))
     assert found.times is not None
+    assert (found.outcome, found.bridge.change_ns) == ("better", -500_000)
+    assert found.times.p == pytest.approx(2 / 924)
     assert found.certainty.replace(NBSP, " ").startswith(
-        "6 against 6 steps, judged without steps 3 and 5 of B, which are unlike the others"
-        " · 95 % sure the change of the mean of all steps is between"
+        "Exact rank test, 6 against 6 steps: p = 0.002 · one recording a side"
     )
-    assert found.times.reason.startswith("The 6 and 4 steps that are left, dealt to two sides")
+    assert [one.replace(NBSP, " ") for one in found.outliers] == [
+        f"Step {step} of B takes {length} ms, {more} µs more than the median: the forward pass."
+        for step, length, more in (("3", "1.70", 430), ("5", "1.69", 420))
+    ]
 
 
 def test_another_clock_is_a_part_of_the_bridge() -> None:
@@ -354,18 +400,6 @@ def test_a_load_that_cannot_have_made_the_change_is_no_contradiction() -> None:
     assert found.outcome == "better"
     (load,) = (one for one in found.mismatches if one.what == "load of the host")
     assert load.text.endswith("The change is larger than such a load makes.")
-
-
-@requires_traces
-def test_what_came_back_is_only_put_into_steps_that_it_is_in() -> None:
-    """Without workers the far step of B is a short one: it saved nothing."""
-    folder = TRACES / "kineto_tb_samples"
-    zero, four = (
-        side_of(read(str(next((folder / f"resnet50_num_workers_{count}").glob("*.json*")))))
-        for count in (0, 4)
-    )
-    assert "most of it in steps 5 and 9" in compare(zero, four).detail
-    assert "most of it" not in compare(four, zero).detail
 
 
 def what_differs(base: Event, other: Event) -> dict[str, str]:

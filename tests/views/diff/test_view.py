@@ -52,7 +52,7 @@ def test_a_run_against_another(log: Path) -> None:
 def test_the_table_by_operator_and_by_kernel(log: Path) -> None:
     one = subject(log)
     found = table(one, answers.DiffTableQuery(base_run="before"))
-    assert (found.rows[0].name, found.rows[0].status) == ("aten::mm", "slower")
+    assert (found.rows[0].name, found.rows[0].status) == ("aten::mm", "differs")
     renamed = next(row for row in found.rows if row.relation == "renamed")
     assert (renamed.name, renamed.other_name) == ("aten::relu", "mine::relu")
     kernels = table(one, answers.DiffTableQuery(base_run="before", group="kernels"))
@@ -111,7 +111,7 @@ def test_modules_that_were_not_recorded_say_how_to(log: Path) -> None:
 def test_a_worker_against_a_worker(log: Path) -> None:
     query = answers.DiffTableQuery(base_run="before", base_worker="b")
     rows = table(subject(log, "before"), query).rows
-    assert (rows[0].name, rows[0].status) == ("aten::sum", "faster")
+    assert (rows[0].name, rows[0].status) == ("aten::sum", "differs")
 
 
 def test_a_step_against_a_step(log: Path) -> None:
