@@ -153,26 +153,14 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
   // Whole nanoseconds all three, so that they can be added up as they stand.
   const whole = (ns: number) => fixed(ns, 0);
   const exact = `${whole(base_ns)} ${change_ns < 0 ? "−" : "+"} ${whole(Math.abs(change_ns))} = ${whole(other_ns)}${NBSP}ns`;
-  const center = values["diff.center"] === "median" ? "median" : "mean";
   return (
     <Panel
       title="From A to B"
-      hint={`${center} step · adds up exactly: ${exact}`}
+      hint={`median step · adds up exactly: ${exact}`}
       isOld={isOld}
       className="diff-bridge"
       controls={
         <>
-          <Segmented
-            label="Which step"
-            options={[
-              ["mean", "Mean"],
-              ["median", "Median"],
-            ]}
-            value={center}
-            onChange={(next) =>
-              address.replace({ "diff.center": next === "mean" ? undefined : next })
-            }
-          />
           {answer.divisions.length > 1 ? (
             <Segmented
               label="Seen from"

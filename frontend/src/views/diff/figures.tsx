@@ -2,7 +2,7 @@
 import type { DiffRow } from "../../api/types.gen";
 import { bytes, change, fixed, MINUS, NBSP, time } from "../../base/text/format";
 
-/** Verdicts that claim a change. */
+/** Verdicts on a change that is more than noise. */
 export const CLAIMED: ReadonlySet<string> = new Set([
   "added",
   "removed",
@@ -12,6 +12,7 @@ export const CLAIMED: ReadonlySet<string> = new Set([
   "less",
   "more calls",
   "fewer calls",
+  "differs",
 ]);
 
 export const METRIC_WORDS: Readonly<Record<string, string>> = {

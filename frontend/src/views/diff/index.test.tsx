@@ -46,6 +46,7 @@ const ANSWER: Diff = {
   headline: "36.5 ms faster per step.",
   detail: "Waiting fell.",
   certainty: "6 against 6 steps",
+  outliers: ["Step 9 of B takes 207 ms."],
   settle: "",
   reason: "",
   base: side("old", 177_592_167),
@@ -284,7 +285,7 @@ it("proves the bridge in one unit", async () => {
   openPage("#view=diff&run=resnet50");
   const hint = await screen.findByText(/adds up exactly/);
   expect(hint.textContent).toBe(
-    "mean step · adds up exactly: 177,592,167 − 36,524,167 = 141,068,000\u00a0ns",
+    "median step · adds up exactly: 177,592,167 − 36,524,167 = 141,068,000\u00a0ns",
   );
 });
 

@@ -161,6 +161,11 @@ function Figures({ answer, isOld, query, base, shown }: FiguresProps) {
             {answer.certainty === "" ? null : <span className="chip">{answer.certainty}</span>}{" "}
             {answer.settle === "" ? null : <b>{answer.settle}</b>}
           </Hero>
+          {answer.outliers.map((text) => (
+            <p className="hint" key={text}>
+              <Prose text={text} />
+            </p>
+          ))}
         </div>
         <Sides base={base} shown={shown} answer={answer} />
       </div>
@@ -254,13 +259,12 @@ export default function DiffView() {
     return <Choose isAlone={catalog.runs.length < 2} />;
   }
   const query = queryOf(base, values);
-  const center = values["diff.center"] === "median" ? ("median" as const) : ("mean" as const);
   const seen = values["diff.seen"];
   const division = seen === "device" || seen === "host" || seen === "classic" ? seen : "";
   return (
     <ViewAnswer
       stem="diff"
-      query={{ ...query, center, seen: division }}
+      query={{ ...query, seen: division }}
       waiting={<Skeleton heights={[56, 300, 420]} />}
       reading={(progress) => <Comparing progress={progress} base={base} shown={shown} />}
       remedy={

@@ -180,7 +180,7 @@ export function Sides({ base, shown, answer }: SidesProps) {
           A
         </span>
         <BasePicker base={base} />
-        <span className="dim nowrap">{time(answer.base.mean_ns)}</span>
+        <span className="dim nowrap">{time(answer.base.median_ns)}</span>
         <BaseSteps />
       </div>
       <div className="diff-side">
@@ -190,7 +190,7 @@ export function Sides({ base, shown, answer }: SidesProps) {
         <b className="clip diff-other" title={harmless(run)}>
           {harmless(isOneRun ? `${run} ${worker}` : run)}
         </b>
-        <span className="dim nowrap">{time(answer.other.mean_ns)}</span>
+        <span className="dim nowrap">{time(answer.other.median_ns)}</span>
         <button type="button" className="btn quiet small" onClick={swap}>
           ⇄ Swap
         </button>

@@ -28,6 +28,7 @@ const STATUS: Readonly<Record<DiffRow["status"], string>> = {
   less: "less",
   "more calls": "more calls",
   "fewer calls": "fewer calls",
+  differs: "differs here",
   same: "same",
   small: "too small",
   unsure: "inconclusive",
