@@ -170,8 +170,8 @@ def _checked(pair: Pair) -> Checked:
         base,
         other,
         found,
-        changes(*operators, "self_ns", base.mean_ns),
-        changes(*kernels, "device_self_ns", base.mean_ns, clock),
+        changes(operators[0], operators[1], "self_ns", base.mean_ns),
+        changes(kernels[0], kernels[1], "device_self_ns", base.mean_ns, clock),
     )
 
 

@@ -119,7 +119,7 @@ def bridge(
     p = p_values(*([one.T.astype(np.float64) for one in side] for side in sides))
     unsure = np.isnan(p)
     least = LEAST_EFFECT_RATIO * sum(values[0])
-    can_be = np.maximum(*values) >= least
+    can_be = np.maximum(values[0], values[1]) >= least
     real = holm(np.where(can_be, p, np.nan))
     parts = tuple(
         BridgePart(

@@ -151,7 +151,8 @@ def compare(
 
 def bridge_of(base: Side, other: Side, clocks: Drift | None, division: Division) -> Bridge:
     """The bridge between two sides, with another clock as a part of its own."""
-    found = bridge(*([one.selection for one in side.judged] for side in (base, other)), division)
+    sides = [[one.selection for one in side.judged] for side in (base, other)]
+    found = bridge(sides[0], sides[1], division)
     if clocks is None or not clocks.is_other_clock or clocks.is_disturbed:
         return found
     return with_clock(found, clocks.ratio, of_device=clocks.of_device)
