@@ -28,9 +28,6 @@ from .model import RankDigest
 
 ROLES = ("data", "sharded", "tensor", "pipeline", "expert", "context", "")
 _CERTAIN = ("pipeline", "expert")
-_MANY = 8  # collectives a step
-_SMALL = 32 * 1024 * 1024
-_NODE = 8  # ranks of a node at most
 _DESCRIBED: tuple[tuple[str, str], ...] = (
     ("tensor", r"(^|[_\W])(tp|tensor)|tensor_model"),
     ("pipeline", r"(^|[_\W])(pp|pipe)|pipeline"),
@@ -99,17 +96,18 @@ def _guess(
     kinds = [matches.kind[i] for i in here]
     if not kinds:
         return GroupRole("", "it has no collectives in these recordings")
-    role, why = _by_exchange(kinds)
+    steps = max((len(one.steps) for one in digests), default=1)
+    role, why = _by_exchange(kinds, steps)
     if role not in _CERTAIN:
-        role, why = _by_place(digests, group, matches, here, strides) or (role, why)
+        role, why = _by_place(group, kinds, strides) or (role, why)
     world = max((one.world_size for one in digests), default=0)
     place = place_of(group.ranks, world) if group.known else ""
     return GroupRole(role, f"{place}: {why}" if place else why)
 
 
-def _by_exchange(kinds: Sequence[str]) -> tuple[str, str]:
-    """The role by the kinds of collectives alone, and the reason."""
-    if kinds.count("send") * 4 >= len(kinds):
+def _by_exchange(kinds: Sequence[str], steps: int) -> tuple[str, str]:
+    """The role by the kinds of collectives alone, and the reason; one message a step is none."""
+    if kinds.count("send") * 4 >= len(kinds) and kinds.count("send") > steps:
         return "pipeline", "its ranks send and receive"
     if "all_to_all" in kinds or "expert_exchange" in kinds:
         return "expert", "its ranks exchange all-to-all, as experts and sharded embeddings do"
@@ -125,30 +123,12 @@ def _gathers(kinds: Sequence[str]) -> bool:
 
 
 def _by_place(
-    digests: Sequence[RankDigest],
-    group: RunGroup,
-    matches: Matches,
-    here: Sequence[int],
-    strides: AbstractSet[int],
+    group: RunGroup, kinds: Sequence[str], strides: AbstractSet[int]
 ) -> tuple[str, str] | None:
-    """Tensor-parallel, if neighbours reduce and others lie a stride apart, or reduce very often."""
-    kinds = [matches.kind[i] for i in here]
+    """Tensor-parallel, if neighbours reduce and others lie a stride apart; sizes tell nothing."""
     if stride_of(group.ranks) != 1 or _gathers(kinds) or "all_reduce" not in kinds:
         return None
     apart = sorted(stride for stride in strides if stride >= len(group.ranks) > 1)
     if apart:
         return "tensor", f"they reduce, beside groups of every {ordinal(apart[0])} rank"
-    steps = max((len(one.steps) for one in digests), default=1)
-    size = _usual_bytes(digests, matches, here)
-    if len(kinds) >= _MANY * steps and len(group.ranks) <= _NODE and 0 < size <= _SMALL:
-        return "tensor", "many small collectives in each step"
     return None
-
-
-def _usual_bytes(digests: Sequence[RankDigest], matches: Matches, here: Sequence[int]) -> int:
-    sizes = []
-    for i in here:
-        first = matches.first[i]
-        sizes.append(int(digests[matches.member[first]].calls.in_bytes[matches.call[first]]))
-    known = [size for size in sizes if size >= 0]
-    return int(np.median(known)) if known else 0
