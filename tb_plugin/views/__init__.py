@@ -17,6 +17,7 @@ STEMS = (
     "timeline",
     "memory",
     "modules",
+    "speed_of_light",
     "distributed",
     "diff",
     "health",
@@ -41,5 +42,6 @@ def all_views() -> tuple[View, ...]:
 
 
 def view_named(name: str) -> View:
-    """The view of a stem or a title: "timeline", "Trace". Raises NotFoundError."""
-    return view_of(name) if name in STEMS else view_among(all_views(), name)
+    """The view of a stem or a title: "speed-of-light", "Trace". Raises NotFoundError."""
+    stem = name.replace("-", "_")
+    return view_of(stem) if stem in STEMS else view_among(all_views(), name)

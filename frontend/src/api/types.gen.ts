@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "b507b282";
+export const CONTRACT = "c1e19ba5";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -60,6 +60,8 @@ export type RankPlaceKind = "culprit" | "victim" | "median";
 export type Severity = "high" | "medium" | "low" | "info";
 
 export type SiteOutcome = "new" | "gone" | "grown" | "shrunk" | "same";
+
+export type SpeedGrouping = "op" | "kernel" | "module" | "kind";
 
 export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "failed";
 
@@ -3154,6 +3156,129 @@ export interface SpanInfo {
   readonly start: number;
 }
 
+/** How fast the device could have been, and where the time is. */
+export interface SpeedOfLight {
+  readonly headline: string;
+  readonly detail: string;
+  readonly step_count: number;
+  readonly parts: readonly SpeedPart[];
+  readonly parts_columns: readonly Column[];
+  readonly reasons: readonly SpeedReason[];
+  readonly reasons_columns: readonly Column[];
+  /** waste of kernels while others ran: in rows, not in the steps */
+  readonly under_others_ns: number | null;
+  /** without what was computed again */
+  readonly model_flops: number;
+  readonly all_flops: number;
+  /** model FLOPs ÷ (length · peak) */
+  readonly mfu_ratio: number | null;
+  /** the same of all FLOPs */
+  readonly hfu_ratio: number | null;
+  /** MFU and HFU are lower bounds: much compute time has no figure */
+  readonly at_least: boolean;
+  /** of the peak rates; "" = there are none */
+  readonly source: string;
+  readonly table: SpeedTable;
+}
+
+/** A part of the chosen steps; the parts sum to them exactly. */
+export interface SpeedPart {
+  readonly key: string;
+  /** What the device did, or did not do. */
+  readonly name: string;
+  /** Time within the chosen steps. */
+  readonly ns: number;
+  /** Share of the chosen steps. */
+  readonly ratio: number;
+  readonly help: string;
+}
+
+/** A choice of steps and a grouping. */
+export interface SpeedQuery {
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "all"; "" = all but warm-up and cut-off steps */
+  readonly steps?: string;
+  /** "cuda:0", or its number; "" = the busiest */
+  readonly device?: string;
+  /** rows; "kind": by op, shapes, types and kernels */
+  readonly group_by?: SpeedGrouping;
+  /** the column to sort by; "" = waste_ns, or measured_ns where none has light */
+  readonly sort_by?: string;
+  /** smallest first */
+  readonly ascending?: boolean;
+  /** rows to leave out */
+  readonly offset?: number;
+  /** rows */
+  readonly limit?: number;
+}
+
+/** Compute time without a figure, by reason. */
+export interface SpeedReason {
+  /** The reason. */
+  readonly reason: string;
+  /** Compute time within the chosen steps. */
+  readonly ns: number;
+  /** Share of the compute time. */
+  readonly ratio: number;
+  /** What is behind it, or helps. */
+  readonly help: string;
+}
+
+/** What one group of kernels did, and the least time that it could have taken. */
+export interface SpeedRow {
+  /** The op, kernel or module. */
+  readonly name: string;
+  /** Input shapes, where the row has one set of them. */
+  readonly shapes: string | null;
+  /** Launches of the op, or of the kernel. */
+  readonly calls: number;
+  /** Sum of the durations of its kernels; on the CPU of its ops. */
+  readonly measured_ns: number;
+  /** The least time by the data sheet: the larger of least FLOPs ÷ peak and bytes ÷ bandwidth. */
+  readonly light_ns: number | null;
+  /** Light ÷ measured, of what has light. */
+  readonly light_ratio: number | null;
+  /** Measured − light, of what has light. */
+  readonly waste_ns: number | null;
+  /** Whether FLOPs or bytes need the longer time. */
+  readonly bound: string | null;
+  /** By the convention of `torch.utils.flop_counter`: a multiply-add is two; only products, convolutions and attention count. */
+  readonly flops: number | null;
+  /** FLOPs without the pairs that a causal mask hides. */
+  readonly least_flops: number | null;
+  /** Bytes at different addresses that it must read, each once. */
+  readonly read_bytes: number | null;
+  /** Bytes that it must write, each once. */
+  readonly written_bytes: number | null;
+  /** Least FLOPs ÷ measured. */
+  readonly tflop_s: number | null;
+  /** Bytes ÷ measured. */
+  readonly moved_bytes_per_s: number | null;
+  /** Least FLOPs ÷ bytes. */
+  readonly intensity: number | null;
+  /** Part of the measured time that has light. */
+  readonly figure_ratio: number | null;
+  /** Why most of the rest has no light. */
+  readonly reason: string | null;
+  /** The type that its products multiply. */
+  readonly dtype: string | null;
+  /** What computes the products. */
+  readonly unit: string | null;
+  /** TFLOP/s of the unit. */
+  readonly peak_tflop_s: number | null;
+  /** Data sheet of the device. */
+  readonly source: string | null;
+}
+
+/** A window of the table. */
+export interface SpeedTable {
+  readonly columns: readonly Column[];
+  readonly rows: readonly SpeedRow[];
+  readonly offset: number;
+  /** rows in all */
+  readonly count: number;
+  readonly sort_by: string;
+}
+
 /** One frame of the call stack, innermost first. */
 export interface StackFrame {
   readonly name: string;
@@ -3580,6 +3705,7 @@ export interface ViewAnswers {
   readonly timeline: TimelineManifest;
   readonly memory: Memory;
   readonly modules: Modules;
+  readonly speed_of_light: SpeedOfLight;
   readonly distributed: Distributed;
   readonly diff: Diff;
   readonly health: Health;
@@ -3593,6 +3719,7 @@ export interface ViewQueries {
   readonly timeline: LayoutQuery;
   readonly memory: MemoryQuery;
   readonly modules: ModulesQuery;
+  readonly speed_of_light: SpeedQuery;
   readonly distributed: DistributedQuery;
   readonly diff: DiffQuery;
   readonly health: HealthQuery;
@@ -3639,6 +3766,7 @@ export interface PartAnswers {
   readonly "modules/table": ModuleTable;
   readonly "modules/row": ModuleRow;
   readonly "modules/flame": Flame;
+  readonly "speed_of_light/table": SpeedTable;
   readonly "distributed/ops": RankOperations;
   readonly "distributed/sentence": RanksSentence;
   readonly "distributed/what_if": WhatIfAnswer;
@@ -3695,6 +3823,7 @@ export interface PartQueries {
   readonly "modules/table": ModulesQuery;
   readonly "modules/row": ModuleRowQuery;
   readonly "modules/flame": ModuleFlameQuery;
+  readonly "speed_of_light/table": SpeedQuery;
   readonly "distributed/ops": OperationsQuery;
   readonly "distributed/sentence": RanksQuery;
   readonly "distributed/what_if": WhatIfQuery;

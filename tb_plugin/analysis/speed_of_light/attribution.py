@@ -1,0 +1,426 @@
+"""Which op did each compute kernel run for, and how much work is that?
+
+The model belongs to the op. The kernel goes to the op around its launch; if that has no model, to
+the innermost op around it that has one. A child with a model so takes its kernels from its parent,
+and nothing counts twice. Without device activity the innermost ops with a model are the calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from ...base.arrays import (
+    F64,
+    I8,
+    I32,
+    I64,
+    B,
+    cells,
+    matches,
+    of_names,
+    ranked,
+    where,
+)
+from ...base.group_sums import first_largest, group_sums
+from ...base.regex import regex
+from ...trace.model import DeviceClass, HostKind, Link, Trace
+from ..call_tree.paths import innermost
+from ..device_work import DeviceWork, used_devices
+from ..modules.model import Phase
+from ..modules.sources import find_modules
+from ..operators.calls import spread
+from ..overview.utilization import cut
+from ..steps import step_windows
+from .arguments import DTYPES, OpWork, RefusedError, arguments_of
+from .devices import peak_of
+from .model import (
+    NONE,
+    KindTable,
+    PieceTable,
+    Reason,
+    SpeedCallTable,
+    SpeedColumns,
+    SpeedModules,
+    SpeedWorkTable,
+)
+from .models import FLOPS_OPS, MODELS, work_of
+
+_TRITON = "triton_"
+_BACKWARD = regex(r"^autograd::engine::evaluate_function")
+_TF32 = regex(r"tf32|xf32|bf16x|s1688|s16816|tensorop_s\w*gemm")
+_FP32 = regex(r"sgemm|simt|ffma|_s_?\w*gemm_fp32")
+_OF_LIST = regex(r"[<, (](float|double|(?:c10|at)::(?:Half|BFloat16)|long|int|bool)[,>]")
+_OPAQUE = regex(r"OpaqueType<\(?(?:unsigned int\))?(\d+)u?>")
+_LISTS = ("TensorList", "GenericList")
+_OF_WIDTH = {"1": "int8", "2": "float16", "4": "float32", "8": "float64", "16": "complex128"}
+_OF_REASON = {
+    "shapes": Reason.SHAPES,
+    "dtype": Reason.DTYPE,
+    "values": Reason.VALUES,
+    "output": Reason.OUTPUT,
+    "model": Reason.MODEL,
+    "lengths": Reason.LENGTHS,
+    "odd": Reason.ODD,
+}
+
+
+def speed_of_light(trace: Trace) -> SpeedColumns:
+    """All calls of a trace with their work."""
+    return _Attribution(trace).columns()
+
+
+class _Texts:
+    """Codes of the strings of a trace, and of further ones."""
+
+    def __init__(self, strings: tuple[str, ...]) -> None:
+        self.strings, self.more = strings, dict[str, int]()
+
+    def code(self, text: str) -> int:
+        return self.more.setdefault(text, len(self.strings) + len(self.more))
+
+    def all(self) -> tuple[str, ...]:
+        return (*self.strings, *self.more)
+
+
+class _Figures(Struct, frozen=True):
+    """The figures of one kind."""
+
+    flops: float = np.nan
+    least: float = np.nan
+    read: float = np.nan
+    written: float = np.nan
+    dtype: int = NONE
+    unit: int = NONE
+    peak: float = np.nan
+    compute_ns: float = np.nan
+    memory_ns: float = np.nan
+    reason: int = Reason.MODEL
+
+
+class _Attribution:
+    """Goes from kernels to calls to kinds."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.host, self.device = trace, trace.host, trace.device
+        self.texts = _Texts(trace.strings)
+        count = len(trace.host)
+        is_op = np.asarray(trace.host.kind == HostKind.OP)
+        named = of_names(trace.strings, trace.host.name, _has_model, np.bool_)
+        index = np.arange(count, dtype=np.int32)
+        self.modelled: B = is_op & named
+        self.nearest = innermost(np.where(self.modelled, index, np.int32(NONE)), trace.host.parent)
+        args = trace.host.args
+        self.dims, self.types, self.strides, self.values = (
+            spread(args.get(name), count)
+            for name in ("input_dims", "input_types", "input_strides", "concrete_inputs")
+        )
+        self.peaks = [peak_of(one) for one in trace.devices]
+
+    def columns(self) -> SpeedColumns:
+        work = where(self.device.klass == DeviceClass.COMPUTE)
+        on_host = not len(work)
+        if on_host:
+            target = self._innermost_calls()
+            host, device = target, np.full(len(target), NONE, np.int32)
+            call, reason = np.empty(0, np.int32), np.zeros(len(target), np.int8)
+            names = np.zeros(len(target), np.int64)
+            kernel = np.full(len(target), NONE, np.int32)
+            measured: I64 = self.host.dur[host]
+            kernels = np.zeros(len(target), np.int32)
+            step = self.host.step[host]
+        else:
+            host, reason, call, first = self._calls(work)
+            device, step = self.device.device[work][first], self.device.step[work][first]
+            dur, name = self.device.dur[work], self.device.name[work]
+            sums = group_sums(call, dur, len(host))
+            measured, kernels = sums.total, sums.count.astype(np.int32)
+            longest = first_largest(call.astype(np.int64), dur, len(host))
+            kernel = name[longest].astype(np.int32)
+            names = self._names_of(call, name, len(host))
+        kind, kinds = self._kinds(host, reason, names, kernel, device)
+        modules, module, phase = self._modules(host)
+        return SpeedColumns(
+            strings=self.texts.all(),
+            kinds=kinds,
+            calls=SpeedCallTable(
+                kind=kind,
+                step=step.astype(np.int32),
+                device=device.astype(np.int32),
+                module=module,
+                phase=phase,
+                measured_ns=measured,
+                kernels=kernels,
+            ),
+            work=SpeedWorkTable(
+                call=call, name=self.device.name[work], dur_ns=self.device.dur[work]
+            ),
+            pieces=self._pieces(work),
+            modules=modules,
+            sheets=tuple(peak.source if peak else "" for peak in self.peaks),
+            on_host=on_host,
+        )
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _innermost_calls(self) -> I32:
+        """Ops with a model that hold no other one; those with FLOPs may hold ops without."""
+        has_flops = of_names(self.trace.strings, self.host.name, FLOPS_OPS.__contains__, np.bool_)
+        products = self._innermost(where(self.modelled & has_flops))
+        others = self._innermost(where(self.modelled))
+        return np.union1d(products, others[~has_flops[others]]).astype(np.int32)
+
+    def _innermost(self, rows: I32) -> I32:
+        own = np.full(len(self.host), NONE, np.int32)
+        own[rows] = rows
+        above = np.append(innermost(own, self.host.parent), np.int32(NONE))[self.host.parent[rows]]
+        holds = np.zeros(len(self.host) + 1, np.bool_)
+        holds[above] = True
+        holds[-1] = False
+        return rows[~holds[rows]]
+
+    def _calls(self, work: I32) -> tuple[I32, I8, I32, I64]:
+        """By call its host row (−1) and reason; by kernel its call; the first kernel of each call.
+
+        A kernel without an op of its own is a call of its own.
+        """
+        op, link = self.device.op[work], self.device.link[work]
+        found = np.append(self.nearest, np.int32(NONE))[op]
+        found = np.where(found >= 0, found, op)
+        replayed = link == Link.GRAPH
+        found = np.where(replayed, np.int32(NONE), found)
+        lone = found < 0
+        # Calls of one op on several devices are calls of each.
+        devices = max(len(self.trace.devices), 1)
+        key = found.astype(np.int64) * devices + self.device.device[work]
+        key[lone] = len(self.host) * devices + np.flatnonzero(lone)
+        values, call = ranked(key)
+        first = np.empty(len(values), np.int64)
+        first[call[::-1]] = np.arange(len(call) - 1, -1, -1)
+        reason = np.zeros(len(work), np.int8)
+        reason[lone] = Reason.NO_OP
+        reason[replayed] = Reason.GRAPH
+        return found[first].astype(np.int32), reason[first], call, first
+
+    def _names_of(self, call: I32, name: I32, count: int) -> I64:
+        """A number for the names of the kernels of each call, in any order."""
+        random = np.random.default_rng(0).integers(0, 2**31, len(self.trace.strings) + 1)
+        return group_sums(call, random[name].astype(np.int64), count).total
+
+    def _modules(self, host: I32) -> tuple[SpeedModules, I32, I8]:
+        found = find_modules(self.trace)
+        tree = found.tree
+        codes = np.where(tree.qualified >= 0, tree.qualified, tree.name)
+        names = [self.texts.code(found.strings[code]) for code in codes.tolist()]
+        module = np.append(found.module_of, np.int32(NONE))[host].astype(np.int32)
+        return (
+            SpeedModules(parent=tree.parent, name=np.array(names, np.int32)),
+            module,
+            self._phases(host),
+        )
+
+    def _phases(self, host: I32) -> I8:
+        """Autograd records no sequence number for its own ops, but for those it runs again."""
+        is_node = matches(self.trace.strings, self.host.name, _BACKWARD)
+        index = np.arange(len(self.host), dtype=np.int32)
+        inside = innermost(np.where(is_node, index, np.int32(NONE)), self.host.parent) >= 0
+        own = cells(self.host.args.get("sequence"), index, NONE)
+        forward = cells(self.host.args.get("forward_thread"), index, 0)
+        again = np.where((own >= 0) & (forward == 0) & inside & ~is_node, index, np.int32(NONE))
+        repeated = innermost(again, self.host.parent) >= 0
+        phase = np.where(inside, Phase.BACKWARD, Phase.FORWARD)
+        phase = np.where(inside & repeated, Phase.RECOMPUTE, phase)
+        return np.append(phase, Phase.FORWARD)[host].astype(np.int8)
+
+    # --- kinds ------------------------------------------------------------------------------------
+
+    def _kinds(
+        self, host: I32, reason: I8, names: I64, kernel: I32, device: I32
+    ) -> tuple[I32, KindTable]:
+        def of(column: I32) -> I32:
+            return np.append(column, np.int32(NONE))[host]
+
+        lists = np.full(len(host), NONE, np.int32)
+        for at, dtype in self._list_dtypes(host, kernel):
+            lists[at] = self.texts.code(dtype)
+        op = of(self.host.name)
+        keys = [op, *map(of, (self.dims, self.types, self.strides, self.values)), lists]
+        kind = np.zeros(len(host), np.int64)
+        # A kernel of no op is told by its name alone.
+        parts: list[NDArray[np.integer]] = [*keys, reason, device, names]
+        parts.append(np.where(op < 0, kernel, np.int32(NONE)))
+        for key in parts:
+            rank = ranked(np.asarray(key, np.int64))[1]
+            kind = ranked(kind * (int(rank.max(initial=0)) + 1) + rank)[1].astype(np.int64)
+        count = int(kind.max(initial=-1)) + 1
+        first = np.empty(count, np.int64)
+        first[kind[::-1]] = np.arange(len(kind) - 1, -1, -1)
+        every: list[NDArray[np.integer]] = [*keys, reason, device, kernel]
+        columns = [column[first].tolist() for column in every]
+        rows = [self._figures(row) for row in zip(*columns, strict=True)]
+
+        def figure(name: str, kind: type) -> Any:  # noqa: ANN401  # a column
+            return np.array([getattr(row, name) for row in rows], kind)
+
+        names_of = ("flops", "least", "read", "written", "peak", "compute_ns", "memory_ns")
+        return kind.astype(np.int32), KindTable(
+            op=op[first].astype(np.int32),
+            kernel=kernel[first].astype(np.int32),
+            shapes=keys[1][first].astype(np.int32),
+            types=keys[2][first].astype(np.int32),
+            dtype=figure("dtype", np.int32),
+            unit=figure("unit", np.int32),
+            reason=figure("reason", np.int8),
+            **{name: figure(name, np.float64) for name in names_of},
+        )
+
+    def _figures(self, key: Sequence[int]) -> _Figures:
+        """The figures of a kind."""
+        op, dims, types, strides, values, lists, reason, device, kernel = key
+        name = self.trace.strings[op] if op >= 0 else ""
+        if reason or op < 0:
+            return _Figures(reason=reason or Reason.NO_OP)
+        if not _has_model(name) or dims < 0:
+            return _Figures(reason=Reason.SHAPES if _has_model(name) else Reason.MODEL)
+        dtype = self.texts.all()[lists] if lists >= 0 else ""
+        try:
+            given = (self._json(code) for code in (dims, types, strides))
+            shapes, kinds, steps = (one if isinstance(one, list) else [] for one in given)
+            work = work_of(name, arguments_of(shapes, kinds, steps, self._json(values), dtype))
+        except RefusedError as error:
+            return _Figures(reason=_OF_REASON.get(str(error), Reason.SHAPES))
+        except (ValueError, TypeError, RecursionError, OverflowError):
+            return _Figures(reason=Reason.ODD)
+        return self._light(work, device, self.trace.strings[kernel] if kernel >= 0 else "")
+
+    def _light(self, work: OpWork, device: int, kernel: str) -> _Figures:
+        """The figures of work on a device; ``kernel`` may tell which unit computes."""
+        dtype = self.texts.code(work.dtype) if work.dtype else NONE
+        known = _Figures(
+            flops=float(work.flops),
+            least=float(work.least),
+            read=float(work.read),
+            written=float(work.written),
+            dtype=dtype,
+            reason=Reason.SHEET,
+        )
+        peak = self.peaks[device] if device >= 0 else None
+        if peak is None:
+            return known
+        part = peak.part(self.trace.devices[device])
+        memory = (work.read + work.written) / (peak.bandwidth_gb_s * part)
+        if not work.flops:
+            return replace(known, reason=Reason.KNOWN, compute_ns=0.0, memory_ns=memory)
+        told = kernel.lower()
+        unit = "TF32" if _TF32.search(told) else "FP32" if _FP32.search(told) else ""
+        rate, unit = peak.rate(work.dtype, unit)
+        if rate is None:
+            return replace(known, reason=Reason.RATE)
+        return replace(
+            known,
+            reason=Reason.KNOWN,
+            unit=self.texts.code(unit),
+            peak=rate,
+            compute_ns=work.least / (rate * part * 1e3),
+            memory_ns=memory,
+        )
+
+    def _json(self, code: int) -> Any:  # noqa: ANN401  # whatever the recorder wrote
+        return json.loads(self.trace.strings[code]) if code >= 0 else None
+
+    def _list_dtypes(self, host: I32, kernel: I32) -> Iterator[tuple[int, str]]:
+        """The type of lists of tensors of each call: by its kernel's name, else by its children."""
+        strings = self.trace.strings
+        known = np.flatnonzero(host >= 0)
+        types = self.types[host[known]]
+        listed = known[
+            (types >= 0)
+            & of_names(strings, np.maximum(types, 0), lambda text: any(
+                one in text for one in _LISTS), np.bool_)
+        ]  # fmt: skip
+        of_kernel: dict[int, str] = {}
+        for at in listed.tolist():
+            code = int(kernel[at])
+            if code >= 0 and code not in of_kernel:
+                of_kernel[code] = dtype_of_lists(strings[code])
+            dtype = of_kernel.get(code, "") or self._of_children(int(host[at]))
+            if dtype:
+                yield at, dtype
+
+    def _of_children(self, row: int) -> str:
+        """The type of the first tensor of the first op inside a call."""
+        host = self.host
+        for inner in range(row + 1, min(row + 8, len(host))):
+            if host.thread[inner] != host.thread[row] or host.ts[inner] >= host.end[row]:
+                return ""
+            types = self._json(int(self.types[inner]))
+            first = types[0] if isinstance(types, list) and types else ""
+            if isinstance(first, str) and first in DTYPES:
+                return DTYPES[first]
+        return ""
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def _pieces(self, work: I32) -> PieceTable:
+        """The time that each compute kernel owns, cut at the windows of steps."""
+        windows = step_windows(self.trace)
+        place = np.full(len(self.device) + 1, NONE, np.int32)
+        place[work] = np.arange(len(work), dtype=np.int32)
+        parts: list[tuple[I64, I64, I64]] = []
+        for one in used_devices(self.trace):
+            rows = one.rows(DeviceClass.COMPUTE)
+            start, end, owner = owned(one, rows)
+            found = cut(start, end, windows.edges)
+            inside = found.cell % 2 == 0
+            parts.append((owner[found.event][inside], found.cell[inside] // 2, found.ns[inside]))
+        row, step, ns = (
+            np.concatenate([np.empty(0, np.int64), *column])
+            for column in (zip(*parts, strict=True) if parts else ((), (), ()))
+        )
+        return PieceTable(work=place[row], step=step.astype(np.int32), ns=ns)
+
+
+def owned(one: DeviceWork, rows: I64) -> tuple[I64, I64, I64]:
+    """Start, end and row of the time that each of some kernels owns, in order of time.
+
+    A  ████████            owns 8
+    B     ███████          owns 2: what is left after A
+    C       ██             owns nothing
+    """
+    device = one.trace.device
+    order = rows[np.lexsort((rows, device.ts[rows]))]
+    ts, end = device.ts[order], device.ts[order] + device.dur[order]
+    reached = np.maximum.accumulate(end) if len(end) else end
+    start = ts.copy()
+    start[1:] = np.maximum(ts[1:], reached[:-1])
+    keep = end > start
+    return start[keep], end[keep], order[keep]
+
+
+def dtype_of_lists(kernel: str) -> str:
+    """The type of the tensors of a list by the template of a kernel's name; "" where none tells.
+
+    >>> dtype_of_lists("CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, 2, 64, 64>")
+    'float16'
+    """
+    if (opaque := _OPAQUE.search(kernel)) is not None:
+        return _OF_WIDTH.get(opaque[1], "")
+    found = _OF_LIST.search(kernel)
+    return DTYPES.get(found[1].replace("at::", "c10::"), "") if found else ""
+
+
+def _has_model(name: str) -> bool:
+    return name in MODELS or name.startswith(_TRITON)
+
+
+def light_of(kinds: KindTable) -> F64:
+    """Light of one call of each kind, ns; NaN where it has none."""
+    light = np.maximum(kinds.compute_ns, kinds.memory_ns)
+    light[kinds.reason != Reason.KNOWN] = np.nan
+    return light

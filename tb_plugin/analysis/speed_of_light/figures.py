@@ -1,0 +1,289 @@
+"""Light, waste and utilization of the chosen steps, by op, kernel, module or kind.
+
+* light of a call = max(least FLOPs ÷ peak, bytes ÷ bandwidth); of a row Σ
+* waste = measured − light; share = light ÷ measured, over what has a figure
+* a kind whose Σ measured is below its Σ light has no figure: "faster than the model allows"
+* of the step: light of a piece is the share of its kind · the time that the kernel owns. So
+  light + waste + no figure = compute time, in whole nanoseconds; waste takes the rounding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ...base.arrays import F64, I8, I32, I64, B
+from ...base.group_sums import first_largest, group_sums
+from ..modules.model import Phase
+from .attribution import light_of
+from .model import NONE, REASONS, Reason, SpeedColumns
+
+_LEAST_FIGURE = 0.8  # share of the compute time with a figure, below which MFU is a lower bound
+_ATTENTION = "attention"
+
+
+class SpeedTotals(Struct, frozen=True):
+    """The compute time of the chosen steps on the device; the three sum to it exactly."""
+
+    light_ns: int
+    waste_ns: int
+    no_figure_ns: int
+
+
+class Utilization(Struct, frozen=True):
+    """Model FLOPs, without what ran again, and FLOPs of all that ran; ratios None where unknown."""
+
+    model_flops: float
+    flops: float
+    mfu_ratio: float | None
+    hfu_ratio: float | None
+    at_least: bool  # too little of the time has a figure
+
+
+class SpeedSelection(Struct, frozen=True, dict=True):
+    """The figures of some steps (by index) on one device; None: on the host."""
+
+    columns: SpeedColumns
+    steps: tuple[int, ...]
+    device: int | None
+
+    # --- what is chosen ---------------------------------------------------------------------------
+
+    @cached_property
+    def calls(self) -> NDArray[np.intp]:
+        """The calls of the chosen steps."""
+        calls = self.columns.calls
+        device = NONE if self.device is None else self.device
+        return np.flatnonzero(np.isin(calls.step, self.steps) & (calls.device == device))
+
+    @cached_property
+    def pieces(self) -> NDArray[np.intp]:
+        """The pieces in the windows of the chosen steps."""
+        pieces, columns = self.columns.pieces, self.columns
+        if self.device is None or not len(pieces):
+            return np.empty(0, np.intp)
+        device = columns.calls.device[columns.work.call[pieces.work]]
+        return np.flatnonzero(np.isin(pieces.step, self.steps) & (device == self.device))
+
+    @cached_property
+    def reason(self) -> I8:
+        """Why each kind has no light in these steps."""
+        calls, kinds = self.columns.calls, self.columns.kinds
+        seen = np.zeros(len(calls), np.bool_)
+        seen[self.calls] = True
+        seen[self.columns.work.call[self.columns.pieces.work[self.pieces]]] = True
+        kind = calls.kind[seen]
+        sums = group_sums(kind, calls.measured_ns[seen], len(kinds))
+        light = light_of(kinds) * sums.count
+        reason: I8 = kinds.reason.copy()
+        reason[(reason == Reason.KNOWN) & (sums.total < light)] = Reason.FASTER
+        return reason
+
+    @cached_property
+    def share(self) -> F64:
+        """Light ÷ measured of each kind; NaN where it has none."""
+        calls, kinds = self.columns.calls, self.columns.kinds
+        kind = calls.kind[self.calls]
+        sums = group_sums(kind, calls.measured_ns[self.calls], len(kinds))
+        light = light_of(kinds) * sums.count
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(sums.total > 0, light / sums.total, 0.0)
+        share[self.reason != Reason.KNOWN] = np.nan
+        return np.minimum(share, 1.0)
+
+    # --- the step ---------------------------------------------------------------------------------
+
+    @cached_property
+    def totals(self) -> SpeedTotals:
+        """The compute time, divided."""
+        pieces, columns = self.columns.pieces, self.columns
+        ns = pieces.ns[self.pieces]
+        kind = columns.calls.kind[columns.work.call[pieces.work[self.pieces]]]
+        known = self.reason[kind] == Reason.KNOWN
+        light = round(float((self.share[kind[known]] * ns[known]).sum()))
+        modelled = int(ns[known].sum())
+        light = min(light, modelled)
+        return SpeedTotals(light, modelled - light, int(ns[~known].sum()))
+
+    @cached_property
+    def reasons(self) -> tuple[tuple[Reason, int], ...]:
+        """The time of the steps without a figure by reason, the longest first."""
+        pieces, columns = self.columns.pieces, self.columns
+        kind = columns.calls.kind[columns.work.call[pieces.work[self.pieces]]]
+        sums = group_sums(self.reason[kind].astype(np.int32), pieces.ns[self.pieces], len(Reason))
+        found = [(one, int(sums.total[one])) for one in REASONS if sums.total[one]]
+        return tuple(sorted(found, key=lambda pair: -pair[1]))
+
+    def utilization(self, length_ns: int) -> Utilization:
+        """Model FLOPs ÷ (length · peak), and the same of all that ran."""
+        columns, calls = self.columns, self.columns.calls
+        kinds = columns.kinds
+        kind = calls.kind[self.calls]
+        flops = np.nan_to_num(kinds.flops[kind])
+        # Five products run in attention's backward pass, and four are of the model.
+        names = [columns.strings[code] if code >= 0 else "" for code in kinds.op.tolist()]
+        again = [0.8 if _ATTENTION in name and name.endswith("backward") else 1.0 for name in names]
+        of_model = flops * np.array([*again, 1.0])[kind]
+        of_model[calls.phase[self.calls] == Phase.RECOMPUTE] = 0.0
+        mfu = hfu = None
+        totals = self.totals
+        compute = totals.light_ns + totals.waste_ns + totals.no_figure_ns
+        has_figure = 1 - totals.no_figure_ns / compute if compute else 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ideal = np.where(kinds.least > 0, kinds.compute_ns / kinds.least, 0.0)[kind]
+        ideal = np.nan_to_num(ideal)
+        if length_ns and (ideal > 0).any():
+            mfu, hfu = (float((ideal * one).sum()) / length_ns for one in (of_model, flops))
+            mfu, hfu = (one if one <= 1 else None for one in (mfu, hfu))
+        return Utilization(
+            float(of_model.sum()), float(flops.sum()), mfu, hfu, has_figure < _LEAST_FIGURE
+        )
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def by(self, group: str) -> SpeedGroups:
+        """The rows of a grouping: "op", "kernel", "module" or "kind"."""
+        columns, calls = self.columns, self.columns.calls
+        if group == "kernel" and not columns.on_host:
+            chosen = np.zeros(len(calls), np.bool_)
+            chosen[self.calls] = True
+            work = np.flatnonzero(chosen[columns.work.call])
+            call, dur = columns.work.call[work], columns.work.dur_ns[work]
+            return _grouped(self, group, columns.work.name[work], call, dur)
+        call: NDArray[np.integer] = self.calls
+        kind = calls.kind[call]
+        of: Callable[[], NDArray[np.integer]] = {
+            "module": lambda: calls.module[call],
+            "kind": lambda: kind,
+        }.get(group, lambda: columns.kinds.op[kind])
+        key = of()
+        if group == "module":
+            at, key = _with_parents(columns.modules.parent, key)
+            call = call[at]
+        measured = calls.measured_ns[call]
+        return _grouped(self, group, key, call, measured)
+
+
+class SpeedGroups(Struct, frozen=True, dict=True):
+    """One entry per row; sums over the calls of the row, NaN where nothing is known."""
+
+    selection: SpeedSelection
+    group: str
+    key: I64
+    kind: I32  # of its longest part
+    kinds: I64  # how many kinds are in it
+    calls: I64
+    measured_ns: I64
+    flops: F64
+    least_flops: F64
+    read_bytes: F64
+    written_bytes: F64
+    light_ns: F64
+    known_ns: I64  # measured of what has light
+    counted_ns: I64  # measured of what has FLOPs and bytes
+    compute_bound_ns: F64  # light of what is bound by FLOPs
+    reason: I8  # of most of the time without light; KNOWN: all has light
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @cached_property
+    def waste_ns(self) -> F64:
+        """Measured − light, of what has light."""
+        return self.known_ns - self.light_ns
+
+    @cached_property
+    def light_ratio(self) -> F64:
+        """Light ÷ measured, of what has light."""
+        return _divided(self.light_ns, self.known_ns)
+
+    @cached_property
+    def figure_ratio(self) -> F64:
+        """The part of the time that has light."""
+        return _divided(self.known_ns.astype(np.float64), self.measured_ns)
+
+    def order(self, column: str, *, ascending: bool) -> NDArray[np.intp]:
+        """Rows by a column; those without a value last."""
+        value = np.asarray(getattr(self, column), np.float64)
+        value = np.where(np.isnan(value), np.inf, value if ascending else -value)
+        return np.lexsort((-self.measured_ns, value))
+
+
+def _divided(above: F64, below: NDArray[np.integer]) -> F64:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, above / below, np.nan)
+
+
+def _with_parents(
+    parent: I32, module: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    """Each call once for its module and once for each module around it: (call, module)."""
+    at, own = np.flatnonzero(module >= 0), module[module >= 0]
+    places, owners = [at], [own]
+    while len(own):
+        own = parent[own]
+        at, own = at[own >= 0], own[own >= 0]
+        places.append(at)
+        owners.append(own)
+    return np.concatenate(places), np.concatenate(owners)
+
+
+def _grouped(
+    chosen: SpeedSelection, group: str, key: NDArray[np.integer], call: NDArray[np.integer], ns: I64
+) -> SpeedGroups:
+    """Sums by key of parts of calls: ``ns`` is the time of each part."""
+    columns, calls = chosen.columns, chosen.columns.calls
+    kinds = columns.kinds
+    keys, row = np.unique(key, return_inverse=True)
+    row, size = row.astype(np.int32), len(keys)
+    kind = calls.kind[call]
+    # A call divides its figures among its parts by their time.
+    part = np.ones(len(call))
+    whole = calls.measured_ns[call]
+    np.divide(ns, whole, out=part, where=whole > 0)
+    known = chosen.reason[kind] == Reason.KNOWN
+    counted = ~np.isnan(kinds.flops[kind])
+    light = np.nan_to_num(chosen.share[kind]) * ns
+
+    def total(values: F64, mask: B) -> F64:
+        found: F64 = np.bincount(row[mask], values[mask], size).astype(np.float64)
+        found[np.bincount(row[mask], minlength=size) == 0] = np.nan
+        return found
+
+    def worked(column: F64) -> F64:
+        return total(column[kind] * part, counted)
+
+    reasons = np.zeros(size, np.int8)
+    spent = np.zeros((len(Reason), size), np.int64)
+    for one in REASONS:
+        mask = chosen.reason[kind] == one
+        spent[one] = group_sums(row[mask], ns[mask], size).total
+        spent[one][np.bincount(row[mask], minlength=size) > 0] += 1
+    has = spent.max(axis=0) > 0
+    reasons[has] = spent.argmax(axis=0)[has]
+    longest = first_largest(row, ns, size)
+    sums = group_sums(row, ns, size)
+    compute = kinds.compute_ns[kind] >= kinds.memory_ns[kind]
+    pairs = np.unique(row.astype(np.int64) * max(len(kinds), 1) + kind)
+    return SpeedGroups(
+        selection=chosen,
+        group=group,
+        key=keys.astype(np.int64),
+        kind=kind[longest].astype(np.int32),
+        kinds=np.bincount(pairs // max(len(kinds), 1), minlength=size).astype(np.int64),
+        calls=sums.count,
+        measured_ns=sums.total,
+        flops=worked(kinds.flops),
+        least_flops=worked(kinds.least),
+        read_bytes=worked(kinds.read),
+        written_bytes=worked(kinds.written),
+        light_ns=total(light, known),
+        known_ns=group_sums(row[known], ns[known], size).total,
+        counted_ns=group_sums(row[counted], ns[counted], size).total,
+        compute_bound_ns=np.bincount(row[known], (light * compute)[known], size).astype(np.float64),
+        reason=reasons,
+    )

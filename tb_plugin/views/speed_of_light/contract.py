@@ -1,0 +1,288 @@
+"""The JSON of the speed-of-light view (contract). Durations are ns; ``None`` = not known.
+
+The view answers with ``SpeedOfLight``; its part: ``table`` → SpeedTable (SpeedQuery).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from ...analysis.speed_of_light.figures import SpeedGroups
+from ...analysis.speed_of_light.model import REASONS, Reason
+from ..shared import DeviceName
+from ..table import Column, Values, ValuesOf, column
+
+MOST_ROWS = 5000
+SpeedGrouping = Literal["op", "kernel", "module", "kind"]
+Rows = NDArray[np.intp]
+NO_OP = "(kernels without an op)"
+
+
+class SpeedQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A choice of steps and a grouping."""
+
+    # steps by their numbers: "3", "2-5", "1,4-6"; "all"; "" = all but warm-up and cut-off steps
+    steps: str = ""
+    device: DeviceName = ""  # "cuda:0", or its number; "" = the busiest
+    group_by: SpeedGrouping = "op"  # rows; "kind": by op, shapes, types and kernels
+    sort_by: str = ""  # the column to sort by; "" = waste_ns, or measured_ns where none has light
+    ascending: bool = False  # smallest first
+    offset: Annotated[int, Meta(ge=0, lt=2**31)] = 0  # rows to leave out
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100  # rows
+
+
+def _texts(groups: SpeedGroups, codes: list[int]) -> list[str]:
+    strings = groups.selection.columns.strings
+    return [strings[code] if code >= 0 else "" for code in codes]
+
+
+def _names(groups: SpeedGroups, at: Rows) -> Values:
+    columns, keys = groups.selection.columns, groups.key[at].tolist()
+    if groups.group == "module":
+        keys = [int(columns.modules.name[key]) for key in keys]
+    elif groups.group == "kind":
+        keys = columns.kinds.op[groups.kind[at]].tolist()
+    kernels = columns.kinds.kernel[groups.kind[at]].tolist()
+    # What has no op goes by its kernel; several of those are one row.
+    alone = zip(_texts(groups, keys), _texts(groups, kernels), groups.kinds[at], strict=True)
+    return [name or (kernel if kinds == 1 else NO_OP) for name, kernel, kinds in alone]
+
+
+def _of_kind(name: str) -> ValuesOf:
+    def of(groups: SpeedGroups, at: Rows) -> Values:
+        """The text of the kind, where the row has one kind only."""
+        codes = getattr(groups.selection.columns.kinds, name)[groups.kind[at]].tolist()
+        alone = groups.kinds[at] == 1
+        texts = zip(_texts(groups, codes), alone.tolist(), strict=True)
+        return [text if one and text else None for text, one in texts]
+
+    return of
+
+
+def _dtypes(groups: SpeedGroups, at: Rows) -> Values:
+    codes = groups.selection.columns.kinds.dtype[groups.kind[at]].tolist()
+    return [text or None for text in _texts(groups, codes)]
+
+
+def _units(groups: SpeedGroups, at: Rows) -> Values:
+    codes = groups.selection.columns.kinds.unit[groups.kind[at]].tolist()
+    return [text or None for text in _texts(groups, codes)]
+
+
+def _peaks(groups: SpeedGroups, at: Rows) -> Values:
+    found: Values = groups.selection.columns.kinds.peak[groups.kind[at]]
+    return found
+
+
+def _bounds(groups: SpeedGroups, at: Rows) -> Values:
+    pairs = zip(groups.compute_bound_ns[at].tolist(), groups.light_ns[at].tolist(), strict=True)
+    return [
+        None if np.isnan(light) else "compute" if compute * 2 > light else "memory"
+        for compute, light in pairs
+    ]
+
+
+def _moved_rates(groups: SpeedGroups, at: Rows) -> Values:
+    moved, spent = (groups.read_bytes + groups.written_bytes)[at], groups.counted_ns[at]
+    found: Values = np.divide(moved * 1e9, spent, out=np.full(len(at), np.nan), where=spent > 0)
+    return found
+
+
+def _flop_rates(groups: SpeedGroups, at: Rows) -> Values:
+    least, spent = groups.least_flops[at], groups.counted_ns[at]
+    found: Values = np.divide(least, spent * 1e3, out=np.full(len(at), np.nan), where=spent > 0)
+    return found
+
+
+def _intensities(groups: SpeedGroups, at: Rows) -> Values:
+    moved = (groups.read_bytes + groups.written_bytes)[at]
+    found: Values = np.divide(
+        groups.least_flops[at], moved, out=np.full(len(at), np.nan), where=moved > 0
+    )
+    return found
+
+
+def _whole(name: str) -> ValuesOf:
+    def of(groups: SpeedGroups, at: Rows) -> Values:
+        """Whole numbers; None where nothing is known."""
+        values = getattr(groups, name)[at].tolist()
+        return [None if np.isnan(value) else round(value) for value in values]
+
+    return of
+
+
+def _reasons(groups: SpeedGroups, at: Rows) -> Values:
+    reasons = [Reason(one) for one in groups.reason[at].tolist()]
+    return [None if one == Reason.KNOWN else REASONS[one][0] for one in reasons]
+
+
+def _sources(groups: SpeedGroups, at: Rows) -> Values:
+    device = groups.selection.device
+    sheet = "" if device is None else groups.selection.columns.sheets[device]
+    return [sheet or None] * len(at)
+
+
+class SpeedRow(Struct, frozen=True):
+    """What one group of kernels did, and the least time that it could have taken."""
+
+    name: Annotated[
+        str,
+        column("Name", "The op, kernel or module.", kind="name", is_sortable=False, of=_names),
+    ]
+    shapes: Annotated[
+        str | None,
+        column(
+            "Shapes",
+            "Input shapes, where the row has one set of them.",
+            kind="name",
+            is_minor=True,
+            of=_of_kind("shapes"),
+        ),
+    ]
+    calls: Annotated[int, column("Calls", "Launches of the op, or of the kernel.")]
+    measured_ns: Annotated[
+        int,
+        column("Measured", "Sum of the durations of its kernels; on the CPU of its ops."),
+    ]
+    light_ns: Annotated[
+        int | None,
+        column(
+            "Light",
+            "The least time by the data sheet: the larger of least FLOPs ÷ peak and bytes ÷"
+            " bandwidth.",
+            of=_whole("light_ns"),
+        ),
+    ]
+    light_ratio: Annotated[
+        float | None, column("Share of light", "Light ÷ measured, of what has light.")
+    ]
+    waste_ns: Annotated[
+        int | None,
+        column("Waste", "Measured − light, of what has light.", of=_whole("waste_ns")),
+    ]
+    bound: Annotated[
+        str | None,
+        column("Bound", "Whether FLOPs or bytes need the longer time.", of=_bounds),
+    ]
+    flops: Annotated[
+        int | None,
+        column(
+            "FLOPs",
+            "By the convention of `torch.utils.flop_counter`: a multiply-add is two; only products,"
+            " convolutions and attention count.",
+            of=_whole("flops"),
+        ),
+    ]
+    least_flops: Annotated[
+        int | None,
+        column(
+            "Least FLOPs",
+            "FLOPs without the pairs that a causal mask hides.",
+            is_minor=True,
+            of=_whole("least_flops"),
+        ),
+    ]
+    read_bytes: Annotated[
+        int | None,
+        column(
+            "Read",
+            "Bytes at different addresses that it must read, each once.",
+            of=_whole("read_bytes"),
+        ),
+    ]
+    written_bytes: Annotated[
+        int | None,
+        column("Written", "Bytes that it must write, each once.", of=_whole("written_bytes")),
+    ]
+    tflop_s: Annotated[
+        float | None,
+        column(
+            "TFLOP/s", "Least FLOPs ÷ measured.", is_minor=True, is_sortable=False, of=_flop_rates
+        ),
+    ]
+    moved_bytes_per_s: Annotated[
+        float | None,
+        column("Bandwidth", "Bytes ÷ measured.", is_minor=True, is_sortable=False, of=_moved_rates),
+    ]
+    intensity: Annotated[
+        float | None,
+        column("FLOP/B", "Least FLOPs ÷ bytes.", is_minor=True, is_sortable=False, of=_intensities),
+    ]
+    figure_ratio: Annotated[
+        float | None, column("With figure", "Part of the measured time that has light.")
+    ]
+    reason: Annotated[
+        str | None,
+        column(
+            "No figure because", "Why most of the rest has no light.", kind="words", of=_reasons
+        ),
+    ]
+    dtype: Annotated[
+        str | None,
+        column("Type", "The type that its products multiply.", is_minor=True, of=_dtypes),
+    ]
+    unit: Annotated[
+        str | None,
+        column("Unit", "What computes the products.", is_minor=True, of=_units),
+    ]
+    peak_tflop_s: Annotated[
+        float | None,
+        column("Peak", "TFLOP/s of the unit.", is_minor=True, is_sortable=False, of=_peaks),
+    ]
+    source: Annotated[
+        str | None,
+        column("Source", "Data sheet of the device.", kind="path", is_minor=True, of=_sources),
+    ]
+
+
+class SpeedTable(Struct, frozen=True):
+    """A window of the table."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[SpeedRow, ...]
+    offset: int
+    count: int  # rows in all
+    sort_by: str
+
+
+class SpeedPart(Struct, frozen=True):
+    """A part of the chosen steps; the parts sum to them exactly."""
+
+    key: str
+    name: Annotated[str, column("Part", "What the device did, or did not do.", kind="words")]
+    ns: Annotated[int, column("Time", "Time within the chosen steps.")]
+    ratio: Annotated[float, column("Share", "Share of the chosen steps.")]
+    help: str
+
+
+class SpeedReason(Struct, frozen=True):
+    """Compute time without a figure, by reason."""
+
+    reason: Annotated[str, column("No figure because", "The reason.", kind="words")]
+    ns: Annotated[int, column("Time", "Compute time within the chosen steps.")]
+    ratio: Annotated[float, column("Share", "Share of the compute time.")]
+    help: Annotated[str, column("Remedy", "What is behind it, or helps.", kind="text")]
+
+
+class SpeedOfLight(Struct, frozen=True):
+    """How fast the device could have been, and where the time is."""
+
+    headline: str
+    detail: str
+    step_count: int
+    parts: tuple[SpeedPart, ...]
+    parts_columns: tuple[Column, ...]
+    reasons: tuple[SpeedReason, ...]
+    reasons_columns: tuple[Column, ...]
+    under_others_ns: int | None  # waste of kernels while others ran: in rows, not in the steps
+    model_flops: float  # without what was computed again
+    all_flops: float
+    mfu_ratio: float | None  # model FLOPs ÷ (length · peak)
+    hfu_ratio: float | None  # the same of all FLOPs
+    at_least: bool  # MFU and HFU are lower bounds: much compute time has no figure
+    source: str  # of the peak rates; "" = there are none
+    table: SpeedTable

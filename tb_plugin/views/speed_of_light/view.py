@@ -1,0 +1,187 @@
+"""Speed of light: how fast could every kernel, op and module have been on this device?"""
+
+from __future__ import annotations
+
+from ...analysis.facts import Facts, Partition
+from ...analysis.speed_of_light.artifact import SPEED
+from ...analysis.speed_of_light.figures import SpeedSelection
+from ...analysis.speed_of_light.model import REASONS, SpeedColumns
+from ...analysis.steps import Selection, select
+from ...base.units import duration, share
+from ..shared import column_named, device_row
+from ..table import Table, heads, rows_from, sorts, table_from
+from ..view import Part, Subject, View
+from . import contract as answers
+from .contract import SpeedRow
+
+_FEW = 0.8  # less of the compute time with a figure: the headline says so
+_TINY = 0.005
+_NO_EVENTS = "The file holds no event with a duration, so there is no work to compare."
+
+
+def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
+    """The figures of the chosen steps. Raises QueryError."""
+    selection, chosen = _chosen(subject, query)
+    columns = chosen.columns
+    partition = selection.partition or Partition()
+    parts = _parts(chosen, partition, selection.total_ns)
+    compute = max(partition.compute_ns, 1)
+    reasons = tuple(
+        answers.SpeedReason(REASONS[one][0], ns, ns / compute, REASONS[one][1])
+        for one, ns in chosen.reasons
+    )
+    use = chosen.utilization(0 if columns.on_host else selection.total_ns)
+    headline, detail = _words(chosen, selection, reasons)
+    source = "" if chosen.device is None else columns.sheets[chosen.device]
+    return answers.SpeedOfLight(
+        headline=headline,
+        detail=detail,
+        step_count=len(selection.indexes),
+        parts=parts,
+        parts_columns=heads(answers.SpeedPart),
+        reasons=reasons,
+        reasons_columns=heads(answers.SpeedReason),
+        under_others_ns=_under_others(chosen),
+        model_flops=use.model_flops,
+        all_flops=use.flops,
+        mfu_ratio=use.mfu_ratio,
+        hfu_ratio=use.hfu_ratio,
+        at_least=use.at_least,
+        source=source,
+        table=_window(chosen, query),
+    )
+
+
+def table(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedTable:
+    """A window of the table. Raises QueryError."""
+    return _window(_chosen(subject, query)[1], query)
+
+
+def _chosen(subject: Subject, query: answers.SpeedQuery) -> tuple[Selection, SpeedSelection]:
+    facts = subject.facts
+    selection = select(facts, query.steps, device_row(facts, query.device))
+    columns: SpeedColumns = subject.artifact("")
+    # Without marked steps everything counts, and work of no step with it.
+    steps = (*selection.indexes, *((-1,) if facts.step_source == "whole_trace" else ()))
+    return selection, SpeedSelection(columns, steps, None if columns.on_host else selection.device)
+
+
+def _window(chosen: SpeedSelection, query: answers.SpeedQuery) -> answers.SpeedTable:
+    groups = chosen.by(query.group_by)
+    usual = "waste_ns" if (groups.known_ns > 0).any() else "measured_ns"
+    sort_by = column_named(query.sort_by or usual, sorts(SpeedRow))
+    order = groups.order(sort_by, ascending=query.ascending)
+    return answers.SpeedTable(
+        columns=heads(SpeedRow),
+        rows=rows_from(SpeedRow, groups, order[query.offset : query.offset + query.limit]),
+        offset=query.offset,
+        count=len(groups),
+        sort_by=sort_by,
+    )
+
+
+def _parts(
+    chosen: SpeedSelection, partition: Partition, total_ns: int
+) -> tuple[answers.SpeedPart, ...]:
+    """The chosen steps as light, waste and the rest; nothing without a device."""
+    if chosen.device is None:
+        return ()
+    totals = chosen.totals
+    rows = (
+        ("light", "light", totals.light_ns, "The least time of the kernels by the data sheet."),
+        ("waste", "waste", totals.waste_ns, "Time of these kernels above it."),
+        (
+            "no_figure",
+            "compute without a figure",
+            totals.no_figure_ns,
+            "Kernels without a model or without what it needs.",
+        ),
+        (
+            "exposed_communication",
+            "exposed communication",
+            partition.exposed_communication_ns,
+            "Collectives while no kernel computes.",
+        ),
+        (
+            "exposed_copy",
+            "exposed copy",
+            partition.exposed_copy_ns,
+            "Copies while nothing else runs.",
+        ),
+        ("memset", "memset", partition.memset_ns, "Memory is set while nothing else runs."),
+        ("idle", "idle", partition.idle_ns, "Nothing runs."),
+    )
+    return tuple(
+        answers.SpeedPart(key, name, ns, ns / total_ns if total_ns else 0.0, help_)
+        for key, name, ns, help_ in rows
+    )
+
+
+def _under_others(chosen: SpeedSelection) -> int | None:
+    """Waste of the rows that is not waste of the steps: other kernels ran at the same time."""
+    if chosen.device is None:
+        return None
+    groups = chosen.by("kind")
+    rows = int(groups.known_ns.sum()) - round(float(groups.light_ns[groups.known_ns > 0].sum()))
+    return rows - chosen.totals.waste_ns
+
+
+def _words(
+    chosen: SpeedSelection, selection: Selection, reasons: tuple[answers.SpeedReason, ...]
+) -> tuple[str, str]:
+    """The share of light and the waste; what they leave out."""
+    if chosen.device is None:
+        return (
+            "Not available: no device activity is recorded, and the CPU has no data sheet.",
+            "FLOPs and bytes of the ops follow from their shapes.",
+        )
+    totals = chosen.totals
+    known = totals.light_ns + totals.waste_ns
+    compute = known + totals.no_figure_ns
+    if not compute:
+        return "No kernel computes in the chosen steps.", ""
+    why = f" Most of it: {reasons[0].reason}. {reasons[0].help}" if reasons else ""
+    if not known:
+        return f"Not available: {reasons[0].reason}.", reasons[0].help
+    part = known / compute
+    whose = "Kernels run" if part >= _FEW else f"{share(part)} of kernel time has a figure and runs"
+    steps = len(selection.indexes)
+    of = "step" if steps == 1 else f"{steps} steps"
+    headline = (
+        f"{whose} at {share(totals.light_ns / known)} of the roofline; {duration(totals.waste_ns)}"
+        f" of the {duration(selection.total_ns)} {of} {'is' if steps == 1 else 'are'} waste."
+    )
+    missing = totals.no_figure_ns / compute
+    detail = f"{share(missing)} of kernel time has no figure.{why}" if missing > _TINY else ""
+    return headline, detail
+
+
+def tables(answer: answers.SpeedOfLight) -> tuple[Table, ...]:
+    """The rows, the parts of the steps, and what has no figure."""
+    window = answer.table
+    found = [table_from("Speed of light", window.columns, window.rows, window.count)]
+    if answer.parts:
+        found.append(table_from("Steps", answer.parts_columns, answer.parts))
+    if answer.reasons:
+        found.append(table_from("Without a figure", answer.reasons_columns, answer.reasons))
+    return tuple(found)
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is no op and no kernel."""
+    return None if facts.steps else _NO_EVENTS
+
+
+VIEW = View(
+    stem="speed_of_light",
+    title="Speed of light",
+    key="s",
+    question="How fast could every kernel, op and module have been on this device?",
+    query=answers.SpeedQuery,
+    answer=answers.SpeedOfLight,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=SPEED,
+    parts=(Part("table", answers.SpeedQuery, answers.SpeedTable, table),),
+)
