@@ -115,7 +115,7 @@ def test_every_command_and_option_of_the_docs_is_there(page: str) -> None:
             continue
         name = words[1]
         if name == "show" and len(words) > 2 and not words[2].isupper():
-            name = f"show {words[2]}"
+            name = f"show {words[2].replace('-', '_')}"
         assert name in commands, line
         given = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert given <= _options(commands[name]) | {"--help"} or name == "show", line

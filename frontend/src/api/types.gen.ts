@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c1e19ba5";
+export const CONTRACT = "aad91f3b";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3197,7 +3197,7 @@ export interface SpeedPart {
 export interface SpeedQuery {
   /** steps by their numbers: "3", "2-5", "1,4-6"; "all"; "" = all but warm-up and cut-off steps */
   readonly steps?: string;
-  /** "cuda:0", or its number; "" = the busiest */
+  /** a device by its key or number, "cuda:0" or 0; "" = the busiest */
   readonly device?: string;
   /** rows; "kind": by op, shapes, types and kernels */
   readonly group_by?: SpeedGrouping;

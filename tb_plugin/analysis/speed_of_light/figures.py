@@ -152,8 +152,8 @@ class SpeedSelection(Struct, frozen=True, dict=True):
             chosen = np.zeros(len(calls), np.bool_)
             chosen[self.calls] = True
             work = np.flatnonzero(chosen[columns.work.call])
-            call, dur = columns.work.call[work], columns.work.dur_ns[work]
-            return _grouped(self, group, columns.work.name[work], call, dur)
+            launched, dur = columns.work.call[work], columns.work.dur_ns[work]
+            return _grouped(self, group, columns.work.name[work], launched, dur)
         call: NDArray[np.integer] = self.calls
         kind = calls.kind[call]
         of: Callable[[], NDArray[np.integer]] = {

@@ -27,7 +27,7 @@ class SpeedQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     # steps by their numbers: "3", "2-5", "1,4-6"; "all"; "" = all but warm-up and cut-off steps
     steps: str = ""
-    device: DeviceName = ""  # "cuda:0", or its number; "" = the busiest
+    device: DeviceName = ""  # a device by its key or number, "cuda:0" or 0; "" = the busiest
     group_by: SpeedGrouping = "op"  # rows; "kind": by op, shapes, types and kernels
     sort_by: str = ""  # the column to sort by; "" = waste_ns, or measured_ns where none has light
     ascending: bool = False  # smallest first

@@ -225,7 +225,9 @@ function UncheckedList({ needs, onClose }: { needs: readonly Lacking[]; onClose:
       <table>
         <thead>
           <tr>
-            <Heading help="The missing data, and the option that records it.">What they need</Heading>
+            <Heading help="The missing data, and the option that records it.">
+              What they need
+            </Heading>
             <Heading help="Rules that would use it, by number and title.">Rules</Heading>
           </tr>
         </thead>
