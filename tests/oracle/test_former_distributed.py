@@ -113,10 +113,13 @@ def test_computation_and_communication(rank: int, step: int) -> None:
     # The step, and all time of collectives, are the same.
     assert ours.sum() == NS(sum(theirs), abs=0.002)
     assert ours[1] + ours[2] == NS(theirs[1] + theirs[2], abs=0.002)
-    # The rest differs by the ops that start collectives, and by nothing else.
+    # The rest differs by the ops that start collectives, and by the hooks of FSDP, which wait for
+    # gathers inside an op of autograd: what such an op does beside is computation.
     assert busy_us(ops, span) == NS(theirs[0] + theirs[1], abs=0.1)
     without = [op for op in ops if not op["name"].startswith("c10d::")]
-    assert busy_us(without, span) == NS(ours[0] + ours[1], abs=0.1)
+    hooks = ("RegisterPostBackward", "evaluate_function")
+    leaves = [op for op in without if not any(hook in op["name"] for hook in hooks)]
+    assert busy_us(leaves, span) <= ours[0] + ours[1] + 0.1 < busy_us(without, span)
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -149,7 +149,8 @@ def test_every_row_by_name_and_shape(recorded: Recorded) -> None:
 
 
 def test_the_command_line_prints_the_same_rows(recorded: Recorded) -> None:
-    arguments = ["operators", str(recorded.path), "--sort-by", "self_cpu_time_total"]
+    arguments = ["operators", str(recorded.path), "--steps", "everything"]
+    arguments += ["--sort-by", "self_cpu_time_total"]
     done = CliRunner().invoke(
         show, [*arguments, "--limit", "10", "--format", "csv", "--table", "1"]
     )
@@ -162,11 +163,14 @@ def test_the_command_line_prints_the_same_rows(recorded: Recorded) -> None:
         assert int(row["self_ns"]) / 1000 == pytest.approx(self_us, abs=margin)
         assert int(row["total_ns"]) / 1000 == pytest.approx(total_us, abs=margin)
     whole = sum(row[1] for row in recorded.by_name.values())
-    assert float(rows[0]["self_ratio"]) == pytest.approx(told[0][1] / whole, rel=1e-6)
+    # The whole has the frames of Python too, which torch's table leaves out.
+    share = told[0][1] / whole
+    assert 0.8 * share < float(rows[0]["self_ratio"]) <= share * (1 + 1e-6)
 
 
 def test_the_command_line_groups_by_shape(recorded: Recorded) -> None:
-    arguments = ["operators", str(recorded.path), "--group-by-input-shape", "--limit", "1000"]
+    arguments = ["operators", str(recorded.path), "--steps", "everything"]
+    arguments += ["--group-by-input-shape", "--limit", "1000"]
     done = CliRunner().invoke(show, [*arguments, "--format", "csv", "--table", "1"])
     rows = list(csv.DictReader(done.stdout.splitlines()))
     found = {(row["name"], row["detail"] or "[]"): int(row["calls"]) for row in rows}

@@ -16,7 +16,7 @@ from tests.drawing import draw
 
 def test_no_steps_are_everything_also_outside_of_steps() -> None:
     facts = summarize(draw("step |1111222233334444|\nop   |aaaaaaaaaaaaaaaa|"))
-    assert steps_of(facts, " ") is None
+    assert steps_of(facts, "everything") is None
     assert steps_of(facts, "1-2") == (0, 1)  # the steps by their numbers, as the page counts
     with pytest.raises(QueryError, match="there is no step 9"):
         steps_of(facts, "9")

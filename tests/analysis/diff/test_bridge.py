@@ -80,8 +80,7 @@ def test_workers_explain_the_change_of_the_tutorial() -> None:
     )  # fmt: skip
     assert "Parts that differ here: waiting for the DataLoader −58.8\u00a0ms." in found.detail
     assert found.outliers[0] == (
-        "Step 5 of B takes 182\u00a0ms, 55.6\u00a0ms more than the median:"
-        " idle time (blocking call)."
+        "Step 5 of B takes 182\u00a0ms, 55.6\u00a0ms more than the median: idle time (start-up)."
     )
     parts = {part.key: part for part in found.bridge.parts}
     # The bars of the tutorial: 59.3 ms of waiting of which 1.2 ms are left.
