@@ -65,12 +65,12 @@ def test_a_range_filters_both_tables_and_is_left(browser: Browser, served: Serve
         expect(page.get_by_role("grid", name="Memory by operator")).to_be_visible()
         assert "memory.range=" in page.url
         page.keyboard.press("Escape")
-        expect(page.get_by_role("heading", name="In the recording")).to_be_visible()
+        expect(page.get_by_role("heading", name="In the chosen steps")).to_be_visible()
         drag(page, curve, 0.3, 0.5)
         page.get_by_role("button", name="Zoom to it").click()
         expect(page.get_by_role("button", name="Zoom out", exact=True)).to_be_visible()
         curve.click(button="right")
-        expect(page.get_by_role("heading", name="In the recording")).to_be_visible()
+        expect(page.get_by_role("heading", name="In the chosen steps")).to_be_visible()
         silent(watch)
 
 

@@ -113,8 +113,8 @@ def test_computation_and_communication(rank: int, step: int) -> None:
     # The step, and all time of collectives, are the same.
     assert ours.sum() == NS(sum(theirs), abs=0.002)
     assert ours[1] + ours[2] == NS(theirs[1] + theirs[2], abs=0.002)
-    # The rest differs by the ops that start collectives, and by the hooks of FSDP, which wait for
-    # gathers inside an op of autograd: what such an op does beside is computation.
+    # The rest differs by the ops that start collectives, and by those around them: the hooks of
+    # FSDP gather inside an op of autograd.
     assert busy_us(ops, span) == NS(theirs[0] + theirs[1], abs=0.1)
     without = [op for op in ops if not op["name"].startswith("c10d::")]
     hooks = ("RegisterPostBackward", "evaluate_function")
