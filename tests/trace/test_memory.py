@@ -69,7 +69,8 @@ def test_columns_are_not_in_memory_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     """What the file held is let go column by column; what is new is little beside it.
 
     With all columns of the file there until the end, both would be close to 3. On several threads,
-    what steps need for a moment adds up, as it happens; so this is one thread. Without the library
+    what steps need for a moment adds up, as it happens; so this is one thread. With the library
+    2.23 was measured, since the findings ask more of each op. Without the library
     the edges between events, and what sorts them, are there for a moment while idle time is
     explained: 2.5 was measured, and with the columns of the file it would be 3.5.
     """
@@ -89,4 +90,4 @@ def test_columns_are_not_in_memory_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     assert facts.counts["kernel"] == len(trace.device) == ROUNDS
     assert (trace.device.launch >= 0).all()
     assert built < 1.8 * before
-    assert summarized < (2.2 if native().library else 2.8) * before
+    assert summarized < (2.3 if native().library else 2.8) * before
