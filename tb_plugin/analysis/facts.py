@@ -109,8 +109,6 @@ IDLE_CAUSES = tuple(
     name for name in Partition.__struct_fields__ if name.startswith("idle_") and name != "idle_ns"
 )
 """Fields of ``Partition`` that sum to its idle time; a cause goes by its place here."""
-HOST_BOUND = IDLE_CAUSES[: IDLE_CAUSES.index("idle_latency_ns")]
-"""Those that the host could shorten."""
 
 
 class HostPartition(Struct, frozen=True):

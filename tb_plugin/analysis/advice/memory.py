@@ -213,9 +213,6 @@ def fragments(selection: Selection) -> Advice | None:
     )
 
 
-HOST_MEMORY = 0  # c10's DeviceType
-
-
 @on_host()
 def find_leaks(code: HostCode) -> Iterator[Found]:
     """Memory that grows in every step: of the host, and of each device."""

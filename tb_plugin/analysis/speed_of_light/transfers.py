@@ -60,9 +60,6 @@ class ElementwiseModel(Struct, frozen=True):
         return self.out if self.out in WIDTHS else dtype
 
 
-_ALL = 99
-
-
 def copied(call: CallArguments) -> OpWork:
     """``copy_(self, source)``: the source is read, and what is written is not."""
     own, source = call.arguments[:2]

@@ -107,7 +107,6 @@ _NO_UNIT = (
     "The file does not say in which unit, bytes or bytes per second: compare it only with "
     "recordings of the same metric. "
 )
-_OF_PEAK = "As a share of the peak of the device. "
 
 
 def measured_of(selection: Selection) -> Measured | None:

@@ -27,16 +27,6 @@ CAUSES = (
     "transfers",
 )  # fmt: skip
 """What may make a rank slow; "transfers" is what its collectives take, which is no fault of it."""
-CAUSE_TITLES = {
-    "slower_kernels": "the same work takes longer",
-    "more_work": "it has more work",
-    "host": "its host code takes longer",
-    "copies": "its copies take longer",
-    "input": "it waits for its input",
-    "blocking_calls": "its host is blocked in calls of the runtime",
-    "launches": "its launches take longer to reach the device",
-    "transfers": "its collectives take longer",
-}
 MOST_PEERS = 32
 """Peers whose kernels are compared: their median does not need all of a thousand."""
 LEAST_WORK = 0.02
