@@ -83,7 +83,10 @@ def _window(chosen: SpeedSelection, query: answers.SpeedQuery) -> answers.SpeedT
 def _parts(
     chosen: SpeedSelection, partition: Partition, total_ns: int
 ) -> tuple[answers.SpeedPart, ...]:
-    """The chosen steps as light, waste and the rest; nothing without a device."""
+    """The chosen steps as light, waste and the rest; nothing without a device.
+
+    Light and waste are left out where no kernel has a figure: they are unknown, not 0.
+    """
     if chosen.device is None:
         return ()
     totals = chosen.totals
@@ -114,6 +117,7 @@ def _parts(
     return tuple(
         answers.SpeedPart(key, name, ns, ns / total_ns if total_ns else 0.0, help_)
         for key, name, ns, help_ in rows
+        if key not in ("light", "waste") or totals.light_ns + totals.waste_ns
     )
 
 
