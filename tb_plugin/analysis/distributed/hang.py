@@ -11,7 +11,7 @@ and the Inspector writes down what ended, so of its logs nobody can say what was
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -177,12 +177,12 @@ def explain_hang(logs: Sequence[CollectiveLog]) -> HangReport:
 def _by_rank(logs: Sequence[CollectiveLog]) -> tuple[dict[int, list[CollectiveLog]], list[str]]:
     """The logs of each rank; a repeated log counts once."""
     of_process = global_ranks(logs)
+    by_rank = [(of_process.get(log.process, log.rank), log) for log in logs]
     found: dict[int, list[CollectiveLog]] = {}
-    notes: list[str] = []
+    newest, notes = _newest_start(by_rank)
     seen: dict[tuple[int, str, str], str] = {}
-    for log in logs:
+    for rank, log in newest:
         is_inspector = log.writer == "NCCL Inspector"
-        rank = of_process.get(log.process, log.rank) if is_inspector else log.rank
         if rank < 0:
             notes.append(f"{log.path} was left out: neither it nor its name tells its rank.")
             continue
@@ -211,6 +211,45 @@ def _by_rank(logs: Sequence[CollectiveLog]) -> tuple[dict[int, list[CollectiveLo
             " available, because only PyTorch's flight recorder records it."
         )
     return found, notes
+
+
+_RankedLog = tuple[int, CollectiveLog]
+_MOST_BACK = 100  # pauses looked at for the longest one
+
+
+def _newest_start(logs: Sequence[_RankedLog]) -> tuple[list[_RankedLog], list[str]]:
+    """The logs of the newest start of the job, and a note of those of earlier starts.
+
+    A start ended where another process of a rank issues its first collective after all of the
+    rank's logs before: at the longest pause of all ranks since then. A log without times stays.
+    """
+    timed = sorted(
+        (int(log.created_ns.min()), int(log.created_ns.max()), rank, log.process)
+        for rank, log in logs
+        if log.created_ns.size and rank >= 0
+    )
+    before: dict[int, tuple[int, str]] = {}  # by rank: when its logs so far end, and of whom
+    pauses: deque[tuple[int, int]] = deque(maxlen=_MOST_BACK)  # nobody issued anything
+    end = cut = 0
+    for first, last, rank, process in timed:
+        if 0 < end < first:
+            pauses.append((end, first))
+        since, whose = before.get(rank, (first, ""))
+        if since < first and not (process and process == whose):
+            cut = max(((b - a, b) for a, b in pauses if a >= since), default=(0, cut))[1]
+        before[rank] = (max(last, since), process)
+        end = max(end, last)
+    kept = [
+        (rank, log)
+        for rank, log in logs
+        if not log.created_ns.size or int(log.created_ns.max()) >= cut
+    ]
+    left_out = len(logs) - len(kept)
+    if not left_out:
+        return kept, []
+    were = "was" if left_out == 1 else "were"
+    why = "its rank starts again later" if left_out == 1 else "the ranks start again later"
+    return kept, [f"{plural(left_out, 'log')} {were} left out: {why}."]
 
 
 _Key = tuple[tuple[int, ...], str, str]

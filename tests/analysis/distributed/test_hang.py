@@ -231,6 +231,41 @@ def test_exactly_those_that_stopped_are_missed(ranks: int, missed: st.DataObject
         assert report.stuck[0].missed == tuple(r for r, n in enumerate(last) if n == min(last))
 
 
+def written(folder: Path, name: str, line: str, at_s: int) -> None:
+    """A dump of rank ``name`` of four, whose first collective was issued ``at_s`` later."""
+    told = dump(line, {"world": range(4)})
+    for entry in told["entries"]:
+        entry["time_created_ns"] += at_s * 1_000_000_000
+    (folder / name).write_bytes(pickle.dumps(told, protocol=2))
+
+
+def test_logs_of_an_earlier_start_are_left_out(tmp_path: Path) -> None:
+    """The first start ended well; in the second one rank 3 stops, and rank 2 wrote no log."""
+    (tmp_path / "first").mkdir()
+    (tmp_path / "second").mkdir()
+    for rank in range(4):
+        written(tmp_path / "first", f"trace_rank_{rank}", "world 5 6 7 8", rank % 2)
+    for rank, line in ((0, "world 1 2|"), (1, "world 1 2|"), (3, "world 1")):
+        written(tmp_path / "second", f"trace_rank_{rank}", line, 100)
+    files = [*logs_below(tmp_path / "first"), *logs_below(tmp_path / "second")]
+    report = explain_hang([log for file in files for log in read_log(file)])
+    assert report.sentence == "Rank 3 never entered all_reduce #2 of world."
+    assert report.missing == (2,)
+    assert report.notes[0] == "4\u00a0logs were left out: the ranks start again later."
+
+
+@pytest.mark.parametrize(("seconds", "left_out"), [(1, 0), (2, 1)])
+def test_a_rank_that_comes_again_starts_again_only_after_its_first_log_ends(
+    tmp_path: Path, seconds: int, left_out: int
+) -> None:
+    """The first log of rank 0 lasts one second: one that begins with its end is a copy."""
+    written(tmp_path, "a_rank_0", "world 1 2", 0)
+    written(tmp_path, "b_rank_0", "world 1 2|", seconds)
+    report = explained(tmp_path)
+    assert sum("again later" in note for note in report.notes) == left_out
+    assert bool(report.stuck) == bool(left_out)
+
+
 def test_ranks_in_words() -> None:
     assert said_ranks([3]) == "rank 3"
     assert said_ranks([0, 1, 2, 5]) == "ranks 0–2 and 5"
