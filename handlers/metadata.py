@@ -7,6 +7,8 @@ could not be found out is null.
 - `handler_version`: of the installed distribution, null in a bare checkout
 - `worker`, `host`, `pid`: who recorded
 - `rank`, `world_size`: of the default process group, else from RANK and WORLD_SIZE
+- `job`: what names the job to its launcher, `TORCHELASTIC_RUN_ID=… SLURM_JOB_ID=…`: two recordings
+  with different ones are of different starts
 - `cycle`: 0 for the first trace given to this handler in this process, then 1, 2, …
 - `step_num`: the profiler's step counter when the trace was saved
 - `window`: `asked`, the steps that the schedule records in a cycle, and `recorded`, those that
@@ -40,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from .loops.schedules import window
-from .process import Process
+from .process import Process, current_job
 
 _SCHEMA = 1
 _PROFILER_OPTIONS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
@@ -67,6 +69,7 @@ def describe(
         "pid": process.pid,
         "rank": process.rank,
         "world_size": process.world_size,
+        "job": current_job(),
         "cycle": cycle,
         "step_num": _integer(getattr(prof, "step_num", None)),
         "window": window(prof),

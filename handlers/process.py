@@ -32,6 +32,21 @@ def current_process() -> Process:
     return Process(host=_host(), pid=os.getpid(), rank=rank, world_size=world_size)
 
 
+# A scheduler or launcher gives all processes of one job the same value.
+_JOBS = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
+_MOST_JOB_CHARS = 200
+
+
+def current_job() -> str | None:
+    """What all processes of a job share, and no other job has; None where nothing names it.
+
+    `torchrun` without a rendezvous id calls every job `none`.
+    """
+    told = {name: os.environ.get(name, "").strip() for name in _JOBS}
+    known = [f"{name}={value}" for name, value in told.items() if value not in ("", "none")]
+    return " ".join(known)[:_MOST_JOB_CHARS] or None
+
+
 def _host() -> str:
     try:
         return socket.gethostname()

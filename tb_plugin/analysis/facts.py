@@ -476,6 +476,7 @@ class RecordingFacts(Struct, frozen=True):
     threads: int = 0  # that an op on the host may use, as our handler noted it down; 0 unknown
     cores: int = 0  # that the process may use; 0 unknown
     process: int = 0  # its number on the host, as our handler noted it down; 0 unknown
+    job: str = ""  # its name to the launcher, as our handler noted it down; "" unknown
     script: str = ""  # what was started, as an absolute path where that is known; "" unknown
     user: tuple[UserValue, ...] = ()  # in the order of the file
     memory_alone: bool = False  # a memory snapshot or timeline, without ops and kernels

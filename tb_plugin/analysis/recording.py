@@ -485,6 +485,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         threads=_number(told.handler.get("threads")),
         cores=_number(told.handler.get("cores")),
         process=_number(told.handler.get("pid"), MOST_PROCESSES),
+        job=_text(told.handler.get("job")),
         script=_script(told.handler),
         user=user_values(_with_tags(told.metadata, told.handler)),
         memory_alone=trace.is_memory_alone,
@@ -507,6 +508,11 @@ MOST_PROCESSES = 1 << 22  # of Linux
 def _number(value: object, limit: int = 1 << 20) -> int:
     """A plausible number of threads or cores; 0 for anything else."""
     return value if type(value) is int and 0 < value <= limit else 0
+
+
+def _text(value: object) -> str:
+    """A text of plausible length; "" for anything else."""
+    return value if isinstance(value, str) and len(value) <= MOST_PATH_CHARS else ""
 
 
 def _script(handler: Mapping[str, Any]) -> str:

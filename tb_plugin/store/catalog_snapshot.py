@@ -177,6 +177,7 @@ def _recorded(record: Record) -> FoundRecording:
         rank=record.rank,
         node=node,
         process=process,
+        job=record.answer.job if record.answer else "",
     )
 
 

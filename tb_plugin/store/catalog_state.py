@@ -39,7 +39,7 @@ from .ingest.events import (
     SummaryOnly,
     Unmade,
 )
-from .ingest.worker import process_of, rank_of, steps_of, truncation_of
+from .ingest.worker import job_of, process_of, rank_of, steps_of, truncation_of
 
 MOST_TRIES = 3  # to make an artifact that is gone each time
 EAGER_SPANS = 64
@@ -92,6 +92,7 @@ class ReadResult(Struct, frozen=True):
     columns: bool = False  # they are on disk
     missing: str = ""  # why they are not, and will not be
     process: tuple[str, int | None] = ("", None)  # its host, its number there
+    job: str = ""  # its name to the launcher
     rereads: int = 0  # times the columns were lost and read again
     artifacts: Mapping[tuple[str, str], MakingState] = field(default_factory=dict)  # name, variant
 
@@ -534,6 +535,7 @@ def _answer(before: ReadResult | None, event: Answered[S]) -> ReadResult:
         from_cache=event.from_cache,
         rank=rank_of(event.summary),
         process=process_of(event.summary),
+        job=job_of(event.summary),
         truncated=truncation_of(event.summary),
         steps=steps_of(event.summary),
         note=again.note if again else _note(event.note),

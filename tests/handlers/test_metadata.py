@@ -78,6 +78,32 @@ def test_source_roots_are_the_directories_of_the_import_path(
     assert metadata["script"] == sys.argv[0]
 
 
+@pytest.mark.parametrize(
+    ("told", "job"),
+    [
+        ({}, None),
+        ({"TORCHELASTIC_RUN_ID": "none"}, None),  # torchrun without --rdzv-id
+        ({"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "77"}, "SLURM_JOB_ID=77"),
+        (
+            {"TORCHELASTIC_RUN_ID": "4f", "SLURM_JOB_ID": "77"},
+            "TORCHELASTIC_RUN_ID=4f SLURM_JOB_ID=77",
+        ),
+    ],
+)
+def test_the_job_as_its_launcher_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: dict[str, str], job: str | None
+) -> None:
+    for name in ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+
+    path = save(tensorboard_trace_handler(tmp_path), StandIn())
+
+    assert path is not None
+    assert read(path)["kinetoscope"]["job"] == job
+
+
 def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

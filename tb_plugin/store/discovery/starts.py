@@ -6,6 +6,8 @@ A script that is edited and run again, or a job that is launched again, writes i
 What tells the starts apart, the surest first:
 
 * Recordings of one process belong together, whatever they are called.
+* Processes of different jobs, as the launcher names them, are of different starts. It decides
+  only if all name one: what a recording does not say is no evidence.
 * Two processes with one rank are of different starts.
 * Else time: processes of one host that say no rank and save more than ``ALONE_NS`` apart, and
   others that save more than ``RANKS_NS`` apart. Times of files tell nothing of different ranks,
@@ -42,6 +44,7 @@ class FoundRecording(Struct, frozen=True):
     rank: int | None = None
     node: str = ""
     process: int | None = None
+    job: str = ""
 
 
 class Start(Struct, frozen=True):
@@ -60,6 +63,10 @@ class _Process(Struct):
     last: int
     recorded: FoundRecording  # one that says most
 
+    @property
+    def job(self) -> str:
+        return self.recorded.job
+
 
 def starts(recordings: Sequence[FoundRecording]) -> tuple[Start, ...]:
     """The starts that recordings of one folder are of, oldest first."""
@@ -67,7 +74,13 @@ def starts(recordings: Sequence[FoundRecording]) -> tuple[Start, ...]:
     if not traces:
         everything = tuple(range(len(recordings)))
         return (Start(everything, min(r.at_ns for r in recordings)),) if recordings else ()
-    groups = _grouped(_processes(recordings, traces))
+    jobs: dict[str, list[_Process]] = defaultdict(list)
+    processes = _processes(recordings, traces)
+    is_told = all(one.job for one in processes)
+    for one in processes:
+        jobs[one.job if is_told else ""].append(one)
+    groups = [group for those in jobs.values() for group in _grouped(those)]
+    groups.sort(key=lambda group: group[0].first)
     found = [[at for process in group for at in process.members] for group in groups]
     ends = [max(process.last for process in group) for group in groups]
     for at, one in enumerate(recordings):
@@ -105,8 +118,8 @@ def _processes(recordings: Sequence[FoundRecording], traces: Sequence[int]) -> l
     return sorted(found, key=lambda one: (one.first, one.members))
 
 
-def _says(one: FoundRecording) -> tuple[bool, bool]:
-    return one.process is not None, one.rank is not None
+def _says(one: FoundRecording) -> tuple[bool, bool, bool]:
+    return one.process is not None, one.rank is not None, bool(one.job)
 
 
 class _Group:

@@ -73,6 +73,11 @@ def process_of(summary: msgspec.Struct) -> tuple[str, int | None]:
     return node or "", process or None
 
 
+def job_of(summary: msgspec.Struct) -> str:
+    """What names the job in a summary; "" for unknown."""
+    return getattr(getattr(summary, "recording", None), "job", "")
+
+
 def truncation_of(summary: msgspec.Struct) -> str:
     """The health note that the file ends before the recording did, else ""."""
     health = getattr(summary, "health", None)

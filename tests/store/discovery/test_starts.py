@@ -21,6 +21,7 @@ def one(
     worker: str = "",
     stamped: bool = True,
     snapshot: bool = False,
+    job: str = "",
 ) -> FoundRecording:
     name = worker or f"{node}_{process}" + ("" if rank is None else f"_rank{rank}")
     return FoundRecording(
@@ -31,6 +32,7 @@ def one(
         rank=rank,
         node=node,
         process=process,
+        job=job,
     )
 
 
@@ -50,6 +52,19 @@ def test_names_do_not_tell_which_start_is_the_newest() -> None:
 
 def test_spans_of_one_process_are_one_start_however_far_apart() -> None:
     assert members([one(7, 0), one(7, 4000), one(7, 8000)]) == [(0, 1, 2)]
+
+
+def test_two_jobs_at_one_time_in_one_folder_are_two_starts() -> None:
+    ranks = [one(7, 0, 0, job="a"), one(8, 1, 1, job="b"), one(9, 2, 2, job="a")]
+    assert members(ranks) == [(0, 2), (1,)]
+
+
+def test_one_job_may_start_twice() -> None:
+    assert members([one(7, 0, 0, job="a"), one(8, 9, 0, job="a")]) == [(0,), (1,)]
+
+
+def test_a_recording_that_names_no_job_is_of_no_other_one() -> None:
+    assert members([one(7, 0, 0, job="a"), one(8, 1, 1), one(9, 2, 2, job="b")]) == [(0, 1, 2)]
 
 
 @pytest.mark.parametrize(("apart", "count"), [(ALONE_NS, 1), (ALONE_NS + 1, 2)])
