@@ -156,19 +156,15 @@ class RunRows:
     def look_at(self) -> tuple[answers.WhoWaits, ...]:
         """The rank that costs most, the one that waits most, and one between; () during reading."""
         count = len(self.of.digests)
-        if count < 3 or not self.cost.any() or self.compared.waiting:
+        if count < 2 or not self.cost.any() or self.compared.waiting:
             return ()
         named = self.of.verdict.member
         culprit = named if named >= 0 else int(np.argmax(self.cost))
         others = [at for at in range(count) if at != culprit]
         victim = max(others, key=lambda at: int(self.lost[at]))
         rest = sorted((at for at in others if at != victim), key=lambda at: int(self.lost[at]))
-        found = [
-            answers.WhoWaits(culprit, "culprit"),
-            answers.WhoWaits(victim, "victim"),
-            answers.WhoWaits(rest[len(rest) // 2], "median"),
-        ]
-        return tuple(found)
+        found = (answers.WhoWaits(culprit, "culprit"), answers.WhoWaits(victim, "victim"))
+        return (*found, answers.WhoWaits(rest[len(rest) // 2], "median")) if rest else found
 
     @property
     def blame_ranks(self) -> int:

@@ -74,6 +74,11 @@ def test_a_rank_with_slower_kernels_costs_what_the_others_wait(tmp_path: Path) -
     assert found.look_at[0].rank == 2
 
 
+def test_of_two_ranks_both_are_to_be_looked_at_the_late_one_first(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "run", 2, slower_us={1: 500}))
+    assert [(one.rank, one.kind) for one in found.look_at] == [(1, "culprit"), (0, "victim")]
+
+
 def set_clocks(run: Path, ahead_h: Mapping[int, int]) -> Path:
     """Ranks whose clocks are so many hours ahead of the others'."""
     for rank, hours in ahead_h.items():

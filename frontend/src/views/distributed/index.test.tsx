@@ -207,7 +207,7 @@ it("leads to Trace only where it shows the recording", async () => {
   server.answer("trace", { ...TRACE, views: [...TRACE.views, ...views] });
   openPage("#view=distributed");
   await screen.findByRole("heading", { level: 1 });
-  expect(screen.queryByText("Open these three ranks together")).toBeNull();
+  expect(screen.queryByText("Open these ranks together")).toBeNull();
 });
 
 it("says of bandwidth that is missing what the server says", async () => {
@@ -265,7 +265,7 @@ it("says how many are read, names nobody, and compares those that are there when
     "2",
     "4",
   ]);
-  expect(screen.queryByText("Open these three ranks together")).toBeNull();
+  expect(screen.queryByText("Open these ranks together")).toBeNull();
   expect(screen.queryByRole("region", { name: "Who cost, who lost" })).toBeNull();
   const ranks = await panel("Devices and ranks");
   expect(ranks.getAllByTitle(/names no host/)).toHaveLength(2);

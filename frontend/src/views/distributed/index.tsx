@@ -65,7 +65,7 @@ function Rereading({ answer: { read, waiting } }: { answer: Distributed }) {
   );
 }
 
-/** The three ranks that say most together, on one time axis. */
+/** The ranks that say most together, on one time axis. */
 function LookAt({ answer }: { answer: Distributed }) {
   const hasTrace = useLeadsTo("timeline");
   const names = answer.look_at.flatMap(({ rank, kind }) => {
@@ -79,7 +79,7 @@ function LookAt({ answer }: { answer: Distributed }) {
   const escaped = (name: string) => name.replaceAll("%", "%25").replaceAll(",", "%2C");
   return (
     <section className="panel look-at" aria-label="Ranks to look at">
-      <span className="label">Open these three ranks together</span>
+      <span className="label">Open these ranks together</span>
       <span className="row wrap">
         {names.map(({ kind, found }) => (
           <span key={found.worker} className="chip">
