@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.graph_streams import spread
 
 from kinetoscope.analysis.timeline.model import VARIANTS
 from tests.conftest import TRACES, requires_traces
@@ -16,6 +16,9 @@ from tests.drawing import trace_of
 from tests.views.parts import Asked, asked
 
 US = 1000
+FIRST_STREAM = 1000  # of those that are made up; the recorder's own stay below
+_GRAPH = 77
+_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 # What a graph replays: a and b at once on two streams, r and h behind them.
 PICTURE = """
     op     |oooooooooooooooo|
@@ -135,3 +138,43 @@ def test_a_real_graph_on_300_streams_takes_a_few_rows(name: str) -> None:
 def test_every_layout_has_a_name_that_can_be_asked_for(view: Asked) -> None:
     for name in VARIANTS:
         assert view.manifest(layout=name).layout == name
+
+
+def spread(document: dict[str, Any], streams: int) -> int:
+    """Move the nodes of all replays to so many streams; how many nodes there are.
+
+    A node gets the ids that CUPTI gives one, so that it is known again in the next replay. Arrows
+    move with their ends.
+    """
+    events = document["traceEvents"]
+    launches = {
+        event["args"]["correlation"]
+        for event in events
+        if "GraphLaunch" in event.get("name", "") and "correlation" in event.get("args", {})
+    }
+    nodes = [
+        event
+        for event in events
+        if event.get("cat") in _WORK and event["args"].get("correlation") in launches
+    ]
+    nodes.sort(key=lambda event: float(event["ts"]))
+    place: Counter[int] = Counter()
+    moved: dict[tuple[Any, str], int] = {}
+    used: dict[tuple[Any, int], None] = {}
+    for event in nodes:
+        turn = place[event["args"]["correlation"]]
+        place[event["args"]["correlation"]] += 1
+        stream = FIRST_STREAM + turn % streams
+        moved[event["args"]["correlation"], str(event["ts"])] = stream
+        used[event["pid"], stream] = None
+        event["tid"] = stream
+        event["args"] |= {"stream": stream, "graph id": _GRAPH, "graph node id": turn + 1}
+    for event in events:
+        if event.get("ph") == "f" and (event.get("id"), str(event["ts"])) in moved:
+            event["tid"] = moved[event["id"], str(event["ts"])]
+    events += [
+        {"ph": "M", "name": "thread_name", "pid": pid, "tid": stream, "ts": 0}
+        | {"args": {"name": f"stream {stream}"}}
+        for pid, stream in used
+    ]
+    return len(nodes)
