@@ -13,6 +13,7 @@ from msgspec import Struct, field, structs
 
 from ..trace.health_record import HealthRecord
 from .findings import Patterns
+from .serving.model import IterationFacts
 
 
 class Breakdown(Struct, frozen=True):
@@ -512,6 +513,7 @@ class Facts(Struct, frozen=True):
     # The head of the recording: until then a device was on work launched before. It is unknown,
     # and belongs to no step. 0: none.
     head_ns: int = 0
+    iterations: tuple[IterationFacts, ...] = ()  # of an inference engine, in order of time
 
     def skipped_before(self, index: int) -> range:
         """The numbers that are missing between a step of the profiler and the one before it."""

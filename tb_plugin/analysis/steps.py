@@ -30,7 +30,6 @@ from ..base.arrays import (
     ColumnTable,
     chunks,
     equal,
-    is_among,
     median,
     search,
     stable_order,
@@ -63,18 +62,14 @@ from .facts import (
     StepFacts,
     total_of,
 )
+from .overview.left_out import left_out
 
 Limits = Mapping[str, float]
 """Thresholds of advice that a user replaces, by name."""
 NO_LIMITS: Limits = MappingProxyType({})
 
-INCOMPLETE = "incomplete"
-WARM_UP = "warm-up"
 HEAD = "cut off at the start"
 MOST_GAPS = 20  # of the longest idle stretches, over all chosen steps
-COMPLETE_RATIO = 0.8  # a last step with less than this part of any other's work was cut off
-WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
-WARM_UP_STEPS = 3  # … told from this many steps on
 
 
 class Windows(ColumnTable, frozen=True, eq=False):
@@ -122,7 +117,7 @@ def step_windows(trace: Trace) -> Windows:
     if (launches[events > 0] > 0).all() and launches.any():
         # A replay of a graph is one launch, however much it starts.
         work = launches
-    excluded = _mark(end - start, work, unfinished=_unfinished(trace))
+    excluded = left_out(trace, end - start, work)
     found = Windows(host_start, host_end, start, end, launches, events, excluded)
     return _without_head(trace, found)
 
@@ -130,7 +125,8 @@ def step_windows(trace: Trace) -> Windows:
 def _without_head(trace: Trace, windows: Windows) -> Windows:
     """The windows behind the head of the recording (``DeviceWork.head_ns``).
 
-    A step that begins in it is not whole. The recording as a whole counts from its end.
+    A step that begins in it is not whole. The recording as a whole counts from its end, and so does
+    an iteration of an engine: its work lies behind its range, so that all of it may be recorded.
     """
     head = max((work.head_ns for work in used_devices(trace)), default=0)
     if not head:
@@ -138,7 +134,8 @@ def _without_head(trace: Trace, windows: Windows) -> Windows:
     start, end = (np.maximum(edge, head) for edge in (windows.start, windows.end))
     excluded = windows.excluded
     if trace.steps.source != "whole_trace":
-        begun = zip((windows.start < head).tolist(), excluded, strict=True)
+        edge = windows.end if trace.steps.source == "iteration" else windows.start + 1
+        begun = zip((edge <= head).tolist(), excluded, strict=True)
         excluded = tuple(HEAD if is_cut else why for is_cut, why in begun)
     return with_fields(windows, start=start, end=end, excluded=excluded, head_ns=head)
 
@@ -207,36 +204,6 @@ def _ops_per_step(trace: Trace, count: int) -> I64:
     return found[1:]
 
 
-def _unfinished(trace: Trace) -> NDArray[np.bool_]:
-    """Steps whose range was still open when the recording ended, or that began after the loop."""
-    if any(note.kind == "after_loop" for note in trace.health.notes):
-        return np.ones(len(trace.steps), np.bool_)
-    finished = trace.host.args.get("finished")
-    if finished is None:
-        return np.zeros(len(trace.steps), np.bool_)
-    open_rows = finished.row[finished.value == 0]
-    result: NDArray[np.bool_] = is_among(trace.steps.host, open_rows) & (trace.steps.host >= 0)
-    return result
-
-
-def _mark(length: I64, work: I64, unfinished: NDArray[np.bool_]) -> tuple[str | None, ...]:
-    """Why each step is left out by default: a truncated tail, a slow first step, or None."""
-    reason: list[str | None] = [INCOMPLETE if cut else None for cut in unfinished]
-    last = len(reason) - 1
-    if work.any():
-        while last > 0 and not work[last]:
-            reason[last] = INCOMPLETE
-            last -= 1
-        if last > 0 and work[last] < COMPLETE_RATIO * int(work[:last].min()):
-            reason[last] = INCOMPLETE
-    complete = np.array([why is None for why in reason])
-    if complete.sum() >= WARM_UP_STEPS and complete[0]:
-        usual = median(length[complete])
-        if length[0] > WARM_UP_RATIO * usual:
-            reason[0] = WARM_UP
-    return tuple(reason)
-
-
 def _distinct(rows: NDArray[np.int32]) -> int:
     return int(np.count_nonzero(np.bincount(rows[rows >= 0])))
 
@@ -250,17 +217,25 @@ def outliers(facts: Facts) -> tuple[bool, ...]:
     """Per step: |length − median| > 3.5 σ and > 5 % of the median.
 
     σ is told by the median absolute deviation; the median is that of the steps not left out by
-    default.
+    default, where phases are known of those of the same phase.
     """
-    lengths = [step.dur_ns for step in facts.steps]
-    usual = [
-        length for length, step in zip(lengths, facts.steps, strict=True) if step.excluded is None
-    ]
-    if len(usual) < 3:
-        return (False,) * len(lengths)
-    middle = median(usual)
-    limit = max(SIGMAS * sigma_of(usual), LEAST_RATIO * middle)
-    return tuple(abs(length - middle) > limit for length in lengths)
+    phases = {one.step: one.phase for one in facts.iterations}
+    usual: dict[str, list[int]] = {}
+    for step in facts.steps:
+        if step.excluded is None:
+            usual.setdefault(phases.get(step.index, ""), []).append(step.dur_ns)
+    limits = {phase: _limits(some) for phase, some in usual.items() if len(some) >= 3}
+
+    def is_far(step: StepFacts) -> bool:
+        middle, limit = limits.get(phases.get(step.index, ""), (0.0, np.inf))
+        return abs(step.dur_ns - middle) > limit
+
+    return tuple(is_far(step) for step in facts.steps)
+
+
+def _limits(lengths: Sequence[int]) -> tuple[float, float]:
+    middle = median(lengths)
+    return middle, max(SIGMAS * sigma_of(lengths), LEAST_RATIO * middle)
 
 
 def sigma_of(values: NDArray[Any] | Sequence[float]) -> float:

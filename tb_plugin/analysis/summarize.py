@@ -47,6 +47,8 @@ from .overview.attribution import (
 )
 from .overview.utilization import StepGauges, gauges
 from .recording import classified, counts, health_of, recording_facts, unavailable
+from .serving.iterations import iterations_of
+from .serving.model import IterationFacts
 from .speed_of_light.devices import peak_of
 from .steps import Windows, step_windows
 
@@ -96,7 +98,8 @@ def summarize(trace: Trace) -> Facts:
         ),
     )
     of_host = _HostSteps(by_category, on_host, held, spent, threads)
-    steps = _steps(trace, windows, idle, measured, of_host)
+    iterations = iterations_of(trace, works, windows, names)
+    steps = _steps(trace, windows, idle, measured, of_host, iterations)
     devices = _device_facts(trace, peaks, idle, measured)
     first = next((device for device in devices if device.used), None)
     return Facts(
@@ -129,6 +132,7 @@ def summarize(trace: Trace) -> Facts:
         idle=IdleTables(names.table(), names.places.table(), causes.following),
         patterns=patterns,
         head_ns=windows.head_ns,
+        iterations=iterations,
     )
 
 
@@ -186,14 +190,16 @@ def _steps(
     idle: Mapping[int, CauseTable],
     measured: Mapping[int, _Measured],
     host: _HostSteps,
+    iterations: tuple[IterationFacts, ...],
 ) -> tuple[StepFacts, ...]:
     used = tuple(idle)
+    labels = {one.index: one.label for one in iterations if trace.steps.source == "iteration"}
     parts = {row: partitions(measured[row].shares, idle[row].ns) for row in used}
     return tuple(
         StepFacts(
             index=i,
             number=int(trace.steps.number[i]),
-            name=trace.text(int(trace.steps.name[i])),
+            name=labels.get(i) or trace.text(int(trace.steps.name[i])),
             host_start_ns=int(windows.host_start[i]),
             host_end_ns=int(windows.host_end[i]),
             start_ns=int(windows.start[i]),

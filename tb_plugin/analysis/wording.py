@@ -77,8 +77,11 @@ def not_judged(facts: Facts) -> tuple[str, ...]:
             f"The first {duration(facts.head_ns)} are not judged: the device was on work launched "
             "before the recording."
         )
-        if all(step.excluded == HEAD for step in facts.steps) or len(facts.steps) < 2:
+        whole = sum(step.excluded != HEAD for step in facts.steps)
+        if not whole or (len(facts.steps) < 2 and facts.step_source != "iteration"):
             said.append("No whole step is left: record more steps, after a warm-up step.")
+    if facts.step_source == "iteration" and len(facts.steps) < 2:
+        said.append("Only one iteration was recorded: times between iterations are not known.")
     for index in range(len(facts.steps)):
         if skipped := facts.skipped_before(index):
             low, high = skipped[0], skipped[-1]

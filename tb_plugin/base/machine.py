@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _ROOT = Path("/")
 THREADS_VARIABLE = "KINETOSCOPE_THREADS"
+ITERATIONS_VARIABLE = "KINETOSCOPE_ITERATIONS"  # a form of names that mark iterations
 MOST_THREADS = 64
 _ASSUMED_MEMORY = 8 << 30  # where the system does not tell
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetoscope.analysis.steps import INCOMPLETE, WARM_UP, Windows, step_windows
+from kinetoscope.analysis.overview.left_out import INCOMPLETE, WARM_UP
+from kinetoscope.analysis.steps import Windows, step_windows
 from kinetoscope.trace.model import Trace
 from tests.drawing import draw
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from ...base.alignment import align
 from ...base.arrays import I32, I64, Sparse, is_any, matches, of_names
 from ...base.regex import regex
+from ...trace.link.iterations import batch_of
 from ...trace.model import DeviceKind, HostKind, Link, Trace
 from ..call_tree.paths import call_paths, innermost
 from ..modules.sources import module_rows
@@ -32,7 +33,7 @@ from .model import (
     NodeKind,
     SequenceTable,
 )
-from .replays import batch_of, coded
+from .replays import coded
 
 LEAST_SHARE = 0.9
 """Share of a graph's kernel time that must find its launch before operators are taken over."""

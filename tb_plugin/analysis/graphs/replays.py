@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, B, ColumnTable, cells, distinct_values, has_cell, of_names
 from ...base.intervals import complement, union
-from ...base.regex import regex
 from ...trace.build.categories import is_graph_node
+from ...trace.link.iterations import batch_of
 from ...trace.model import DeviceKind, HostKind, HostTable, Link, Trace
 from ..call_tree.paths import innermost
 from ..idle.dependencies import GraphNodes
@@ -30,25 +29,7 @@ from .model import (
     ReplayTable,
 )
 
-_BATCH = regex(
-    r"^execute_(\d+)_|^capture_(\d+)(?:_|$)|\b(?:bs|batch_size|batch size)[ =:]+(\d+)\b",
-    re.IGNORECASE | re.ASCII,
-)
-_MOST_BATCH = 2**31 - 1
 _HOST_NODE = "graph_host_node"
-
-
-def batch_of(name: str) -> int:
-    """The batch size that the name of a range tells, −1 for none.
-
-    >>> batch_of("execute_32_context_0(sq0)_generation_32(sq32)"), batch_of("step[DECODE bs=8]")
-    (32, 8)
-    >>> batch_of("capture_8192_PIECEWISE"), batch_of("forward")
-    (8192, -1)
-    """
-    match = _BATCH.search(name)
-    told = next((text for text in match.groups() if text), "") if match else ""
-    return int(told) if told and len(told) < 10 and int(told) <= _MOST_BATCH else NONE
 
 
 def batches(strings: tuple[str, ...], host: HostTable) -> I32:

@@ -36,6 +36,7 @@ except ImportError:
     from hashlib import blake2b
 
 from ... import base
+from ...base.machine import ITERATIONS_VARIABLE
 from ..discovery.walk import FileVersion
 from ..ingest import resources
 
@@ -196,7 +197,8 @@ def code_version_now(*callables: str, root: Path | None = None) -> str:
     folder of the cache, as the hash of a large file is: a start only looks at the marks.
     """
     folders = {os.path.dirname(__file__), os.path.dirname(base.__file__)}
-    unknown = []
+    own = os.environ.get(ITERATIONS_VARIABLE)  # it decides which ranges are steps
+    unknown = [own] if own else []
     for name in callables:
         spec = importlib.util.find_spec(name.partition(":")[0])
         if spec is None or spec.origin is None or not os.path.isfile(spec.origin):

@@ -1,17 +1,20 @@
 """Where are the steps of a run?
 
 1. ``ProfilerStep#N``, which torch writes when the profiler has a schedule;
-2. else the steadiest family of annotations: at least three on one thread that do not overlap and
-   cover half of the host's time, such as ``execute_context_1(…)`` or ``step[DECODE bs=32]``;
-3. else the whole trace is one step, and ``source`` says so.
+2. else the iterations of an inference engine (``iterations``);
+3. else the steadiest family of annotations: at least three on one thread that do not overlap and
+   cover half of the host's time, such as ``Iteration 12``;
+4. else the whole trace is one step, and ``source`` says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import (
     I32,
@@ -29,6 +32,7 @@ from ...base.regex import regex
 from ..build.host import Host
 from ..model import HostKind, StepTable
 from ..raw import Texts
+from .iterations import Iteration, read_name
 
 PROFILER_STEP = regex(r"ProfilerStep\s*#\s*(\d{1,18})$")
 
@@ -69,11 +73,76 @@ def find_steps(texts: Texts, host: Host) -> StepTable | None:
         if len(rows):
             number = numbered[host.name[rows]] - 1
             return _table(host, rows, number, "profiler_step", "ProfilerStep")
+    engine = _engine_steps(texts, host)
+    if engine is not None:
+        return engine
     best = _best_family(texts, host)
     if best is not None:
         number = np.arange(len(best.rows), dtype=np.int64)
         return _table(host, best.rows, number, "annotation", best.name)
     return None
+
+
+def _engine_steps(texts: Texts, host: Host) -> StepTable | None:
+    """The iterations of an inference engine as steps, by their own numbers where these ascend."""
+    rows = where(equal(host.kind, HostKind.ANNOTATION))
+    found = find_iterations(texts.__getitem__, host.name, host.thread, host.ts, host.dur, rows)
+    if found is None:
+        return None
+    number = np.arange(len(found.rows), dtype=np.int64)
+    written = [one.number for one in found.told if one.number is not None]
+    if len(written) == len(number) and all(a < b for a, b in pairwise(written)):
+        number = np.array(written, np.int64)
+    return _table(host, found.rows, number, "iteration", found.told[0].engine)
+
+
+class FoundIterations(Struct, frozen=True, eq=False):
+    """The iterations of one thread in order of time; ranges do not overlap."""
+
+    rows: I32  # of the host table: the outermost range
+    told: tuple[Iteration, ...]
+
+
+def find_iterations(
+    text: Callable[[int], str], name: I32, thread: I32, ts: I64, dur: I64, rows: I32
+) -> FoundIterations | None:
+    """The iterations among the host's annotations (``rows``); None: there are none.
+
+    Those of the thread with most of them. The outermost range counts. Of the ranges in it, that of
+    the least rank describes it. Stages count where nothing better stands in the recording.
+    """
+    told = {code: read_name(text(code)) for code in sorted(set(name[rows].tolist()))}
+    marks = [(row, one) for row in rows.tolist() if (one := told[int(name[row])]) is not None]
+    for role in ("iteration", "stage"):
+        threads: dict[int, list[tuple[int, Iteration]]] = {}
+        for row, one in marks:
+            if one.role == role:
+                threads.setdefault(int(thread[row]), []).append((row, one))
+        every = [_outermost(mine, ts, dur) for mine in threads.values()]
+        if every:
+            best = max(every, key=len)
+            return FoundIterations(
+                np.array([row for row, _ in best], np.int32), tuple(one for _, one in best)
+            )
+    return None
+
+
+def _outermost(
+    marks: Sequence[tuple[int, Iteration]], ts: I64, dur: I64
+) -> list[tuple[int, Iteration]]:
+    """Ranges that lie in no other, each with the best description in it."""
+    found: list[tuple[int, Iteration]] = []
+    end = -1
+    for row, one in sorted(marks, key=lambda mark: (int(ts[mark[0]]), -int(dur[mark[0]]))):
+        if ts[row] < end:
+            outer, best = found[-1]
+            # Builds of other engines write forms of vLLM beside their own.
+            engine = best.engine if best.engine != "vLLM" else one.engine
+            found[-1] = (outer, replace(one if one.rank < best.rank else best, engine=engine))
+            continue
+        found.append((row, one))
+        end = int(ts[row] + dur[row])
+    return found
 
 
 def whole_trace(texts: Texts, end_ns: int) -> StepTable:

@@ -317,6 +317,8 @@ def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
 
 
 def _step_source(facts: Facts) -> str:
+    if facts.step_source == "iteration":
+        return f"Steps are the iterations of {facts.step_family or 'your engine'}."
     if facts.step_source == "annotation":
         return f"Steps are the ranges named `{facts.step_family}`."
     return facts.unavailable.get("steps", "")

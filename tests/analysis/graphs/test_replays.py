@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.graphs.model import GraphColumns, IdleKind, NodeKind
-from kinetoscope.analysis.graphs.replays import batch_of, graphs_of
+from kinetoscope.analysis.graphs.replays import graphs_of
+from kinetoscope.trace.link.iterations import batch_of
 from kinetoscope.trace.model import DeviceKind, Trace
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
@@ -171,7 +172,7 @@ def test_other_work_of_the_device_is_no_wait_of_the_graph() -> None:
     ("name", "size"),
     [
         ("execute_32_context_0(sq0sk0)_generation_32(sq32)", 32),
-        ("execute_context_1(888_788544)_generation_0(0)", -1),
+        ("execute_context_1(888_788544)_generation_0(0)", 888),
         ("step[DECODE bs=8]", 8),
         ("capture_8192_PIECEWISE", 8192),
         ("capture_8", 8),

@@ -1,0 +1,1 @@
+"""Which iterations did an inference engine run, and what did each phase cost?"""
