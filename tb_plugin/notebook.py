@@ -217,7 +217,7 @@ class OpenTrace:
             UnavailableError: the trace cannot fill the Overview; says why.
         """
         limits = read_thresholds(thresholds) if thresholds else named_thresholds()
-        return advice_on(self._subject("overview").facts, steps, device, limits)
+        return advice_on(self._subject("overview"), steps, device, limits)
 
     def health(self) -> Health:
         """Events read, missing data, and better ways to record."""

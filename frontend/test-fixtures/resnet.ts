@@ -335,6 +335,7 @@ export const OVERVIEW: Overview = {
   rule_count: 7,
   missing: {},
   taints: [],
+  waiting: 0,
 };
 
 export const TRACE: TraceInfo = {

@@ -169,6 +169,15 @@ class Finding(Struct, frozen=True):
     agreeing: int = 0  # of the chosen steps, those in which it takes more than its threshold
 
 
+class RanksSaid(Struct, frozen=True):
+    """Lateness among all recorded ranks of a run, in the recording of one of them."""
+
+    text: str  # who is late, that no rank is, or why that is unknown
+    late: Finding | None = None  # the rank or node that makes the others wait
+    leads: bool = False  # it does so in the typical step
+    waited_ns: float = 0.0  # per step: what this rank waits for others in collectives
+
+
 class Explanation(Struct, frozen=True):
     """Why the cause in the headline has no finding, and where to look instead."""
 

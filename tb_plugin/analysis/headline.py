@@ -11,13 +11,14 @@ from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
 from .advice import RULES, check_all
-from .advice.claims import claimed_ns
+from .advice.claims import claimed_ns, with_shared
 from .advice.distributed import COMMUNICATION_RATIO
 from .advice.input import LOADER_RATIO
 from .advice.launches import IDLE_RATIO
+from .advice.rule import severity_of
 from .advice.waits import compute_bound, device_causes, is_compute_bound
 from .facts import HostPartition, Partition, StepFacts
-from .findings import Explanation, Finding, Reference, Said, Sentence
+from .findings import Explanation, Finding, RanksSaid, Reference, Said, Sentence
 from .recording import OTHER_RECORDER
 from .steps import Selection
 from .wording import device_noun, fraction, held_by, not_judged, of_step, step_noun, the_device
@@ -61,10 +62,17 @@ LEAST_STEPS = 3
 """Steps from which a typical one is told."""
 
 
-def verdict(selection: Selection) -> Said:
-    """The sentence, the findings of all rules, and what they could not check."""
+def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
+    """The sentence, the findings of all rules, and what they could not check.
+
+    ``ranks``: what all ranks of the run say of lateness. A late rank comes before the advice on
+    communication, which speaks of what is left of it without waiting.
+    """
     findings, unchecked = check_all(selection)
     said = headline(selection, findings)
+    if ranks is not None and not selection.cut:
+        findings = _with_ranks(selection, findings, ranks)
+        said = _among_ranks(said, ranks)
     return Said(
         sentence=said,
         findings=findings,
@@ -73,6 +81,53 @@ def verdict(selection: Selection) -> Said:
         together_ns=claimed_ns(selection, [one.gain for one in findings if one.gain is not None]),
         rule_count=len(RULES),
     )
+
+
+_WAITS = ("CO1", "CO2")
+"""Rules on communication, of which waiting for another rank is a part."""
+
+
+def _with_ranks(
+    selection: Selection, findings: Sequence[Finding], ranks: RanksSaid
+) -> tuple[Finding, ...]:
+    """The findings with the late rank among them."""
+    if ranks.late is None:
+        return tuple(findings)
+    kept = [
+        one if one.id not in _WAITS else _without_waiting(selection, one, ranks) for one in findings
+    ]
+    mine = ranks.late.gain.ratio if ranks.late.gain else 0.0
+    rest = [one for one in kept if one is not None]
+    above = [
+        one
+        for one in rest
+        if not ranks.leads and one.severity != "info" and one.gain and one.gain.ratio > mine
+    ]
+    below = [one for one in rest if one not in above]
+    return tuple(with_shared(selection, [*above, ranks.late, *below]))
+
+
+def _without_waiting(selection: Selection, one: Finding, ranks: RanksSaid) -> Finding | None:
+    """A finding on communication, for transfers alone; None where little is left."""
+    if one.gain is None or ranks.late is None:
+        return one
+    left = one.gain.ns_per_step - ranks.waited_ns
+    ratio = left / max(selection.mean(selection.total_ns), 1)
+    if ratio <= COMMUNICATION_RATIO.of(selection.limits):
+        return None
+    gain = structs.replace(one.gain, ns_per_step=left, ratio=ratio)
+    waits = f"{duration(ranks.waited_ns)} of that is waiting for other ranks."
+    text = one.text.replace("Waiting for slower ranks is part of that.", waits)
+    text = text.replace("Waiting for slower ranks is part of it.", waits)
+    return structs.replace(one, gain=gain, text=text, severity=severity_of(selection, gain))
+
+
+def _among_ranks(said: Sentence, ranks: RanksSaid) -> Sentence:
+    """The sentence on one rank, with the late one on top where it leads."""
+    if ranks.late is None or not ranks.leads:
+        return structs.replace(said, detail=f"{said.detail} {ranks.text}")
+    alone = f"This rank alone: {said.headline[:1].lower()}{said.headline[1:]}"
+    return Sentence(ranks.text, f"{alone} {said.detail}", cause=ranks.late.id)
 
 
 def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence:
@@ -405,7 +460,7 @@ def unanswered(
     selection: Selection, said: Sentence, findings: Sequence[Finding]
 ) -> Explanation | None:
     """Why the cause in the headline has no finding, and where to look; None where it has one."""
-    answering = {rule.id for rule in RULES if said.cause in {*rule.answers, rule.id}}
+    answering = {said.cause, *(rule.id for rule in RULES if said.cause in rule.answers)}
     if any(finding.id in answering for finding in findings):
         return None
     why: Explanation | None

@@ -100,7 +100,7 @@ def advise(
             event = slice_event(session, asked.slice)
             write(as_json(event))
             return
-        document = advice_on(session.subject(OVERVIEW).facts, asked.steps, asked.device, limits)
+        document = advice_on(session.subject(OVERVIEW), asked.steps, asked.device, limits)
     if asked.format == "json":
         small = fitted(document, asked.max_bytes)
         write(as_json(small, indent=-1))

@@ -31,6 +31,7 @@ class CatalogRecordings(Struct, frozen=True):
     open: Callable[[TracePlace], _Session]
     stored_of: Callable[[TracePlace, ArtifactSpec[Any]], Any | None]
     view: View
+    is_read_here: bool  # by this process, which would wait for it
 
     def workers(self) -> Sequence[RunWorker]:
         if self.own is None:
@@ -59,26 +60,39 @@ class CatalogRecordings(Struct, frozen=True):
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
         if self.view.artifact is None:
             raise TypeError(f"the view {self.view.stem} has no artifact")
+        return self._gathered(places, self.view.artifact, variant)
+
+    def ready(
+        self, places: Sequence[TracePlace], spec: ArtifactSpec[Any], *, read: bool
+    ) -> Gathered:
+        if read or not self.is_read_here:
+            return self._gathered(places, spec)
+        opened = self.stored(places, spec)
+        return Gathered(opened, [one for one in places if one not in opened])
+
+    def _gathered(
+        self, places: Sequence[TracePlace], spec: ArtifactSpec[Any], variant: str = ""
+    ) -> Gathered:
         opened: dict[TracePlace, Any] = {}
         waiting: list[TracePlace] = []
         problems: dict[TracePlace, str] = {}
         for at, place in enumerate(places):
             tell("reading digests", at, len(places))
             try:
-                opened[place] = self.open(place).artifact(self.view.artifact, variant)
+                opened[place] = self.open(place).artifact(spec, variant)
             except NotReadyError:
                 waiting.append(place)
             except (KinetoscopeError, OSError) as error:
                 problems[place] = str(error)
         return Gathered(opened, waiting, problems)
 
-    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
-        if self.view.artifact is None:
-            raise TypeError(f"the view {self.view.stem} has no artifact")
+    def stored(
+        self, places: Sequence[TracePlace], spec: ArtifactSpec[Any]
+    ) -> Mapping[TracePlace, Any]:
         found: dict[TracePlace, Any] = {}
         for place in places:
             with contextlib.suppress(KinetoscopeError, OSError):
-                known = self.stored_of(place, self.view.artifact)
+                known = self.stored_of(place, spec)
                 if known is not None:
                     found[place] = known
         return found
@@ -120,8 +134,21 @@ class Alone:
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:  # noqa: ARG002
         return Gathered({}, (), dict.fromkeys(places, "There is one file only."))
 
-    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:  # noqa: ARG002
+    def stored(
+        self,
+        places: Sequence[TracePlace],  # noqa: ARG002
+        spec: ArtifactSpec[Any],  # noqa: ARG002
+    ) -> Mapping[TracePlace, Any]:
         return {}
+
+    def ready(
+        self,
+        places: Sequence[TracePlace],
+        spec: ArtifactSpec[Any],  # noqa: ARG002
+        *,
+        read: bool,  # noqa: ARG002
+    ) -> Gathered:
+        return Gathered({}, (), dict.fromkeys(places, "There is one file only."))
 
     def artifact(
         self,

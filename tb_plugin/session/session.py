@@ -265,7 +265,7 @@ class Session(ABC):
             UnavailableError: this trace cannot fill the view; says why.
         """
         subject = self.subject(view)
-        return subject if view.artifact or view.among else subject.facts
+        return subject if view.artifact or view.among or view.looks_beside else subject.facts
 
     def _artifact_of(self, view: View, variant: str) -> Any:  # noqa: ANN401  # what it opens as
         if view.artifact is None:
@@ -333,7 +333,9 @@ class CatalogSession(Session):
         entry = self._entry
         own = TracePlace(entry.run, entry.worker, entry.span)
         catalog = self._catalog
-        return CatalogRecordings(own, catalog.snapshot, self._beside, catalog.stored_artifact, view)
+        return CatalogRecordings(
+            own, catalog.snapshot, self._beside, catalog.stored_artifact, view, is_read_here=False
+        )
 
     def _beside(self, place: TracePlace) -> CatalogSession:
         return CatalogSession(self._catalog, self._catalog.locate(*place))
@@ -461,7 +463,9 @@ class FileSession(Session):
         if self._beside is None:
             return Alone()
         own, folder = self._beside
-        return CatalogRecordings(own, lambda: folder.catalog, folder.session, folder.stored, view)
+        return CatalogRecordings(
+            own, lambda: folder.catalog, folder.session, folder.stored, view, is_read_here=True
+        )
 
     def _read(self) -> tuple[Trace, Facts]:
         """Read the file and store the result."""

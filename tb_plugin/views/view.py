@@ -64,8 +64,18 @@ class Recordings(Protocol):
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
         """The view's artifact of each trace. Missing ones are made, and are ``waiting``."""
 
-    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
-        """The view's artifact of the traces that have it already; nothing is read or made."""
+    def stored(
+        self, places: Sequence[TracePlace], spec: ArtifactSpec[Any]
+    ) -> Mapping[TracePlace, Any]:
+        """An artifact of the traces that have it already; nothing is read or made."""
+
+    def ready(
+        self, places: Sequence[TracePlace], spec: ArtifactSpec[Any], *, read: bool
+    ) -> Gathered:
+        """An artifact of each trace. Other processes begin to make what is missing.
+
+        This process makes it only where ``read``, and waits for it.
+        """
 
     def artifact(self, place: TracePlace, spec: ArtifactSpec[T], variant: str = "") -> T:
         """An artifact of one of these traces, of a spec that another view has, too.
@@ -120,7 +130,7 @@ class View(Struct, frozen=True):
     answer; ``tables`` shows an answer as tables; ``unavailable`` says why these facts cannot fill
     the view, or None. A view over several traces has ``among``, which says why those around this
     one cannot fill it; it is built from the Subject, and its answers are asked for again whenever
-    the catalog changes.
+    the catalog changes. So are those of a view that ``looks_beside``, if there is another worker.
     """
 
     stem: str  # "overview": route, CLI name, file stem in every layer
@@ -132,12 +142,13 @@ class View(Struct, frozen=True):
     build: Callable[[Any, Any], Struct]
     tables: Callable[[Any], tuple[Table, ...]]
     unavailable: Callable[[Facts], str | None]
-    badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
+    badge: Callable[[Any], int | None] = no_badge  # the figure beside the tab's title
     of_memory_alone: bool = False  # it can show a file without ops and kernels
     of_other_programs: bool = False  # it can show what another program than PyTorch recorded
     artifact: ArtifactSpec[Any] | None = None
     parts: tuple[Part, ...] = ()
     among: Callable[[Facts, Recordings], str | None] | None = None
+    looks_beside: bool = False  # it says what other workers of the run show, where there are any
     reads_others: Callable[[Any], bool] = reads_no_others  # of a query: see Part.reads_others
 
 

@@ -80,7 +80,13 @@ def trace_info(entry: Entry, session: Session, views: Sequence[View]) -> TraceIn
 
 def _state(view: View, session: Session) -> ViewState:
     reason = session.unavailable(view)
-    return ViewState(view.stem, reason, None if reason else view.badge(session.facts()))
+    return ViewState(
+        view.stem,
+        reason,
+        None
+        if reason
+        else view.badge(session.asked(view) if view.looks_beside else session.facts()),
+    )
 
 
 def _steps(facts: Facts) -> tuple[StepInfo, ...]:
@@ -173,7 +179,7 @@ def trace(site: Site, request: Request) -> Answer:
         return trace_info(entry, session, tuple(site.views.values()))
 
     alone = not any(view.among for view in site.views.values())
-    return _trace_answer(site, request, choice, build, alone=alone)
+    return _trace_answer(site, request, choice, build, alone=lambda _: alone)
 
 
 def view(site: Site, request: Request, path: str) -> Answer:
@@ -192,8 +198,14 @@ def view(site: Site, request: Request, path: str) -> Answer:
         body = part.build(subject, query)
         return Download(part.file(subject, query), body) if part.file else body
 
-    reads_others = part.reads_others if part else chosen.reads_others(query)
-    alone = chosen.among is None and not reads_others
+    def alone(entry: Entry) -> bool:
+        if chosen.among is not None or (part.reads_others if part else chosen.reads_others(query)):
+            return False
+        beside = part is None and chosen.looks_beside
+        return (
+            not beside or len(CatalogSession(site.catalog, entry).recordings(chosen).workers()) < 2
+        )
+
     shared = part is None or part.file is None  # a download is made anew for each who takes it
     return _trace_answer(site, request, choice, build, alone=alone, shared=shared)
 
@@ -283,7 +295,7 @@ def _trace_answer(
     choice: Choice,
     build: Callable[[Entry], Body],
     *,
-    alone: bool,
+    alone: Callable[[Entry], bool],
     shared: bool = True,
 ) -> Answer:
     """The answer of a trace: 304 before anything is computed, 202 while it is read or computed.
@@ -301,7 +313,7 @@ def _trace_answer(
                 return build(entry)
             return site.computing.answer(_question(request, entry), lambda: build(entry))
 
-        if not alone:
+        if not alone(entry):
             return body_answer(request, body(), etag="", cache=REVALIDATE)
         cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
         etag = digest(current, request.path, request.query_string)

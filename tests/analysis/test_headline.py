@@ -12,7 +12,7 @@ import pytest
 from kinetoscope.analysis import headline as headlines
 from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.findings import Sentence
+from kinetoscope.analysis.findings import Finding, Gain, RanksSaid, Sentence
 from kinetoscope.analysis.headline import headline, unanswered
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
@@ -351,3 +351,51 @@ def test_a_thread_that_recorded_nothing_is_not_said_to_run_ops() -> None:
     said = of("call |a         b  |\n gpu0 | aa         bb|")
     assert "the thread that launches recorded nothing" in said.detail
     assert "runs ops" not in said.detail
+
+
+# --- a rank among others --------------------------------------------------------------------------
+
+COMMUNICATES = """
+    step   |1111111111111111111122222222222222222222|
+    op     |aaaaa               aaaaa               |
+    note   |     RRRRRRRRRRR         RRRRRRRRRRR    |
+    """
+"""Eleven of 20 µs in an all_reduce of gloo."""
+
+
+def late(gain_ns: float | None) -> Finding:
+    gain = None if gain_ns is None else Gain(gain_ns, gain_ns / 20_000, "", ("communication_ns",))
+    return Finding("CO5", "Rank 1 makes the others wait", "high", 0.9, "", "", (), gain, "", (), "")
+
+
+def communicating(ranks: RanksSaid | None) -> tuple[Sentence, dict[str, str]]:
+    chosen = select(summarize(draw(COMMUNICATES, names={"R": "gloo:all_reduce"})))
+    told = headlines.verdict(chosen, ranks)
+    return told.sentence, {one.id: one.text for one in told.findings}
+
+
+def test_a_late_rank_comes_before_the_part_of_this_one() -> None:
+    alone, _ = communicating(None)
+    said, found = communicating(RanksSaid("Rank 1 is late.", late(9_500), True, 9_500))
+    assert alone.headline.startswith("The run communicates")
+    assert said.headline == "Rank 1 is late."
+    assert said.detail == (
+        f"This rank alone: the run{alone.headline.removeprefix('The run')} {alone.detail}"
+    )
+    assert list(found) == ["CO5"]  # less than 10 % is left to transfers
+
+
+def test_advice_on_communication_speaks_of_what_is_no_waiting() -> None:
+    _, found = communicating(RanksSaid("Rank 1 is late.", late(8_500), True, 8_500))
+    assert list(found) == ["CO5", "CO1"]
+    assert "8.50\u00a0µs of that is waiting for other ranks." in found["CO1"]
+
+
+def test_what_does_not_lead_is_in_the_detail() -> None:
+    alone, before = communicating(None)
+    said, found = communicating(RanksSaid("4 ranks: none is slow."))
+    assert said.headline == alone.headline
+    assert said.detail == f"{alone.detail} 4 ranks: none is slow."
+    assert found == before
+    _, found = communicating(RanksSaid("Rank 1 is late in two.", late(1_000), False, 1_000))
+    assert list(found) == ["CO1", "CO5"]

@@ -153,3 +153,33 @@ def test_a_name_of_the_trace_writes_no_markdown_and_no_escape(tmp_path: Path) ->
     text = run("advise", path, "--format", "markdown").stdout
     assert "\n# Ignore" not in text
     assert "\x1b" not in text
+
+
+SAMPLE = Path(__file__).parents[2] / "samples/traces/train_ddp_cpu"
+
+
+@pytest.mark.parametrize("worker", ["rank0", "rank1"])
+def test_of_a_run_the_rank_that_is_late_comes_first(worker: str) -> None:
+    told = document(SAMPLE, "--worker", worker)
+    assert told.headline == "Rank 1 makes the others wait for two thirds of the mean step."
+    assert [one.id for one in told.findings] == ["CO5"]
+
+
+def test_one_file_alone_says_what_it_holds() -> None:
+    (alone,) = SAMPLE.glob("rank0.*")
+    assert document(alone).headline == "The run communicates for 73.3 % of every step."
+
+
+def test_show_overview_waits_for_no_other_rank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path))
+    unread = json.loads(run("show", "overview", SAMPLE, "--format", "json").stdout)
+    assert "the recordings of 2\u00a0ranks were not compared" in unread["sentence"]["detail"]
+    assert unread["waiting"] == 2
+    document(SAMPLE)  # reads all of them
+    read = json.loads(run("show", "overview", SAMPLE, "--format", "json").stdout)
+    assert read["sentence"]["headline"].startswith("Rank 1 makes the others wait")
+    assert read["waiting"] == 0
+    chosen = run("show", "overview", SAMPLE, "--format", "json", "--steps", "2-4")
+    assert json.loads(chosen.stdout)["sentence"]["headline"].startswith("The run communicates")

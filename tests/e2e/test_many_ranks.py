@@ -17,7 +17,7 @@ RANKS = 32
 SLOW = """
 import time
 from kinetoscope.cli.entry import main
-from kinetoscope.views.distributed import compared
+from kinetoscope.views import compared
 
 compare = compared._comparisons._make
 

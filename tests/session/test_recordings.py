@@ -111,9 +111,12 @@ def test_what_is_stored_of_others_is_opened_and_nothing_is_made_of_the_rest(log:
     session = choose(str(log), Wanted(run="run")).session()
     beside = session.subject(VIEW).recordings
     places = [one.place for one in beside.workers()]
-    assert beside.stored(places) == {}
+    assert beside.stored(places, ROWS) == {}
     assert beside.artifact(places[1], ROWS) == "9"
-    assert beside.stored(places) == {places[1]: "9"}
+    assert beside.stored(places, ROWS) == {places[1]: "9"}
+    ready = beside.ready(places, ROWS, read=False)
+    assert (ready.opened, ready.waiting) == ({places[1]: "9"}, [places[0], places[2]])
+    assert beside.ready(places, ROWS, read=True).opened.keys() == {places[0], places[1]}
     with pytest.raises(NotFoundError):
         beside.artifact(TracePlace("run", "nobody", "default"), ROWS)
 

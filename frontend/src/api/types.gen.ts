@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "aad91f3b";
+export const CONTRACT = "c318e10d";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2506,6 +2506,8 @@ export interface Overview {
   readonly missing: Readonly<Record<string, string>>;
   /** titles of health notes that touch these figures */
   readonly taints: readonly string[];
+  /** other workers of its run that are not read yet: one of them may be late */
+  readonly waiting: number;
 }
 
 /** The chosen steps and device. */

@@ -12,12 +12,13 @@ Each has its preconditions: where they do not hold the rule is *unchecked*, with
 from __future__ import annotations
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from ...base.units import duration, listing, share, size, times
+from ...base.units import duration, listing, plural, share, size, times
 from ..advice.distributed import SMALL_MESSAGE_COUNT, SMALL_MESSAGE_RATIO
 from ..advice.rule import thresholds
-from ..findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
+from ..findings import Evidence, Finding, Gain, RanksSaid, Reference, Severity, Unchecked
+from ..wording import fraction
 from .bandwidth import IMBALANCED, SLOW_LINK, SMALL_BYTES
 from .comparison import Comparison
 from .lateness.own_time import LEAST_GAIN
@@ -69,6 +70,43 @@ def findings(run: Comparison) -> RunFindings:
     found = [one for one in results if isinstance(one, Finding)]
     found.sort(key=lambda one: -(one.gain.ns_per_step if one.gain else 0))
     return RunFindings(tuple(found), tuple(one for one in results if isinstance(one, Unchecked)))
+
+
+def among_ranks(run: Comparison, row: int, waiting: int = 0) -> RanksSaid:
+    """What all ranks say of lateness, for the recording at a row; ``waiting`` are not read yet."""
+    if waiting:
+        there = plural(waiting, "rank")
+        text = f"Whether a rank is late is unknown: the recordings of {there} were not compared."
+        return RanksSaid(text)
+    length, said = mean_step_ns(run), run.verdict
+    found = _straggler(run, length)
+    if not isinstance(found, Finding) or length <= 0:
+        first = said.sentence.partition(". ")[0].rstrip(".")
+        first = first if first.startswith("Rank") else first[:1].lower() + first[1:]
+        return RanksSaid(f"{len(run.digests)} ranks: {first}.")
+    steps = run.digests[row].steps
+    chosen = steps.excluded == 0
+    mine = (steps.end_ns - steps.start_ns)[chosen]
+    waited = float(run.waiting.waiting_ns[row][chosen].mean()) if len(mine) else 0.0
+    gain, is_late = found.gain, row in said.members
+    if is_late or gain is None or not len(mine):
+        gain = None  # the others would gain it
+    else:
+        ns = min(gain.ns_per_step, waited)
+        on_device = any(one.used for one in run.digests[row].devices)
+        claims = ("exposed_communication_ns" if on_device else "communication_ns",)
+        gain = Gain(ns, ns / float(mine.mean()), gain.method, claims)
+    cost = said.ceiling_ns / length
+    headline = f"{found.title} for {fraction(cost)} of the mean step."
+    typical = said.kind != "some_steps" and 2 * said.since <= len(run.step_numbers)
+    late = structs.replace(
+        found,
+        severity=_severity(found.gain if is_late else gain),
+        gain=gain,
+        headline=headline,
+        agreeing=int(chosen.sum()),
+    )
+    return RanksSaid(headline, late, typical and cost >= HIGH, waited)
 
 
 def mean_step_ns(run: Comparison) -> float:
@@ -175,7 +213,7 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
     cause = said.cause
     gain = (
         _gain(said.gain_ns, length, "the steps replayed without what it does beyond others")
-        if said.gain_ns >= 0
+        if said.gain_ns > 0  # of two ranks none is beyond the median
         else _gain(said.ceiling_ns, length, "time in which others were held for it alone")
     )
     others = np.setdiff1d(np.arange(len(run.digests)), members)
@@ -200,7 +238,7 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
         id="CO5",
         title=f"{who} {make} the others wait",
         severity=_severity(gain),
-        confidence=0.9 if said.gain_ns >= 0 and said.kind != "some_steps" else 0.6,
+        confidence=0.9 if said.gain_ns > 0 and said.kind != "some_steps" else 0.6,
         text=f"{said.sentence} {action}".strip(),
         snippet="",
         evidence=tuple(evidence),

@@ -19,9 +19,9 @@ from ...analysis.timeline.locate import slices_of_rows
 from ...analysis.timeline.timeline import TIMELINE, Opened, layout_for
 from ...base.arrays import I32, I64
 from ...base.errors import QueryError
+from ..compared import Compared, compared_around
 from ..view import Subject
 from . import contract as answers
-from .compared import Compared, compared_around
 
 MOST_OTHERS = 7
 MOST_JOINED = 200

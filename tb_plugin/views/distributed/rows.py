@@ -19,8 +19,8 @@ from ...analysis.distributed.pictures import OperationRow, operations
 from ...base.arrays import I32, I64
 from ...base.units import size
 from ...trace.worker_names import node_of, process_role
+from ..compared import Compared, roles_of_processes, step_of
 from . import contract as answers
-from .compared import Compared, roles_of_processes, step_of
 from .declared import (
     FAST_RATIO,
     SLOW_RATIO,

@@ -14,12 +14,12 @@ from ...analysis.facts import Facts
 from ...analysis.recording import no_message_sizes
 from ...base.errors import QueryError
 from ...base.units import NBSP, count, duration, plural
+from ..compared import Compared, among, chosen_steps, compared
 from ..table import Column, Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from . import what_if
 from .axis import clocks, joined
-from .compared import Compared, among, chosen_steps, compared
 from .declared import (
     BandwidthPoint,
     DistributedCollective,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ...analysis.distributed.comparison import Comparison
 from ...analysis.distributed.lateness.what_if import Edit, what_if
 from ...base.errors import QueryError
+from ..compared import Compared, compared
 from ..view import Subject
 from . import contract as answers
-from .compared import Compared, compared
 
 
 def build(subject: Subject, query: answers.WhatIfQuery) -> answers.WhatIfAnswer:

@@ -13,7 +13,15 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from ...analysis.findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
+from ...analysis.findings import (
+    Evidence,
+    Finding,
+    RanksSaid,
+    RuleName,
+    SeenEvent,
+    Severity,
+    by_need,
+)
 from ...analysis.steps import Selection
 from ...analysis.wording import device_name
 from ...base.units import NBSP, duration, plural, share
@@ -113,11 +121,16 @@ class AdviceDocument(Struct, frozen=True):
     left_out: int  # findings that did not fit the size limit
 
 
-def advise(selection: Selection, missing: Mapping[str, str] = _NOTHING) -> AdviceDocument:
-    """The advice for the chosen steps and device; ``missing`` is what it lacks, and why."""
+def advise(
+    selection: Selection, missing: Mapping[str, str] = _NOTHING, ranks: RanksSaid | None = None
+) -> AdviceDocument:
+    """The advice for the chosen steps and device.
+
+    ``missing`` is what it lacks, and why; ``ranks`` what the other ranks of its run say.
+    """
     from ...analysis.headline import verdict  # an answer that was kept needs no rules
 
-    told = verdict(selection)
+    told = verdict(selection, ranks)
     facts = selection.facts
     said, why, together = told.sentence, told.unanswered, told.together_ns
     mean = selection.mean(selection.total_ns)

@@ -12,6 +12,7 @@ from ...analysis.findings import (
     Explanation,
     Finding,
     Lacking,
+    RanksSaid,
     Reference,
     Said,
     Sentence,
@@ -32,7 +33,7 @@ from ..legend import (
 )
 from ..shared import DeviceName, as_structs, device_row
 from ..table import Column, Table, column, heads, table_from
-from ..view import View
+from ..view import Subject, View
 from .document import AdviceDocument, advise
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, gaps_of
 from .measured import Measured, measured_of, measured_tables
@@ -172,14 +173,19 @@ class Overview(Struct, frozen=True):
     rule_count: int
     missing: dict[str, str]  # part of the page → "not available, because …, record with …"
     taints: tuple[str, ...]  # titles of health notes that touch these figures
+    waiting: int  # other workers of its run that are not read yet: one of them may be late
 
 
 _MISSING = ("steps", "devices", "counters")
 
 
-def build(facts: Facts, query: OverviewQuery) -> Overview:
-    """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
-    selection, told = _told(facts, query)
+def build(of: Subject | Facts, query: OverviewQuery) -> Overview:
+    """The first screen for the chosen steps and device. Raises QueryError for a bad choice.
+
+    Of a subject, the other ranks of the run are looked at, as far as they are read.
+    """
+    facts, ranks, waiting = _among_ranks(of, query.steps, read=False)
+    selection, told = _told(facts, query, ranks)
     of_step, classic = parts_of_step(selection), classic_parts(facts)
     return Overview(
         sentence=told.sentence,
@@ -202,29 +208,60 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         rule_count=told.rule_count,
         missing=_missing(facts, of_step, classic),
         taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
+        waiting=waiting,
     )
 
 
-def _told(facts: Facts, query: OverviewQuery) -> tuple[Selection, Said]:
+def _among_ranks(
+    of: Subject | Facts, steps: str, *, read: bool
+) -> tuple[Facts, RanksSaid | None, int]:
+    """The facts, lateness among all ranks of the run, and the number of ranks being read.
+
+    Nothing is said of lateness where steps were chosen, or where the trace is alone.
+    """
+    if not isinstance(of, Subject):
+        return of, None, 0
+    if steps or of.recordings.own is None:
+        return of.facts, None, 0
+    from ...analysis.distributed.findings import among_ranks  # one trace alone needs none of it
+    from ..compared import MOST_BESIDE, compared_beside
+
+    found = compared_beside(of, read=read)
+    if found is None:
+        return of.facts, None, 0
+    waiting = found.waiting if found.waiting <= MOST_BESIDE else 0
+    own = of.recordings.own
+    row = next((row for row, one in enumerate(found.workers) if one.place == own), -1)
+    if not found.waiting and (row < 0 or not len(found.comparison.matches)):
+        return of.facts, None, 0
+    return of.facts, among_ranks(found.comparison, row, found.waiting), waiting
+
+
+def _told(
+    facts: Facts, query: OverviewQuery, ranks: RanksSaid | None = None
+) -> tuple[Selection, Said]:
     """The chosen steps and device, and what is said of them."""
     # An answer that was kept needs no rules.
     from ...analysis.advice.rule import thresholds
     from ...analysis.headline import verdict
 
     selection = select(facts, query.steps, device_row(facts, query.device), thresholds())
-    return selection, verdict(selection)
+    return selection, verdict(selection, ranks)
 
 
-def advice_on(facts: Facts, steps: str, device: str, limits: Limits) -> AdviceDocument:
+def advice_on(of: Subject | Facts, steps: str, device: str, limits: Limits) -> AdviceDocument:
     """All advice for the chosen steps and device, with what this view says is not available.
+
+    Other ranks of its run are read where they are few.
 
     Raises:
         QueryError: there are no such steps, or no such device.
     """
+    facts, ranks, _ = _among_ranks(of, steps, read=True)
     selection = select(facts, steps, device_row(facts, device), limits)
     missing = _missing(facts, parts_of_step(selection), classic_parts(facts))
     noun = step_noun(facts)
-    return advise(selection, {_part_of_page(key, noun): why for key, why in missing.items()})
+    return advise(selection, {_part_of_page(key, noun): why for key, why in missing.items()}, ranks)
 
 
 def _missing(facts: Facts, *divisions: ToldParts) -> dict[str, str]:
@@ -537,9 +574,10 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
     return None
 
 
-def badge(facts: Facts) -> int | None:
+def badge(of: Subject | Facts) -> int | None:
     """Number of findings for the steps shown by default."""
-    return len(_told(facts, OverviewQuery())[1].findings) or None
+    facts, ranks, _ = _among_ranks(of, "", read=False)
+    return len(_told(facts, OverviewQuery(), ranks)[1].findings) or None
 
 
 VIEW = View(
@@ -554,4 +592,5 @@ VIEW = View(
     unavailable=unavailable,
     badge=badge,
     parts=PARTS,
+    looks_beside=True,
 )

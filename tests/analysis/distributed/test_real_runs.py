@@ -93,7 +93,7 @@ def test_the_last_at_most_collectives_is_not_blamed_for_what_it_brought_in() -> 
     assert 12.4e6 < own.own_ns.min() < own.own_ns.max() < 14.7e6
     assert run.verdict.kind == "unknown"
     assert run.verdict.members == ()
-    assert run.verdict.sentence.startswith("Cannot tell who is late from 1\u00a0step")
+    assert run.verdict.sentence.startswith("Cannot tell which rank is late from 1\u00a0step")
     assert run.verdict.sentence.endswith("Rank 7 starts 7.51\u00a0ms late; its own work is normal.")
 
 
@@ -154,7 +154,9 @@ def test_clocks_that_disagree_are_found_and_not_guessed() -> None:
     assert run.verdict.member == -1
     assert [note.kind for note in run.notes].count("clocks") == 1
     (needs,) = (one.needs for one in findings(run).unchecked if one.id == "CO5")
-    assert needs.startswith("more steps, or ranks that share collectives. Cannot tell who is late")
+    assert needs.startswith(
+        "more steps, or ranks that share collectives. Cannot tell which rank is late"
+    )
     assert not needs.endswith(".")
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
-from kinetoscope.analysis.distributed.findings import RunFindings, findings
+from kinetoscope.analysis.distributed.findings import RunFindings, among_ranks, findings
 from kinetoscope.analysis.distributed.model import DeviceInfo
 
 from .drawn import US, Drawn, call, rank
@@ -159,6 +159,40 @@ def test_a_rank_whose_own_work_is_longer_is_named() -> None:
     assert found.title == "Rank 2 makes the others wait"
     assert found.gain is not None
     assert found.gain.ns_per_step == pytest.approx(300 * US, rel=0.01)
+
+
+def test_every_rank_names_the_late_one_and_only_those_that_wait_gain() -> None:
+    run = with_late_rank(300)
+    waits, late = among_ranks(run, 0), among_ranks(run, 2)
+    assert (
+        waits.text == late.text == "Rank 2 makes the others wait for 30.0\u00a0% of the mean step."
+    )
+    assert waits.leads
+    assert late.leads
+    assert waits.late is not None
+    assert late.late is not None
+    assert waits.late.gain is not None
+    assert waits.late.gain.ns_per_step == pytest.approx(300 * US, rel=0.01)
+    assert waits.waited_ns == 300 * US
+    assert late.waited_ns == 0
+    assert late.late.gain is None
+    assert late.late.severity == waits.late.severity == "high"
+
+
+@pytest.mark.parametrize(("late", "leads"), [(140, False), (160, True)], ids=["14 %", "16 %"])
+def test_a_late_rank_leads_from_15_percent_of_the_step_on(late: int, leads: bool) -> None:
+    told = among_ranks(with_late_rank(late), 0)
+    assert told.late is not None
+    assert told.leads is leads
+
+
+def test_nobody_is_named_where_none_is_late_or_some_are_not_read() -> None:
+    assert among_ranks(with_late_rank(0), 0).text == "4 ranks: no rank is slow by itself."
+    told = among_ranks(with_late_rank(300), 0, waiting=3)
+    assert told.late is None
+    assert told.text == (
+        "Whether a rank is late is unknown: the recordings of 3\u00a0ranks were not compared."
+    )
 
 
 @pytest.mark.parametrize("late", [0, 5], ids=["alike", "half a percent"])

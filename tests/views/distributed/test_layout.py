@@ -9,8 +9,8 @@ import pytest
 
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import choose
+from kinetoscope.views.compared import roles_of_processes
 from kinetoscope.views.distributed import what_if
-from kinetoscope.views.distributed.compared import roles_of_processes
 from kinetoscope.views.distributed.contract import RankLayout, WhatIfQuery
 from kinetoscope.views.distributed.layout import GroupOfRanks, layout_of
 from kinetoscope.views.distributed.rows import shape_of

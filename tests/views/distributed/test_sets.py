@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
-from kinetoscope.views.distributed.compared import Compared
+from kinetoscope.views.compared import Compared
 from kinetoscope.views.distributed.rows import RunRows
 from kinetoscope.views.distributed.sets import first_late, inherited_text, stage_rows
 from kinetoscope.views.view import RunWorker, TracePlace

@@ -20,8 +20,8 @@ from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
 from kinetoscope.session.recordings import CatalogRecordings
 from kinetoscope.session.session import choose
 from kinetoscope.trace.worker_names import node_of
-from kinetoscope.views.distributed import compared
-from kinetoscope.views.distributed.compared import READ, READ_LATER, READING, Comparisons
+from kinetoscope.views import compared
+from kinetoscope.views.compared import READ, READ_LATER, READING, Comparisons
 from kinetoscope.views.distributed.contract import (
     Distributed,
     DistributedQuery,
@@ -467,7 +467,7 @@ def test_eight_real_ranks() -> None:
     found = answer(TRACES / "dlrm_8rank_v100")
     assert [one.rank for one in found.ranks] == list(range(8))
     assert found.count == 8
-    assert found.headline == "Cannot tell who is late from 1\u00a0step: record 6 or more."
+    assert found.headline == "Cannot tell which rank is late from 1\u00a0step: record 6 or more."
     assert found.ranks[7].times_last == 5
     assert {one.device for one in found.ranks} == {"Tesla V100-SXM2-32GB"}
     cost = sum(one.cost_ns or 0 for one in found.ranks)

@@ -39,7 +39,10 @@ class Others:
     def gather(self, places: Any, variant: str = "") -> Any:  # noqa: ARG002
         raise AssertionError("one recording is asked for at a time")
 
-    def stored(self, places: Any) -> Any:  # noqa: ARG002
+    def stored(self, places: Any, spec: Any) -> Any:  # noqa: ARG002
+        raise AssertionError("one recording is asked for at a time")
+
+    def ready(self, places: Any, spec: Any, *, read: bool) -> Any:  # noqa: ARG002
         raise AssertionError("one recording is asked for at a time")
 
     def artifact(self, place: TracePlace, spec: Any, variant: str = "") -> Any:  # noqa: ARG002

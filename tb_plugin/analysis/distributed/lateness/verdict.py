@@ -110,7 +110,7 @@ def verdict(run: LatenessEvidence) -> Verdict:
             "unknown", (), "Fewer than two ranks share a collective in these recordings."
         )
     if run.own is None or run.joint is None:
-        return Verdict("unknown", (), f"Cannot tell who is late. {run.refused}".strip())
+        return Verdict("unknown", (), f"Cannot tell which rank is late. {run.refused}".strip())
     return _Judge(run, run.own, run.joint).said()
 
 
@@ -157,7 +157,9 @@ class _Judge:
 
     def said(self) -> Verdict:
         if not self.steps:
-            return Verdict("unknown", (), "Cannot tell who is late: no step is on all ranks.")
+            return Verdict(
+                "unknown", (), "Cannot tell which rank is late: no step is on all ranks."
+            )
         for kind, find in (("onset", self._onset), ("time", self._time)):
             found = find() if self.compared else None
             if found is not None:
@@ -424,21 +426,21 @@ class _Judge:
         start = self._late_start()
         if len(self.steps) < LEAST_STEPS:
             steps = plural(len(self.steps), "step")
-            text = f"Cannot tell who is late from {steps}: record {2 * LEAST_STEPS} or more."
+            text = f"Cannot tell which rank is late from {steps}: record {2 * LEAST_STEPS} or more."
         elif most >= self.least:
             text = (
-                "Cannot tell who is late: no rank is the slowest in most steps. Record"
+                "Cannot tell which rank is late: no rank is the slowest in most steps. Record"
                 f" {max(2 * len(self.steps), 10)} steps."
             )
         elif len(self.compared) < self.count and not self.compared:
-            text = "Cannot tell who is late: no two ranks make the same calls."
+            text = "Cannot tell which rank is late: no two ranks make the same calls."
         elif (spread := OUTLIER * usual_spread(self.own)) > self.least:
             text = (
-                f"Cannot tell who is late: own times vary too much to see less than"
+                f"Cannot tell which rank is late: own times vary too much to see less than"
                 f" {share(spread)}. Record {max(2 * len(self.steps), 10)} steps."
             )
         elif not self.run.clocks.comparable and np.nan_to_num(self.above).max() >= self.least:
-            text = "Cannot tell who is late: the clocks of the ranks cannot be compared."
+            text = "Cannot tell which rank is late: the clocks of the ranks cannot be compared."
         else:
             return Verdict("none", (), f"{self._nobody()}{self._one_step()}{start}")
         largest = [m for m in np.argsort(-cost, kind="stable").tolist() if cost[m] >= LEAST_GAIN]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from kinetoscope.analysis.distributed.comparison import Comparison
 from kinetoscope.analysis.distributed.model import RankDigest
-from kinetoscope.views.distributed.compared import RESTS, Comparisons
+from kinetoscope.views.compared import RESTS, Comparisons
 from kinetoscope.views.view import RunWorker, TracePlace
 
 RANKS, TOOK = 1024, 5.0

@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
-from ...analysis.distributed.comparison import Comparison, compare
-from ...analysis.distributed.model import RankDigest
-from ...analysis.distributed.rank.digest import DIGEST
-from ...analysis.facts import Facts
-from ...analysis.recording import not_recorded
-from ...analysis.steps import parse_steps
-from ...base.arrays import I64
-from ...trace.worker_names import process_role
-from ..progress import StageProgress, heard_by, tell
-from ..view import Gathered, Recordings, RunWorker, Subject
+from ..analysis.distributed.comparison import Comparison, compare
+from ..analysis.distributed.model import RankDigest
+from ..analysis.distributed.rank.digest import DIGEST
+from ..analysis.facts import Facts
+from ..analysis.recording import not_recorded
+from ..analysis.steps import parse_steps
+from ..base.arrays import I64
+from ..trace.worker_names import process_role
+from .progress import StageProgress, heard_by, tell
+from .view import Gathered, Recordings, RunWorker, Subject
 
 KEPT = 2
 RESTS = 4.0
@@ -197,12 +197,31 @@ def compared_around(subject: Subject, names: Collection[str]) -> Compared:
     recordings = subject.recordings
     workers = recordings.workers()
     chosen = [one for one in workers if one.place.worker in names or one.place == recordings.own]
-    opened = dict(recordings.stored([one.place for one in workers if not one.problem]))
+    opened = dict(recordings.stored([one.place for one in workers if not one.problem], DIGEST))
     for one in chosen:
         if one.place not in opened:
             opened[one.place] = recordings.artifact(one.place, DIGEST)
     # In the order of the workers, so that the comparison of the view is found again.
     return _compared(workers, Gathered(opened), so_far=True, chosen=chosen)
+
+
+MOST_BESIDE = 64
+"""Of a run with more workers, an answer about one of them reads no other."""
+
+
+def compared_beside(subject: Subject, *, read: bool) -> Compared | None:
+    """The comparison of the run, for an answer about one of its workers; None without others.
+
+    Nothing is waited for, unless those that are missing are to be ``read`` now.
+    """
+    recordings = subject.recordings
+    if among(subject.facts, recordings) is not None:
+        return None
+    workers = recordings.workers()
+    places = [one.place for one in workers if not one.problem]
+    if len(places) > MOST_BESIDE:
+        return Compared(_nothing(), (), (), 0, len(places))
+    return _compared(workers, recordings.ready(places, DIGEST, read=read), so_far=False)
 
 
 def _compared(
