@@ -11,6 +11,7 @@
 #   make pictures  takes the pictures of the docs anew, of the recorded samples
 #   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
+#   make mutants  plants faults one by one: which do the tests beside a module notice?
 #   make clean   removes what was built; `make distclean` also .venv and node_modules
 #
 # Only Python >= 3.10 must be there. Everything goes into .venv and node_modules; a Node.js comes
@@ -31,7 +32,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: docs pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
+.PHONY: docs mutants pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
   distclean
 
 help:
@@ -97,6 +98,10 @@ bench: $(VENV)/.dev $(VENV)/.torch page native
 	@set -e; for script in benchmarks/[a-z]*.py; do \
 	  name=$$(basename "$$script" .py); echo "== $$name"; $(PY) -m "benchmarks.$$name"; \
 	done
+
+# PATHS=tb_plugin/analysis/idle for one folder; MUTANTS_ARGS='--sample 200 --seed 7'.
+mutants: $(VENV)/.dev native
+	$(PY) tools/mutants/run.py $(MUTANTS_ARGS) $(PATHS)
 
 clean:
 	rm -rf build dist *.egg-info tb_plugin/static tb_plugin/native native/target .hypothesis \

@@ -1,0 +1,221 @@
+"""Which planted faults do the tests beside a module notice?
+
+    make mutants                                   60 faults in analysis/ and views/
+    make mutants PATHS="tb_plugin/analysis/idle"   in one folder
+    python tools/mutants/run.py --sample 200 --seed 7 PATHS
+
+A fault is one comparison, operator or number changed in memory (``plant``): no file is touched. The
+tests beside a module are those of its folder in ``tests/`` that name it, else all of that folder.
+Exit status 1 if fewer than ``--at-least`` of the faults were noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PATHS = ("tb_plugin/analysis", "tb_plugin/views")
+NOTICED, MISSED, TIMED_OUT = "noticed", "missed", "timeout"
+_SECONDS = 300
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
+_OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "+"),
+    ast.Div: ("/", "*"),
+    ast.FloorDiv: ("//", "*"),
+    ast.BitAnd: ("&", "|"),
+    ast.BitOr: ("|", "&"),
+}
+_WORDS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_WORDS |= {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}
+
+
+class Mutant(NamedTuple):
+    """One fault: the text ``was`` at byte ``start`` of a file replaced by ``text``."""
+
+    path: str
+    line: int
+    start: int
+    was: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.was} → {self.text}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Plant a sample of faults one by one; print what happened to each, and the share noticed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("paths", nargs="*", default=PATHS)
+    parser.add_argument("--sample", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--at-least", type=float, default=0.0, metavar="SHARE")
+    given = parser.parse_args(arguments)
+    mutants = sample(given.paths, given.sample, given.seed)
+    outcomes: dict[Mutant, tuple[str, str]] = {}
+    for number, mutant in enumerate(mutants, 1):
+        begun = time.monotonic()
+        outcomes[mutant] = outcome_of(mutant)
+        seconds = time.monotonic() - begun
+        print(f"{number:3} {outcomes[mutant][0]:8} {seconds:4.0f} s  {mutant}", flush=True)
+    broken = failing_anyway([test for _, test in outcomes.values() if test])
+    for test in broken:
+        print(f"{test} fails without a fault, too: what it noticed does not count")
+    noticed = sum(kind == NOTICED and test not in broken for kind, test in outcomes.values())
+    share = noticed / max(1, len(mutants))
+    print(f"{noticed} of {len(mutants)} faults noticed: {share:.0%}")
+    return int(share < given.at_least)
+
+
+def sample(paths: Sequence[str], count: int, seed: int) -> list[Mutant]:
+    """Faults drawn at random from all that can be planted below the paths."""
+    files = sorted(
+        {
+            one
+            for path in paths
+            for one in ((ROOT / path).rglob("*.py") if (ROOT / path).is_dir() else [ROOT / path])
+        }
+    )
+    found = [mutant for path in files for mutant in mutants_of(path)]
+    return random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311  no secret
+
+
+def outcome_of(mutant: Mutant) -> tuple[str, str]:
+    """Run the tests beside the file with the fault planted; the outcome, and the failing test."""
+    fault = "\t".join((str(ROOT / mutant.path), str(mutant.start), mutant.was, mutant.text))
+    try:
+        run = pytest_of(tests_beside(mutant.path), "-p", "plant", "-x", KINETOSCOPE_MUTANT=fault)
+    except subprocess.TimeoutExpired:
+        return TIMED_OUT, ""
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"pytest ended with {run.returncode}: {run.stdout}{run.stderr}")
+    return (NOTICED, failures(run.stdout)[0]) if run.returncode else (MISSED, "")
+
+
+def failing_anyway(tests: Sequence[str]) -> set[str]:
+    """Those of the tests that fail without a fault."""
+    return set(failures(pytest_of([*dict.fromkeys(tests)]).stdout)) if tests else set()
+
+
+def pytest_of(
+    tests: Sequence[str], *options: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run tests in a process of their own, with the plugins of this folder."""
+    places = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, "-m", "not slow", "--tb=no", *options, *tests],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), **environment},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+
+
+def failures(output: str) -> list[str]:
+    """The tests that failed, by their names on the command line of pytest."""
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE)
+
+
+def tests_beside(path: str) -> list[str]:
+    """Test files of a module: of its mirrored folder, those that name it, else all."""
+    module = Path(path)
+    dotted = ".".join(("kinetoscope", *module.with_suffix("").parts[1:]))
+    package, _, name = dotted.rpartition(".")
+    folder = ROOT / "tests" / Path(*module.parts[1:-1])
+    while not folder.is_dir():
+        folder = folder.parent
+    tests = sorted(folder.glob("test_*.py"))
+    named = [
+        test
+        for test in tests
+        if test.stem == f"test_{name}"
+        or any(
+            one in test.read_text(encoding="utf-8")
+            for one in (f"{dotted} import", f"import {dotted}", f"{package} import {name}")
+        )
+    ]
+    return [str(test.relative_to(ROOT)) for test in named or tests]
+
+
+def mutants_of(path: Path) -> Iterator[Mutant]:
+    """All faults that can be planted in a file, one at a time."""
+    data = path.read_bytes()
+    lines = [0]
+    for line in data.splitlines(keepends=True):
+        lines.append(lines[-1] + len(line))
+    name = path.relative_to(ROOT).as_posix()
+
+    def between(left: ast.expr, right: ast.expr, was: str, text: str) -> Iterator[Mutant]:
+        start = lines[(left.end_lineno or 1) - 1] + (left.end_col_offset or 0)
+        at = data.find(was.encode(), start, lines[right.lineno - 1] + right.col_offset)
+        if at >= 0:
+            line = data.count(b"\n", 0, at) + 1
+            yield Mutant(name, line, at, was, text)
+
+    for node in _code(ast.parse(data)):
+        if isinstance(node, ast.Compare):
+            left = node.left
+            for comparison, right in zip(node.ops, node.comparators, strict=True):
+                kind = type(comparison)
+                yield from between(left, right, _WORDS[kind], _COMPARISONS[kind])
+                left = right
+        elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            yield from between(node.left, node.right, *_OPERATORS[type(node.op)])
+        elif isinstance(node, ast.BoolOp):
+            words = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+            for left, right in zip(node.values, node.values[1:], strict=False):
+                yield from between(left, right, *words)
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+            start = lines[node.lineno - 1] + node.col_offset
+            end = lines[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
+            was = data[start:end].decode()
+            yield Mutant(name, node.lineno, start, was, _other(node.value))
+
+
+def _other(value: object) -> str:
+    """Another value: the opposite, the next integer, or a number well above."""
+    if isinstance(value, bool):
+        return str(not value)
+    return str(value + 1) if isinstance(value, int) else f"({value} * 1.8 + 0.01)"
+
+
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below one that run: no annotations, and nothing that only a type checker sees."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list"):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST):
+                yield child
+                yield from _code(child)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
