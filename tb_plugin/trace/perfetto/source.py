@@ -7,6 +7,7 @@ that. Then the file is read twice, front to back (``native`` says why).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 
 from msgspec import Struct
@@ -16,21 +17,69 @@ from ...base.native import AGAIN
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
 from ..scan.cursor import Guard, ScanLimits
-from . import ORIGIN, PRINTABLE, SNIFFED
+from . import ORIGIN, PRINTABLE
 from .native import BOOT, REAL, NativeTranscoder, Notes, Transcoder, TranscoderFailed
-from .wire import KEY, BadPacket, Frames, Packet
 
 _PACKETS_SNIFFED = 64
+_MOST_VARINT_BITS = 63
+_PACKET, _CLOCKS, _CLOCK = 1, 6, 1  # fields of a file, of a packet, and of a snapshot of clocks
+_BYTES = 2  # wire type
+
+
+class _BadPacket(ValueError):
+    """The bytes are no protobuf message, or go on behind the end."""
 
 
 def is_perfetto(head: bytes) -> bool:
     """True if a file that begins with ``head`` (up to ``SNIFFED`` bytes) holds Perfetto packets."""
-    if head[:1] != bytes([KEY]):
+    try:
+        first = next((one for one in _packets(head) if any(_fields(one))), None)
+    except _BadPacket:
         return False
-    found = Frames().feed(head, last=len(head) < SNIFFED)
-    packets = (one for one in islice(found, _PACKETS_SNIFFED) if isinstance(one, Packet))
-    first = next((one for one in packets if one.message.ints or one.message.parts), None)
-    return first is not None and not _is_text(head[: max(64, first.place + first.bytes)])
+    return first is not None and not _is_text(head[: max(64, head.find(first) + len(first))])
+
+
+def _packets(head: bytes) -> Iterator[bytes]:
+    """The first packets of a file. Raises _BadPacket."""
+    for number, value in islice(_fields(head), _PACKETS_SNIFFED):
+        if number != _PACKET or isinstance(value, int):
+            raise _BadPacket
+        yield value
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of each field of a message, in order. Raises _BadPacket."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        number, wire = key >> 3, key & 7
+        if not number or wire not in _LENGTHS:
+            raise _BadPacket
+        value, at = (_LENGTHS[wire], at) if _LENGTHS[wire] else _varint(data, at)
+        if not wire:
+            yield number, value
+            continue
+        if value > len(data) - at:
+            raise _BadPacket
+        yield number, data[at : at + value]
+        at += value
+
+
+_LENGTHS = {0: 0, 1: 8, _BYTES: 0, 5: 4}
+"""Wire type → bytes of a value; 0: as an integer says, which for type 0 is the value itself."""
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """An integer of at most ten bytes, and the place behind it. Raises _BadPacket."""
+    value = shift = 0
+    while at < len(data) and shift <= _MOST_VARINT_BITS:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & (1 << 64) - 1, at
+        shift += 7
+    raise _BadPacket
 
 
 def _is_text(data: bytes) -> bool:
@@ -53,24 +102,27 @@ class Base(Struct, frozen=True):
 
 def base_of(head: bytes) -> Base:
     """When the trace began on the wall clock, by the clocks in its first packets."""
-    frames = Frames()
-    for one in islice(frames.feed(head, last=False), _PACKETS_SNIFFED):
-        if not isinstance(one, Packet):
-            continue
-        try:
+    with suppress(_BadPacket):  # a packet that ends behind the head, or damage
+        for packet in _packets(head):
             clocks = {
-                clock.number(1): clock.number(2)
-                for snapshot in one.message.messages(frames.data, 6)
-                for clock in snapshot.messages(frames.data, 1)
+                clock.get(1, 0): clock.get(2, 0)
+                for snapshot in _messages(packet, _CLOCKS)
+                for clock in map(_integers, _messages(snapshot, _CLOCK))
             }
-        except BadPacket:
-            continue
-        if BOOT in clocks and REAL in clocks:
-            boot, real = clocks[BOOT], clocks[REAL]
-            if max(boot, real) >= 1 << 63:
-                continue
-            return Base(real, real) if real == boot else Base(0, real - boot)
+            boot, real = clocks.get(BOOT), clocks.get(REAL)
+            if boot is not None and real is not None and max(boot, real) < 1 << 63:
+                return Base(real, real) if real == boot else Base(0, real - boot)
     return Base()
+
+
+def _messages(message: bytes, number: int) -> Iterator[bytes]:
+    """The bytes of the fields with a number. Raises _BadPacket."""
+    return (one for at, one in _fields(message) if at == number and isinstance(one, bytes))
+
+
+def _integers(message: bytes) -> dict[int, int]:
+    """The last integer with each number. Raises _BadPacket."""
+    return {number: one for number, one in _fields(message) if isinstance(one, int)}
 
 
 class PerfettoText(PieceStream):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinetoscope.base.regex import regex
-from kinetoscope.trace.perfetto.wire import BadPacket, Bytes, Message, text_at
+from tests.reference.perfetto.wire import BadPacket, Bytes, Message, text_at
 
 from .slices import wrapped
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from kinetoscope.trace.perfetto.native import BOOT, REAL
-from kinetoscope.trace.perfetto.wire import BadPacket, Bytes, Message, Packet
+from tests.reference.perfetto.wire import BadPacket, Bytes, Message, Packet
 
 from .json_values import quoted
 from .slices import wrapped

@@ -9,7 +9,7 @@ import re
 
 from kinetoscope.base.regex import regex
 from kinetoscope.trace.perfetto.native import Notes
-from kinetoscope.trace.perfetto.wire import BadPacket, Frames, Loss
+from tests.reference.perfetto.wire import BadPacket, Frames, Loss
 
 from .packets import Event, Kind, Packets, Sequence
 from .slices import GroupPairs, SlicePairs, StackPairs, wrapped

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from kinetoscope.base.regex import regex
 from kinetoscope.trace.perfetto.native import INT_EXTRAS, RENAMED, Notes
-from kinetoscope.trace.perfetto.wire import BadPacket, Frames, Message, Packet, text_at
+from tests.reference.perfetto.wire import BadPacket, Frames, Message, Packet, text_at
 
 from .json_values import MOST_DEPTH, argument, decimal, double_at, quoted, us
 from .packets import (
