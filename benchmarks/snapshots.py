@@ -1,6 +1,6 @@
 """A memory snapshot of any size through the real catalog, and its views over HTTP.
 
-    python -m benchmarks.snapshots [--bytes 100000000] [--requests 40] [--fallback] [--keep]
+    python -m benchmarks.snapshots [--bytes 100000000] [--requests 40] [--keep]
 
 The snapshot is made up: a training whose activations wait for the backward pass, each allocation
 with a stack of forty frames, pickled as torch does (protocol 4, repeated objects by number). Memory
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import struct
 import tempfile
 import time
@@ -322,20 +321,16 @@ def reading(snapshot: Path) -> dict[str, float]:
 @click.command()
 @click.option("--bytes", "size", default=100_000_000, show_default=True, help="At least.")
 @click.option("--requests", default=40, show_default=True)
-@click.option("--fallback", is_flag=True, help="Without the native library.")
 @click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
 @click.option("--keep", is_flag=True, help="Keep the figures in results.json.")
-def main(size: int, requests: int, fallback: bool, folder: Path, keep: bool) -> None:
+def main(size: int, requests: int, folder: Path, keep: bool) -> None:
     """Time how a large memory snapshot opens."""
-    if fallback:
-        os.environ["KINETOSCOPE_NATIVE"] = "0"
     snapshot = made(size, folder)
     found: dict[str, Any] = {**figures(snapshot, requests), **reading(snapshot)}
     for name, figure in found.items():
         click.echo(f"  {name:<26}{figure:>16,.4g}")
     if keep:
-        kind = "fallback" if fallback else "native"
-        _results.keep(f"snapshots/{kind}/{size}", found)
+        _results.keep(f"snapshots/native/{size}", found)
 
 
 if __name__ == "__main__":

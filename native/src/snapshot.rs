@@ -1,13 +1,13 @@
 //! Memory snapshots of torch: the pickle is run as a stream, and its records become columns.
 //!
-//! The reference is `trace/pickles/unpickle.py` with `snapshot.py`. This reader takes files as torch writes them. Where one is
-//! cut off or damaged it stops at the instruction that cannot be run, keeps what stands before it, and the reference says what
-//! is wrong there. At anything else (an old protocol, odd types, a limit) it gives up, and the reference reads the file from
-//! its start. So it needs no words for what is wrong with a file.
+//! `trace/pickles/unpickle.py` says what a pickle is, `tests/reference/snapshots.py` what a record becomes. This reader takes
+//! files as torch writes them. Where one is cut off or damaged it stops at the instruction that cannot be run and keeps what
+//! stands before it; Python says what is wrong there. At anything else (an old protocol, odd types, a limit) it gives up, and
+//! the file is refused. So it needs no words for what is wrong with a file.
 
 use std::collections::HashMap;
 
-/// What a pickle may cost; beyond it the reference says what is wrong.
+/// What a pickle may cost; beyond it Python says what is wrong.
 const DEPTH: usize = 200;
 const PENDING: usize = 200_000;
 const KEPT: usize = 4_000_000;
@@ -21,9 +21,9 @@ const MISSING: i64 = -1;
 /// Why the reader stops. But for `Left` nothing of the instruction was done yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// The file is none that this reader takes: the reference reads it.
+    /// The file is none that this reader takes.
     Left = 0,
-    /// The reference says why the instruction cannot be run.
+    /// Python says why the instruction cannot be run.
     Here = 1,
     /// The values that the instruction needs are not there.
     Lacks = 2,
@@ -193,6 +193,7 @@ struct Keys {
     user_metadata: u32,
     address: u32,
     requested_size: u32,
+    real_size: u32,
     history: u32,
     awaiting: u32,
     pending: u32,
@@ -221,6 +222,7 @@ impl Keys {
             user_metadata: code("user_metadata"),
             address: code("address"),
             requested_size: code("requested_size"),
+            real_size: code("real_size"),
             history: code("history"),
             awaiting: code("active_awaiting_free"),
             pending: code("active_pending_free"),
@@ -816,12 +818,7 @@ impl Reader {
     fn record(&mut self, number: u32) -> Taken<Option<Value>> {
         let items = std::mem::take(&mut self.containers[number as usize].items);
         let made = {
-            let get = |key: u32| {
-                items
-                    .chunks_exact(2)
-                    .find(|pair| pair[0] == Value::Text(key))
-                    .map(|pair| pair[1])
-            };
+            let get = |key: u32| value_of(&items, key);
             let keys = &self.keys;
             let size = get(keys.size);
             if let (Some(action), Some(size)) = (get(keys.action), size) {
@@ -906,18 +903,25 @@ impl Reader {
         get: &dyn Fn(u32) -> Option<Value>,
     ) -> Taken<Value> {
         let keys = &self.keys;
-        if get(keys.history).is_some() {
-            return Err(Left); // torch 2.0
-        }
+        // Torch 2.0 kept the request and the frames of a block in its history.
+        let first = match get(keys.history) {
+            Some(Value::List(all)) => self.containers[all as usize].items.first(),
+            _ => None,
+        };
+        let before = |key: u32| match first {
+            Some(&Value::Dict(one)) => value_of(&self.containers[one as usize].items, key),
+            _ => None,
+        };
         let state = match state {
             Value::Text(text) if text == keys.awaiting => keys.pending,
             Value::Text(text) => text,
             _ => return Err(Left),
         };
         let address = int(get(keys.address), MISSING)?;
-        let requested = int(get(keys.requested_size), MISSING)?;
+        let requested = get(keys.requested_size).or_else(|| before(keys.real_size));
+        let requested = int(requested, MISSING)?;
         let size = int(Some(size), MISSING)?;
-        let stack = stack_of(get(keys.frames));
+        let stack = stack_of(get(keys.frames).or_else(|| before(keys.frames)));
         let state = self.states.code(state);
         let blocks = &mut self.blocks;
         blocks.address.push(address);
@@ -1091,6 +1095,14 @@ fn int(value: Option<Value>, missing: i64) -> Taken<i64> {
         Some(Value::Bool(_)) => Err(Left),
         _ => Ok(missing),
     }
+}
+
+/// The value of a key in the items of a dict.
+fn value_of(items: &[Value], key: u32) -> Option<Value> {
+    let mut pairs = items.chunks_exact(2);
+    pairs
+        .find(|pair| pair[0] == Value::Text(key))
+        .map(|pair| pair[1])
 }
 
 fn stack_of(value: Option<Value>) -> i32 {

@@ -1,7 +1,7 @@
-"""Records of a memory snapshot read by the native library; ``records`` is the reference.
+"""Records of a memory snapshot, read by the native library.
 
-The library takes files as torch writes them. Where one is cut off or damaged it keeps what stands
-before, and the reference says what is wrong there. Anything else it leaves to the reference.
+Where a file is cut off or damaged the library keeps what stands before, and ``unpickle`` says what
+is wrong there. What torch does not write (protocol 0, values of other types) it leaves.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Joined:
 def read_natively(stream: ByteStream) -> tuple[RecordTables, str] | None:
     """The rows of a snapshot and its damage, "" if it is whole.
 
-    None: the reference has to read it from the start.
+    None: there is no library, or torch did not write the file.
 
     Raises:
         TraceFormatError: as ``unpickle``.

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...base.errors import TraceFormatError
+from ...base.native import native
 from ..io.source import Source, Text
 from ..memory_model import (
     HOST,
@@ -35,7 +36,6 @@ from .records import (
     EventRow,
     GrowingColumns,
     RecordTables,
-    SnapshotRecords,
     ValueCodes,
     int_or,
     one_by_one,
@@ -56,13 +56,46 @@ def read_snapshot(source: Source, on_progress: OnProgress | None = None) -> Snap
     """
     with Text(source, FaultLog()) as text:
         found = read_natively(_Reported(text, on_progress))
-    if found is not None:
-        tables, damage = found
-        return _Snapshots(tables).finish(tables.root, damage)
-    records = SnapshotRecords()
+    if found is None:
+        raise _refused(source)
+    tables, damage = found
+    return _Snapshots(tables).finish(tables.root, damage)
+
+
+def _refused(source: Source) -> TraceFormatError:
+    """Why the native library reads no snapshot here.
+
+    Raises:
+        TraceFormatError: the pickle names code, or is beyond a limit.
+    """
+    if native().library is None:
+        return TraceFormatError(
+            "snapshot",
+            f"Memory snapshots are read by the native library alone: {native().reason}.",
+            hint=f"{native().remedy}.",
+        )
     with Text(source, FaultLog()) as text:
-        result = unpickle(_Reported(text, on_progress), records.fold)
-    return _Snapshots(records.tables()).finish(result.value, result.damage)
+        root = unpickle(text).value
+    if not _is_snapshot(root):
+        return _no_snapshot()
+    return TraceFormatError(
+        "pickle",
+        "This memory snapshot is damaged: it holds values that torch does not write.",
+        hint="Copy the file again, or record another one.",
+    )
+
+
+def _is_snapshot(root: object) -> bool:
+    return isinstance(root, dict) and bool({"segments", "device_traces"} & root.keys())
+
+
+def _no_snapshot() -> TraceFormatError:
+    return TraceFormatError(
+        "pickle",
+        "This is a Python pickle, and no memory snapshot.",
+        hint="Memory snapshots are written by `_dump_snapshot()` of `torch.cuda.memory`"
+        " and `torch.xpu.memory`.",
+    )
 
 
 MOST_NAME = 1000
@@ -114,13 +147,8 @@ class _Snapshots:
         """
         if isinstance(root, list) and root and _is_segment(root[0]):
             root = {"segments": root}  # torch.cuda.memory_snapshot() alone
-        if not isinstance(root, dict) or not {"segments", "device_traces"} & root.keys():
-            raise TraceFormatError(
-                "pickle",
-                "This is a Python pickle, and no memory snapshot.",
-                hint="Memory snapshots are written by `_dump_snapshot()` of `torch.cuda.memory`"
-                " and `torch.xpu.memory`.",
-            )
+        if not isinstance(root, dict) or not _is_snapshot(root):
+            raise _no_snapshot()
         event_rows, devices = self._traces(root)
         segments, blocks = self._segments(root)
         settings = root.get("allocator_settings")
