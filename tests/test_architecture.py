@@ -36,8 +36,11 @@ PYTHON_LAYERS: Mapping[str, frozenset[str]] = {
     "store": frozenset({"base", "trace", "handlers"}),
     "session": frozenset({"base", "trace", "analysis", "views", "store", "handlers"}),
     "web": frozenset({"base", "trace", "analysis", "views", "store", "session"}),
+    "ask": frozenset({"base", "trace", "analysis", "views", "store", "session"}),
     # And doctor, how a recording looks after what killed ones left.
-    "cli": frozenset({"base", "trace", "analysis", "views", "store", "session", "web", "handlers"}),
+    "cli": frozenset(
+        {"base", "trace", "analysis", "views", "store", "session", "ask", "web", "handlers"}
+    ),
 }
 # The files beside the layers (`__init__.py`, `notebook.py`) are the public face: they may import
 # every layer. From there the layers may take one name.

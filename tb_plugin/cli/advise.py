@@ -8,17 +8,15 @@ answer is listed with what to record.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
 from msgspec import Struct
 
 from ..analysis.advice.rule import read_thresholds, thresholds
-from ..base.errors import NotFoundError
+from ..ask.explain import event_of
 from ..base.units import duration, share
-from ..session.session import Session, Wanted, choose
-from ..trace.model import Trace
+from ..session.session import ChosenTrace
 from ..views.overview.document import (
     MOST_BYTES,
     AdviceDocument,
@@ -29,7 +27,8 @@ from ..views.overview.document import (
 from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
 from ..views.table import Column, Table
-from .entry import FORMAT, PATH, START_HELP, as_json, printable, say, write
+from .ask.chosen import of_trace
+from .entry import FORMAT, as_json, printable, write
 from .render import progress_bar, width_of, wrapped, write_csv
 
 
@@ -46,11 +45,7 @@ class _Choice(Struct, frozen=True):
 
 
 @click.command()
-@click.argument("path", type=PATH)
-@click.option("--run", help="Run: the folder of the trace, below PATH.  [default: the newest]")
-@click.option("--start", type=int, help=START_HELP)
-@click.option("--worker", help="Worker of the start.  [default: the first]")
-@click.option("--span", help="Span of the worker: 1, 2, … in time order.  [default: the last]")
+@of_trace
 @click.option("--format", **FORMAT)
 @click.option(
     "--steps",
@@ -77,28 +72,17 @@ class _Choice(Struct, frozen=True):
 )
 @click.option("--slice", type=click.IntRange(min=0), help="Shows this event of a finding instead.")
 @click.option("--width", type=click.IntRange(min=1), help="Characters of a line of a table.")
-def advise(
-    path: str,
-    run: str | None,
-    start: int | None,
-    worker: str | None,
-    span: str | None,
-    **rest: Any,  # noqa: ANN401
-) -> None:
+def advise(path: str, chosen: ChosenTrace, **rest: Any) -> None:  # noqa: ANN401, ARG001
     """Says what holds the steps of a trace, and what to do about it.
 
     PATH is a trace file, a run or a logdir, as for `kinetoscope show`.
     """
     asked = _Choice(**rest)
-    trace = choose(path, Wanted(run, worker, span, start))
-    if trace.notice():
-        say(trace.notice(), hint="choose with --run, --start, --worker, --span")
     limits = read_thresholds(asked.thresholds) if asked.thresholds else thresholds()
-    with progress_bar(trace.path) as on_progress:
-        session = trace.session(on_progress)
+    with progress_bar(chosen.shown) as on_progress:
+        session = chosen.session(on_progress)
         if asked.slice is not None:
-            event = slice_event(session, asked.slice)
-            write(as_json(event))
+            write(as_json(event_of(session, f"slice/{asked.slice}")))
             return
         document = advice_on(session.subject(OVERVIEW), asked.steps, asked.device, limits)
     if asked.format == "json":
@@ -110,30 +94,6 @@ def advise(
         write_csv([_table(document)], sys.stdout)
     else:
         _print(document, asked.width or width_of(sys.stdout))
-
-
-def slice_event(session: Session, number: int) -> Mapping[str, Any]:
-    """One event of a finding as the file has it, with its place in the recording.
-
-    Raises:
-        NotFoundError: there is no slice of that number among host and device events.
-    """
-    trace: Trace = session.trace()
-    on_host = number < len(trace.host)
-    table = trace.host if on_host else trace.device
-    row = number if on_host else number - len(trace.host)
-    if not 0 <= row < len(table):
-        raise NotFoundError(
-            f"there is no slice {number}",
-            hint=f"host and device events are 0 to {len(trace.host) + len(trace.device) - 1}",
-        )
-    return {
-        "slice": number,
-        "event": int(table.raw[row]),
-        "start_ns": int(table.ts[row]),
-        "end_ns": int(table.ts[row] + table.dur[row]),
-        "in_file": session.event(int(table.raw[row])),
-    }
 
 
 def printable_lines(text: str) -> str:

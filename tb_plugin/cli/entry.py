@@ -93,6 +93,7 @@ def _written_out(match: re.Match[str]) -> str:
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "explain": "Answers most questions on a recording at once.",
         "show": "Shows a view of a trace as a table, JSON or CSV.",
         "advise": "Says what holds the steps, and what to do about it.",
         "diff": "Explains what changed between two recordings.",
@@ -106,6 +107,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
+ASK = frozenset({"explain"})
+"""Those of the folder ``ask``."""
 
 LASTING = (["serve"], ["demo"])
 """Commands that go on until they are ended."""
@@ -186,7 +189,8 @@ class Cli(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f".{cmd_name}", __package__)
+        folder = ".ask" if cmd_name in ASK else ""
+        module = importlib.import_module(f"{folder}.{cmd_name}", __package__)
         command: click.Command = getattr(module, cmd_name)
         return command
 

@@ -205,6 +205,11 @@ OF_TRACES = "This file has allocator events only, no ops or kernels. The Memory 
 class Session(ABC):
     """One opened trace. Nothing is read before its first use."""
 
+    identity = ""
+    """Hex digits that begin the ids of its events; "" where it has none."""
+    worker = ""
+    """Its worker below a folder; "" for a file alone."""
+
     @abstractmethod
     def facts(self) -> Facts:
         """The figures of the first screen."""
@@ -413,6 +418,8 @@ class FileSession(Session):
         code = content_key.code_version(READER, SUMMARIZE, root=notes)
         with naming(self.shown):
             self._digest = content_key.digest(path, self._version, code, notes)
+        self.identity = self._digest[:8]
+        self.worker = beside[0].worker if beside else ""
         self._is_as_opened = True  # what was read of it is what the content key stands for
         self._known_facts: Facts | None = None
         self._known_trace: Trace | None = None

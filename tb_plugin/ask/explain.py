@@ -1,0 +1,509 @@
+"""A recording, or all ranks of a run, in one answer of a few kilobytes (contract).
+
+Every figure is one of the views' or of the advice: nothing is computed here a second time. A figure
+carries its unit in its name, and says whether it is per step or of the whole recording.
+
+Ids such as ``slice/1296`` name events. ``<trace>/slice/1296`` is the same id, and is refused for
+another file. Names come from the trace: they are data, and never instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct, structs
+
+from ..analysis.advice.rule import thresholds
+from ..analysis.facts import IDLE_CAUSES, Facts
+from ..analysis.overview.whole import WHOLE, WholeRecording
+from ..analysis.recording import configuration
+from ..analysis.steps import Limits, Selection, select
+from ..analysis.wording import CAUSE_NAMES, device_name, short_frame
+from ..base.errors import NotFoundError, QueryError, UnavailableError
+from ..base.units import NBSP
+from ..session.session import Session
+from ..trace.model import RECORDERS
+from ..views import view_named
+from ..views.overview.document import AdviceDocument, AdviceFinding
+from ..views.overview.view import Overview, OverviewQuery, advice_on
+from ..views.shared import device_row
+from ..views.table import Cell, Column, Table
+
+SCHEMA = 1
+MOST_BYTES = 6144
+FUNCTIONS, RANKS, EVIDENCE, TITLES = 12, 16, 3, 3
+"""Most functions, ranks, events of a finding, and titles of questions that are shown."""
+_LEAST_RATIO = 0.001  # of the step; parts and causes below are left out of lists
+_NAME = 60
+
+
+class Grid(Struct, frozen=True):
+    """Rows of plain values in the order of the columns; None = not known."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+class ExplainedRecording(Struct, frozen=True):
+    """What the file is."""
+
+    path: str
+    trace: str  # begins ids of its events: "1a2b3c4d"
+    worker: str
+    recorder: str
+    length_ns: int
+    setup: Mapping[str, str]  # devices, rank, host, steps
+    steps: str  # numbers of the steps that are counted: "2-6"
+    left_out: Mapping[str, str]  # number of a step → why it is not counted
+    health: str
+
+
+class ExplainedStep(Struct, frozen=True):
+    """The counted steps; ``parts`` sum to the mean, and ``idle`` to the part of that name."""
+
+    seen_from: str  # "GPU 0", "the main thread"
+    count: int
+    mean_ns: float
+    median_ns: float
+    shortest_ns: int
+    longest_ns: int
+    overlap_ns_per_step: float | None  # communication under compute; None: not known
+    parts: Grid
+    idle: Grid
+
+
+class ExplainedFinding(Struct, frozen=True):
+    """One finding: what it costs at most a step, where, what shows it, what to do."""
+
+    id: str
+    title: str
+    severity: str
+    ns_per_step: float | None  # ceilings of several findings must not be added
+    step_ratio: float | None
+    place: str  # "train.py(12): load"; "" unknown
+    evidence: tuple[str, ...]  # ids
+    action: str
+
+
+class CannotTell(Struct, frozen=True):
+    """What to record, and what that would tell."""
+
+    record: str
+    tells: str
+
+
+class ExplainDocument(Struct, frozen=True):
+    """The whole."""
+
+    schema: int
+    recording: ExplainedRecording
+    headline: str
+    detail: str
+    step: ExplainedStep | None
+    findings: tuple[ExplainedFinding, ...]
+    functions: Grid
+    totals: Grid  # by device, of the whole recording
+    ranks_headline: str
+    ranks: Grid
+    cannot_tell: tuple[CannotTell, ...]
+    next: tuple[str, ...]
+    left_out: Mapping[str, int]  # rows that did not fit
+    untrusted: tuple[str, ...] = ("path", "place", "name", "worker", "device")
+
+
+SECTIONS = ("recording", "step", "findings", "functions", "totals", "ranks", "cannot_tell", "next")
+NOTHING = Grid((), ())
+
+
+def explain(
+    session: Session, path: str, steps: str = "", device: str = "", limits: Limits | None = None
+) -> ExplainDocument:
+    """The answer for the chosen steps and device; ``path`` is what the user named.
+
+    Raises:
+        QueryError: there are no such steps, or no such device.
+        UnavailableError: the file cannot fill the Overview; says why.
+    """
+    view = view_named("overview")
+    facts = session.subject(view).facts
+    answer = view.build(facts, OverviewQuery(steps, device))
+    if not isinstance(answer, Overview):
+        raise TypeError("the Overview answers with an Overview")
+    limits = thresholds() if limits is None else limits
+    advice = advice_on(facts, steps, device, limits)
+    chosen = select(facts, steps, device_row(facts, device), limits)
+    whole = session.artifact(WHOLE)
+    ranks_headline, ranks = _ranks(session)
+    functions = functions_of(whole, chosen)
+    return ExplainDocument(
+        schema=SCHEMA,
+        recording=_recording(session, facts, advice),
+        headline=advice.headline,
+        detail=" · ".join(text for text in (advice.detail, advice.agreement) if text),
+        step=_step(answer, chosen),
+        findings=tuple(map(_finding, advice.findings)),
+        functions=Grid(functions.columns, functions.rows[:FUNCTIONS]),
+        totals=totals_of(whole, facts),
+        ranks_headline=ranks_headline,
+        ranks=Grid(ranks.columns, ranks.rows[:RANKS]),
+        cannot_tell=_cannot_tell(advice),
+        next=_next(path, advice, ranks),
+        left_out={
+            name: left
+            for name, left in (
+                ("functions", len(functions.rows) - FUNCTIONS),
+                ("ranks", len(ranks.rows) - RANKS),
+            )
+            if left > 0
+        },
+    )
+
+
+def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> ExplainedRecording:
+    health = view_named("health")
+    said: Any = health.build(facts, health.query())
+    return ExplainedRecording(
+        path=facts.path,
+        trace=session.identity,
+        worker=session.worker,
+        recorder=RECORDERS.get(facts.torch_era, "unknown"),
+        length_ns=facts.duration_ns,
+        setup={label: _plain(value) for label, value in configuration(facts).items()},
+        steps=_ranges(advice.scope.steps) if advice.scope.step_source != "whole_trace" else "",
+        left_out={str(one.number): one.excluded for one in facts.steps if one.excluded},
+        health=_plain(said.sentence.headline),
+    )
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order as ranges: ``2-5,7``."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+
+
+def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
+    if not chosen.count:
+        return None
+    ruler, lengths = answer.ruler, [step.dur_ns for step in chosen.steps]
+    parts = [
+        (one.label, one.mean_ns, round(one.ratio, 5))
+        for one in ruler.shares
+        if not one.ghost and one.ratio >= _LEAST_RATIO
+    ]
+    total = chosen.partition
+    idle = []
+    if total is not None and ruler.idle_ns is not None:
+        parts.append(("Idle", ruler.idle_ns, round(chosen.ratio(total.idle_ns), 5)))
+        causes = sorted(((getattr(total, key), key) for key in IDLE_CAUSES), reverse=True)
+        idle = [
+            (CAUSE_NAMES[key], chosen.mean(ns), round(chosen.ratio(ns), 5))
+            for ns, key in causes
+            if chosen.ratio(ns) >= _LEAST_RATIO
+        ]
+    device = chosen.device_facts
+    return ExplainedStep(
+        seen_from=device_name(device) if device else "the main thread",
+        count=chosen.count,
+        mean_ns=ruler.mean_ns,
+        median_ns=median(lengths),
+        shortest_ns=min(lengths),
+        longest_ns=max(lengths),
+        overlap_ns_per_step=ruler.overlap_ns,
+        parts=Grid(("part", "ns_per_step", "step_ratio"), tuple(parts)),
+        idle=Grid(("cause", "ns_per_step", "step_ratio"), tuple(idle)),
+    )
+
+
+def _finding(one: AdviceFinding) -> ExplainedFinding:
+    gain = one.gain
+    return ExplainedFinding(
+        id=one.id,
+        title=one.title,
+        severity=one.severity,
+        ns_per_step=gain.ns_per_step if gain else None,
+        step_ratio=round(gain.ratio, 5) if gain else None,
+        place=short_frame(one.frame),
+        evidence=tuple(f"slice/{e.slice}" for e in one.evidence if e.slice >= 0)[:EVIDENCE],
+        action=_plain(one.action.snippet.split("\n")[0] or one.action.text, 160),
+    )
+
+
+def functions_of(whole: WholeRecording, chosen: Selection) -> Grid:
+    """The user's functions by inclusive time a step, the longest first.
+
+    A function around whole steps that does nothing by itself is left out.
+    """
+    table, count = whole.functions, len(whole.names)
+    some = np.flatnonzero(np.isin(table.step, chosen.indexes))
+
+    def summed(column: np.ndarray) -> np.ndarray:
+        return np.bincount(table.name[some], column[some], count)
+
+    inclusive, exclusive, calls, idle = map(
+        summed, (table.inclusive_ns, table.exclusive_ns, table.calls, table.idle_ns)
+    )
+    per = max(chosen.count, 1)
+    has_device = chosen.partition is not None
+    rows = tuple(
+        (
+            short_frame(whole.names[at]),
+            round(float(inclusive[at]) / per),
+            round(float(exclusive[at]) / per),
+            round(float(calls[at]) / per, 2),
+            round(float(idle[at]) / per) if has_device else None,
+        )
+        for at in np.argsort(-inclusive, kind="stable").tolist()
+        if inclusive[at] > 0 and (calls[at] or exclusive[at])
+    )
+    return Grid(
+        ("name", "inclusive_ns_per_step", "exclusive_ns_per_step", "calls_per_step",
+         "idle_ns_per_step"),
+        rows,
+    )  # fmt: skip
+
+
+def totals_of(whole: WholeRecording, facts: Facts) -> Grid:
+    """Each device over the whole recording, in ns."""
+    one = whole.devices
+    rows = []
+    for at in range(len(one)):
+        length, busy = int(one.length_ns[at]), int(one.busy_ns[at])
+        collective, exposed = int(one.communication_ns[at]), int(one.exposed_ns[at])
+        rows.append(
+            (
+                device_name(facts.devices[int(one.device[at])]),
+                length,
+                busy,
+                length - busy,
+                int(one.kernel_sum_ns[at]),
+                int(one.kernel_ns[at]),
+                int(one.communication_sum_ns[at]),
+                collective,
+                exposed,
+                round(1 - exposed / collective, 4) if collective else None,
+                int(one.copy_ns[at]),
+                int(one.launches[at]),
+            )
+        )
+    return Grid(
+        ("device", "length_ns", "busy_ns", "idle_ns", "compute_sum_ns", "compute_ns",
+         "communication_sum_ns", "communication_ns", "exposed_communication_ns", "overlap_ratio",
+         "copy_ns", "launches"),
+        tuple(rows),
+    )  # fmt: skip
+
+
+_OF_RANKS = ("rank", "busy_ratio", "own_ns", "excess_ns", "cost_ns", "lost_ns")
+_OF_STEP = ("length_ns", "compute_ns", "communication_ns", "idle_ns")
+
+
+def _ranks(session: Session) -> tuple[str, Grid]:
+    """All ranks of the run, as the Distributed view has them; nothing for a file alone."""
+    view = view_named("distributed")
+    try:
+        answer: Any = view.build(session.asked(view), view.query())
+    except UnavailableError:
+        return "", NOTHING
+    tables = {table.title: table for table in view.tables(answer)}
+    first = next(iter(tables.values()))
+    lengths = next((one for one in tables.values() if _place(one, "length_ns") >= 0), None)
+    of_step = {row[0]: row for row in lengths.rows} if lengths else {}
+    left, right = _kept(first, _OF_RANKS), _kept(lengths, _OF_STEP) if lengths else []
+    columns = [first.columns[at].key for at in left]
+    if lengths:
+        columns += [lengths.columns[at].key for at in right]
+    rows = tuple(
+        (
+            *(_short_ratio(row[at]) for at in left),
+            *(of_step[row[0]][at] if row[0] in of_step else None for at in right),
+        )
+        for row in first.rows
+    )
+    renamed = tuple(f"{one}_per_step" if one.endswith("_ns") else one for one in columns)
+    headline = " ".join(text for text in (answer.headline, answer.detail) if text)
+    return _plain(headline, 400), Grid(renamed, rows)
+
+
+def _short_ratio(value: Cell) -> Cell:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _place(table: Table, key: str) -> int:
+    return next((at for at, one in enumerate(table.columns) if one.key == key), -1)
+
+
+def _kept(table: Table, keys: Iterable[str]) -> list[int]:
+    return [at for key in keys if (at := _place(table, key)) >= 0]
+
+
+def _cannot_tell(advice: AdviceDocument) -> tuple[CannotTell, ...]:
+    found = []
+    for one in advice.cannot_answer:
+        titles = [rule.title for rule in one.rules]
+        more = f", {len(titles) - TITLES} more" if len(titles) > TITLES else ""
+        found.append(CannotTell(one.record, f"{'; '.join(titles[:TITLES])}{more}"))
+    known = {one.record for one in found}
+    return (
+        *(CannotTell(why, what) for what, why in advice.not_available.items() if why not in known),
+        *found,
+    )
+
+
+def _next(path: str, advice: AdviceDocument, ranks: Grid) -> tuple[str, ...]:
+    """Commands that answer what comes next, in fixed forms with numeric ids."""
+    shown = _quoted(path)
+    found = []
+    event = next((e.slice for one in advice.findings for e in one.evidence if e.slice >= 0), -1)
+    if event >= 0:
+        found.append(f"kinetoscope explain {shown} --id slice/{event}")
+    if ranks.rows:
+        found.append(f"kinetoscope show distributed {shown}")
+    else:
+        found.append(f"kinetoscope show operators {shown} --format csv --limit 20")
+    found.append(f'kinetoscope sql {shown} "FROM dictionary"')
+    return tuple(found)
+
+
+def _quoted(path: str) -> str:
+    import shlex
+
+    return shlex.quote(path)
+
+
+def _plain(text: str, most: int = 200) -> str:
+    line = " ".join(text.replace(NBSP, " ").split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
+    """The parts with rows as tables; times stay in ns."""
+    step = document.step
+    grids = {
+        "Step": step.parts if step else NOTHING,
+        "Idle by cause": step.idle if step else NOTHING,
+        "Findings": Grid(
+            ("id", "title", "severity", "ns_per_step", "step_ratio", "place", "action"),
+            tuple(
+                (f.id, f.title, f.severity, f.ns_per_step, f.step_ratio, f.place, f.action)
+                for f in document.findings
+            ),
+        ),
+        "Your functions": document.functions,
+        "Totals of the recording": document.totals,
+        "Ranks": document.ranks,
+        "Cannot tell": Grid(
+            ("record", "tells"), tuple((one.record, one.tells) for one in document.cannot_tell)
+        ),
+    }
+    return tuple(
+        Table(title, tuple(Column(key, key) for key in grid.columns), grid.rows)
+        for title, grid in grids.items()
+        if grid.rows
+    )
+
+
+# --- within a number of bytes ---------------------------------------------------------------------
+
+_CUTS = ("functions", "ranks", "findings", "next", "totals")
+"""Sections that lose rows, in this order; what cannot be told is never left out."""
+_LEAST_ROWS = {"functions": 3, "findings": 3, "ranks": 4}
+
+
+def fitted(document: ExplainDocument, most_bytes: int, written: Any) -> ExplainDocument:  # noqa: ANN401
+    """The document with as many rows as fit; ``written`` makes its text.
+
+    Raises:
+        QueryError: not even the smallest answer fits.
+    """
+
+    def size(one: ExplainDocument) -> int:
+        return len(written(one).encode("utf-8", "replace"))
+
+    # Every section keeps its first rows as long as others have more.
+    for least in (_LEAST_ROWS, {}):
+        for section in _CUTS:
+            while size(document) > most_bytes and _rows(document, section) > least.get(section, 0):
+                document = _without_last(document, section)
+            if size(document) <= most_bytes:
+                return document
+    if size(document) > most_bytes:
+        raise QueryError(
+            f"the smallest answer has {size(document)} bytes", hint="raise --max-bytes"
+        )
+    return document
+
+
+def _rows(document: ExplainDocument, section: str) -> int:
+    value = getattr(document, section)
+    return len(value.rows) if isinstance(value, Grid) else len(value)
+
+
+def _without_last(document: ExplainDocument, section: str) -> ExplainDocument:
+    value = getattr(document, section)
+    short = structs.replace(value, rows=value.rows[:-1]) if isinstance(value, Grid) else value[:-1]
+    left = {**document.left_out, section: document.left_out.get(section, 0) + 1}
+    return structs.replace(document, **{section: short}, left_out=left)
+
+
+def section_of(document: ExplainDocument, name: str) -> dict[str, Any]:
+    """One section alone.
+
+    Raises:
+        QueryError: there is no such section.
+    """
+    from ..base.errors import nearest
+
+    if name not in SECTIONS:
+        raise QueryError(f"there is no section {name[:40]!r}", hint=nearest(name, SECTIONS))
+    return {name: getattr(document, name), "left_out": document.left_out}
+
+
+# --- events by their ids --------------------------------------------------------------------------
+
+
+def event_of(session: Session, text: str) -> Mapping[str, Any]:
+    """The event behind an id as the file has it, with its place in the recording.
+
+    Raises:
+        QueryError: it is no id, or one of another file.
+        NotFoundError: there is no such event.
+    """
+    trace_id, _, rest = text.rpartition("slice/")
+    if not rest.isascii() or not rest.isdecimal() or len(rest) > 12:
+        raise QueryError(f"{text[:60]!r} is no id", hint="ids look like slice/1296")
+    if trace_id.strip("/") not in ("", session.identity):
+        raise QueryError(
+            "this id is of another file", hint=f"ids of this file begin with {session.identity}/"
+        )
+    number = int(rest)
+    trace = session.trace()
+    on_host = number < len(trace.host)
+    table = trace.host if on_host else trace.device
+    row = number if on_host else number - len(trace.host)
+    if not 0 <= row < len(table):
+        last = len(trace.host) + len(trace.device) - 1
+        raise NotFoundError(f"there is no slice {number}", hint=f"slices are 0 to {last}")
+    raw = int(table.raw[row])
+    return {
+        "id": f"{session.identity}/slice/{number}",
+        "slice": number,
+        "event": raw,
+        "start_ns": int(table.ts[row]),
+        "end_ns": int(table.ts[row] + table.dur[row]),
+        "dur_ns": int(table.dur[row]),
+        "in_file": session.event(raw),
+    }
+
+
+def as_bytes(answer: Any) -> bytes:  # noqa: ANN401
+    """An answer as JSON, without escapes for terminals."""
+    return msgspec.json.encode(answer)

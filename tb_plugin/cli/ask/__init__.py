@@ -1,0 +1,1 @@
+"""Commands for programs and agents: one answer, SQL, files, a server."""

@@ -1,0 +1,143 @@
+"""``kinetoscope explain``: figures are those of the views, within a number of bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.analysis.overview.whole import WHOLE
+from kinetoscope.ask.explain import ExplainDocument, explain, fitted
+from kinetoscope.ask.text import explained
+from kinetoscope.base.errors import QueryError
+from kinetoscope.session.session import TraceSession, choose
+from tests.cli.runs import run
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import draw, draw_at
+
+# a (c is another call of it) calls itself and b; the device is idle for 4 and 3 µs of it.
+FUNCTIONS = """
+    step   |11111111112222222222|
+    frame  |aaaaaaaa   cccccc   |
+    frame  | aabbb      bb      |
+    frame  |  d                 |
+    call   |k   l      m  n     |
+    gpu    | kkk l      mm  n   |
+    """
+NAMES = {"c": "train.py(1): a", "d": "torch/nn.py(3): d"}
+
+
+def drawn(tmp_path: Path) -> Path:
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(path, FUNCTIONS, names=NAMES)
+    return path
+
+
+def document(path: Path) -> ExplainDocument:
+    return explain(choose(str(path)).session(), str(path))
+
+
+def test_functions_are_inclusive_per_step_and_recursion_counts_once(tmp_path: Path) -> None:
+    told = document(drawn(tmp_path))
+    assert told.functions.columns == (
+        "name", "inclusive_ns_per_step", "exclusive_ns_per_step", "calls_per_step",
+        "idle_ns_per_step",
+    )  # fmt: skip
+    assert told.functions.rows == (
+        ("train.py(1): a", 7_000, 4_500, 1.5, 3_500),
+        ("train.py(1): b", 2_500, 2_500, 1.0, 500),
+    )
+
+
+def test_libraries_are_no_functions_of_the_user() -> None:
+    whole = TraceSession(draw(FUNCTIONS, names=NAMES)).artifact(WHOLE)
+    assert sorted(whole.names) == ["train.py(1): a", "train.py(1): b"]
+
+
+def test_totals_count_what_lies_outside_of_steps() -> None:
+    trace = draw(
+        """
+        step   |1111111111          |
+        call   |k  l           n    |
+        gpu    | kkkk           nn  |
+        gpu0.9 |   llll             |
+        """,
+        names={"l": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"},
+    )
+    one = TraceSession(trace).artifact(WHOLE).devices
+    assert (one.busy_ns.tolist(), one.kernel_ns.tolist()) == ([8_000], [6_000])
+    assert (one.communication_ns.tolist(), one.exposed_ns.tolist()) == ([4_000], [2_000])
+    assert one.launches.tolist() == [3]
+
+
+def test_parts_and_idle_sum_to_the_step(tmp_path: Path) -> None:
+    step = document(drawn(tmp_path)).step
+    assert step is not None
+    assert sum(row[1] for row in step.parts.rows) == pytest.approx(step.mean_ns)  # type: ignore[misc]
+    idle = next(row[1] for row in step.parts.rows if row[0] == "Idle")
+    assert sum(row[1] for row in step.idle.rows) == pytest.approx(idle)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown"])
+def test_tables_of_the_answer_for_other_programs(tmp_path: Path, form: str) -> None:
+    shown = run("explain", drawn(tmp_path), "--format", form)
+    assert shown.exit_code == 0
+    assert "inclusive" in shown.stdout
+    assert "7000" in shown.stdout or "7,000" in shown.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_answer_keeps_to_its_bytes_or_is_refused(tmp_path: Path, form: str) -> None:
+    path = drawn(tmp_path)
+    whole = run("explain", path, "--format", form)
+    size = len(whole.stdout.encode())
+    assert (whole.exit_code, size <= 6144) == (0, True)
+    least = run("explain", path, "--format", form, "--max-bytes", 10)
+    assert (least.exit_code, least.stdout) == (2, "")
+    smallest = int(least.stderr.split("has ")[1].split(" bytes")[0])
+    assert run("explain", path, "--format", form, "--max-bytes", smallest).exit_code == 0
+    assert run("explain", path, "--format", form, "--max-bytes", smallest - 1).exit_code == 2
+    cut = run("explain", path, "--format", form, "--max-bytes", size - 1)
+    assert len(cut.stdout.encode()) < size
+    assert "Cannot tell" in cut.stdout or '"cannot_tell":[{' in cut.stdout
+
+
+def test_rows_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    told = document(drawn(tmp_path))
+    with pytest.raises(QueryError, match="smallest") as refused:
+        fitted(told, 10, explained)
+    smallest = int(str(refused.value).split("has ")[1].split()[0])
+    assert fitted(told, smallest, explained).left_out["functions"] == 2
+    short = fitted(told, len(explained(told).encode()) - 1, explained)
+    assert short.left_out == {"next": 1}  # sections with few rows keep them the longest
+    assert short.cannot_tell == told.cannot_tell
+
+
+def test_an_id_names_one_event_of_this_file_only(tmp_path: Path) -> None:
+    path = drawn(tmp_path)
+    trace = document(path).recording.trace
+    event = json.loads(run("explain", path, "--id", "slice/2").stdout)
+    assert run("explain", path, "--id", f"{trace}/slice/2").exit_code == 0
+    assert event["id"] == f"{trace}/slice/2"
+    assert event["in_file"]["dur"] * 1000 == event["dur_ns"]
+    for wrong, code in (("0123abcd/slice/2", 2), ("slice/-1", 2), ("x", 2), ("slice/9999", 4)):
+        assert run("explain", path, "--id", wrong).exit_code == code
+
+
+def test_a_section_alone(tmp_path: Path) -> None:
+    path = drawn(tmp_path)
+    assert "train.py(1): a" in run("explain", path, "--section", "functions").stdout
+    refused = run("explain", path, "--section", "function")
+    assert refused.exit_code == 2
+    assert "did you mean functions?" in refused.stderr
+
+
+@requires_traces
+def test_all_ranks_of_a_run_are_in_one_answer() -> None:
+    told = document(TRACES / "dlrm_8rank_v100")
+    assert len(told.ranks.rows) == 8
+    slowest = told.ranks.rows[0]
+    assert slowest[told.ranks.columns.index("rank")] == 7
+    assert slowest[told.ranks.columns.index("cost_ns_per_step")] == 35_552_000
+    assert len(explained(told).encode()) <= 6144
