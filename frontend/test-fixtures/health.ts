@@ -24,6 +24,7 @@ export const HEALTH: Health = {
       "75,718 events in 1.1 MiB (33.5 MiB unpacked), nothing skipped or repaired. Recorded by torch 1.9 on 1 of 4 GPUs.",
     agreement: "",
     cause: "",
+    beyond: "",
   },
   notes: [
     noteOf({

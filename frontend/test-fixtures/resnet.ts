@@ -274,6 +274,8 @@ export const OVERVIEW: Overview = {
       "Of a mean step of 177.6 ms it is busy for 100.6 ms. For 59.3 ms nothing is queued because `_SingleProcessDataLoaderIter.__next__` runs on the thread that launches kernels.",
     agreement: "in 6 of 6 steps",
     cause: "idle_dataloader_ns",
+    beyond:
+      "For 59.3 ms nothing is queued because `_SingleProcessDataLoaderIter.__next__` runs on the thread that launches kernels.",
   },
   noun: "step",
   device_type: "GPU",

@@ -84,6 +84,7 @@ class Sentence(Struct, frozen=True):
     agreement: str = ""  # "in 4 of 6 steps"
     # what it blames: a field of Partition or HostPartition, a rule's id, or a word of ``headline``
     cause: str = ""
+    beyond: str = ""  # ``detail`` without the lengths that a drawing of the step shows
 
 
 class Reference(Struct, frozen=True):

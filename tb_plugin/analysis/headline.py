@@ -145,13 +145,19 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     cause, count = Counter(causes).most_common(1)[0]
     if 2 * count <= selection.count:
         text = "The steps differ: no single cause leads in most of them."
-        return Sentence(text, said.detail, cause=NOTHING)
+        return Sentence(text, said.detail, cause=NOTHING, beyond=said.beyond)
     alike = tuple(at for at, one in zip(selection.indexes, causes, strict=True) if one == cause)
     most = _of_all(structs.replace(selection, indexes=alike), ())
     longest = max(selection.steps, key=lambda step: step.dur_ns)
     alone = f"Step {longest.number} alone takes {duration(longest.dur_ns)}."
     many = f"in {count} of {plural(selection.count, 'step')}"
-    return Sentence(most.headline, f"{most.detail} {alone}", many, most.cause)
+    return Sentence(
+        most.headline,
+        f"{most.detail} {alone}",
+        many,
+        most.cause,
+        f"{most.beyond} {alone}".lstrip(),
+    )
 
 
 def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
@@ -162,7 +168,18 @@ def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     """
     sentence = _headline(selection, findings)
     details = (sentence.detail, *not_judged(selection.facts))
-    return structs.replace(sentence, detail=" ".join(text for text in details if text))
+    detail = " ".join(text for text in details if text)
+    beyond = detail.removeprefix(_lengths(selection)).lstrip()
+    return structs.replace(sentence, detail=detail, beyond=beyond)
+
+
+def _lengths(selection: Selection) -> str:
+    """How a detail begins that names lengths of parts."""
+    if not selection.total_ns:
+        return ""
+    if selection.partition is not None:
+        return _device_detail(selection, selection.partition)
+    return _host_detail(selection, selection.host or HostPartition())
 
 
 def _headline(selection: Selection, findings: Sequence[Finding]) -> Sentence:
@@ -477,9 +494,7 @@ _KERNELS = (Reference("The longest kernels", "kernels"),)
 _OPERATORS = (Reference("The longest operators", "operators"),)
 _TRACE = (Reference("These steps in the trace", "timeline"),)
 _WHOLE_TRACE = (Reference("The recording in the trace", "timeline"),)
-_COMPUTES = Explanation(
-    "The host computes: no rule that could be checked finds a cause in its operators.", _OPERATORS
-)
+_COMPUTES = Explanation("No rule finds a cause in the operators.", _OPERATORS)
 _COMMUNICATES = Explanation(
     f"The rule on communication asks for more than {share(COMMUNICATION_RATIO.value)} of the "
     "time, with nothing else running.",
@@ -509,11 +524,9 @@ _UNANSWERED: Mapping[str, Explanation | None] = {
     "backward_ns": _COMPUTES,
     "optimizer_ns": _COMPUTES,
     "runtime_ns": Explanation(
-        "The host calls the runtime: no rule that could be checked says why.", _OPERATORS
+        "No rule says why the host calls the runtime for so long.", _OPERATORS
     ),
-    "python_ns": Explanation(
-        "The host runs Python: no rule that could be checked finds a cause in it.", _OPERATORS
-    ),
+    "python_ns": Explanation("No rule finds a cause in the Python code.", _OPERATORS),
     "compile_ns": Explanation(
         "Code is compiled when it first runs, or when shapes change: run some steps before the "
         "recording starts.",

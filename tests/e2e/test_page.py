@@ -176,6 +176,37 @@ def test_no_accessibility_violations(
         assert complaints(page) == []
 
 
+WORDS = """() => {
+  const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  let count = 0;
+  for (let node; (node = walk.nextNode()); ) {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const { top, bottom, width } = range.getBoundingClientRect();
+    const element = node.parentElement;
+    if (bottom > 0 && top < innerHeight && width > 1 && !element.closest(".unseen")
+        && element.checkVisibility()) {
+      count += (node.textContent.match(/[A-Za-z][A-Za-z’'_-]*/g) ?? []).length;
+    }
+  }
+  return count;
+}"""
+
+
+@pytest.mark.parametrize(("run", "most"), [("train_cpu", 158), ("train_ddp_cpu", 145)])
+def test_the_first_screen_has_few_words(
+    browser: Browser, served: Server, run: str, most: int
+) -> None:
+    """Half of what it had when findings showed everything they know."""
+    with watched(browser) as (page, _):
+        page.set_viewport_size({"width": 1440, "height": 900})
+        opened(page, f"{served.page}#run={run}")
+        expect(page.locator(".finding").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".path-shares")).to_be_attached(timeout=LONG_MS)
+        page.wait_for_timeout(500)
+        assert page.evaluate(WORDS) <= most
+
+
 def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -> None:
     """Choosing one step changes the figures; Escape or the menu brings all back."""
     with watched(browser) as (page, watch):

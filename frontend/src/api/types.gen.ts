@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c318e10d";
+export const CONTRACT = "be5352e0";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2962,6 +2962,8 @@ export interface Sentence {
   readonly agreement: string;
   /** what it blames: a field of Partition or HostPartition, a rule's id, or a word of `headline` */
   readonly cause: string;
+  /** `detail` without the lengths that a drawing of the step shows */
+  readonly beyond: string;
 }
 
 /** One part of a whole. `key` is the field name in Partition, Breakdown or HostPartition. */

@@ -5,7 +5,7 @@ import { CopyTable } from "../../components/controls/copy_table";
 import { Heading } from "../../components/data_table/heading";
 import { Tip } from "../../components/overlays/tip";
 import { Panel } from "../../components/states/panel";
-import { Paragraph, Prose } from "../../components/text/prose";
+import { Prose } from "../../components/text/prose";
 
 const CARDS_MAX = 4;
 
@@ -115,25 +115,13 @@ function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld
 
 interface DevicesProps {
   readonly devices: readonly DeviceCard[];
-  /** Why there is none; undefined = there is. */
-  readonly missing: string | undefined;
   readonly isOld: boolean;
 }
 
-export function Devices({ devices, missing, isOld }: DevicesProps) {
+export function Devices({ devices, isOld }: DevicesProps) {
   const used = devices.filter((device) => device.used);
   if (used.length > CARDS_MAX) {
     return <DeviceTable devices={used} isOld={isOld} />;
-  }
-  if (used.length === 0) {
-    return (
-      <Panel title="Devices" isOld={isOld}>
-        <Paragraph
-          className="ink2 small"
-          text={missing ?? "No device was used in this recording."}
-        />
-      </Panel>
-    );
   }
   return used.map((device) => (
     <Panel

@@ -11,6 +11,8 @@ import type {
   SeenEvent,
 } from "../../api/types.gen";
 import { bytes, count, plural, share, time } from "../../base/text/format";
+import { firstSentence } from "../../base/text/sentences";
+import { capital } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
 import { Heading } from "../../components/data_table/heading";
@@ -167,12 +169,28 @@ interface ItemProps {
   readonly noun: Overview["noun"];
 }
 
+/** Evidence in one sentence and what to do about it: the rest is behind the summary. */
+function shortOf({ text, action, snippet }: Finding) {
+  const [evidence, rest] = firstSentence(text);
+  const [fix] = firstSentence(action);
+  return { evidence, rest, fix: snippet === "" && rest !== "" ? fix : "" };
+}
+
 function Details({ finding, noun }: ItemProps) {
-  const { gain, verify, scope, confidence, id, evidence, events } = finding;
+  const { gain, verify, scope, confidence, id, evidence, events, links } = finding;
+  const { rest, fix } = shortOf(finding);
   return (
     <details>
-      <summary>Evidence and how to check</summary>
+      <summary aria-label={`More on: ${finding.title}`}>More</summary>
       <div className="stack small">
+        {rest === fix ? null : <Paragraph text={rest} />}
+        {links.length < 2 ? null : (
+          <p className="row wrap finding-links">
+            {links.slice(1).map((door) => (
+              <Door key={door.text} door={door} />
+            ))}
+          </p>
+        )}
         <EvidenceTable evidence={evidence} />
         <Events events={events} noun={noun} />
         {verify === "" ? null : (
@@ -195,6 +213,7 @@ function Details({ finding, noun }: ItemProps) {
 }
 
 function Item({ finding, noun, place }: ItemProps & { place: number }) {
+  const { evidence, fix } = shortOf(finding);
   return (
     <li className="finding">
       <span className="finding-place" aria-hidden="true">
@@ -205,11 +224,12 @@ function Item({ finding, noun, place }: ItemProps & { place: number }) {
       </h3>
       {finding.gain === null ? <span /> : <GainBar gain={finding.gain} />}
       <div className="finding-text">
-        <Paragraph text={finding.text} />
+        <Paragraph text={evidence} />
+        <Paragraph text={fix} />
         {finding.snippet === "" ? null : <Snippet lines={toLines(finding.snippet)} />}
         <div className="row wrap finding-foot">
           <span className="chip">{finding.severity}</span>
-          {finding.links.map((door) => (
+          {finding.links.slice(0, 1).map((door) => (
             <Door key={door.text} door={door} />
           ))}
           <Details finding={finding} noun={noun} />
@@ -254,10 +274,6 @@ function UncheckedList({ needs, onClose }: { needs: readonly Lacking[]; onClose:
   );
 }
 
-function capital(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
-}
-
 /** The sentence on top and the findings must agree: what has no finding is explained. */
 function Unanswered({ explanation }: { explanation: Explanation }) {
   return (
@@ -279,20 +295,18 @@ export function Findings({
   isOld,
 }: FindingsProps) {
   const [open, setOpen] = useState(false);
-  const rules = plural(ruleCount, "rule");
   const uncheckedCount = unchecked.reduce((sum, one) => sum + one.rules.length, 0);
   return (
     <Panel
       title="Findings"
-      hint={findings.length > 0 ? `ranked by gain ceiling, share of ${noun} time` : undefined}
       isOld={isOld}
       hasBody={false}
       controls={
         uncheckedCount === 0 ? (
-          <span className="hint">{rules}, all checked</span>
+          <span className="hint">{plural(ruleCount, "rule")} checked</span>
         ) : (
           <button type="button" className="btn quiet small hint" onClick={() => setOpen(true)}>
-            {rules}, {uncheckedCount} could not be checked
+            {uncheckedCount} of {plural(ruleCount, "rule")} unchecked
           </button>
         )
       }

@@ -32,10 +32,10 @@ const TABS: readonly (readonly [Shown, string])[] = [
   ["figures", "Launches and copies"],
 ];
 const WORDS: Readonly<Record<Shown, string>> = {
-  gaps: "each with its cause, and the call that held the device longest in it",
-  flame: "idle time of the device by the calls that kept it waiting",
-  path: "the longest chain through host, launches and device; its parts sum to the steps",
-  figures: "what a launch costs, and what is exposed of copies and collectives",
+  gaps: "by length, with cause and holder",
+  flame: "idle time by the calls that kept it waiting",
+  path: "the longest chain through host and device",
+  figures: "cost of a launch; exposed copies and collectives",
 };
 
 interface IdleProps {
@@ -57,12 +57,8 @@ export function Idle({ overview, query, isOld }: IdleProps) {
   const shown = tabs.find(([key]) => key === asked)?.[0] ?? tabs[0]?.[0] ?? "path";
   return (
     <Panel
-      title={
-        isIdleKnown
-          ? "What the device waited for"
-          : `What makes the ${overview.noun} as long as it is`
-      }
-      hint={WORDS[shown].replace("the steps", hasSteps ? "the steps" : "the recording")}
+      title={isIdleKnown ? "What the device waited for" : "Critical path"}
+      hint={isIdleKnown ? WORDS[shown] : undefined}
       isOld={isOld}
       className="idle-panel"
       hasBody={shown === "flame"}
@@ -262,18 +258,23 @@ function CriticalPath({ steps }: { steps: string }) {
   return <PathTables path={data} isOld={isOld} />;
 }
 
+/** Kinds below it are in the table alone. */
+const LEAST_SHARE = 0.01;
+
 function PathTables({ path, isOld }: { path: CriticalPathAnswer; isOld: boolean }) {
   const columns = declaredColumns(path.columns, path.rows, PATH_CELLS);
   const sorted = useSorted(path.rows, columns, { key: "ns", isDown: true });
   return (
     <>
       <ul className="path-shares" aria-label={`Critical path of ${time(path.total_ns)}, by kind`}>
-        {path.shares.map((one) => (
-          <li key={one.kind}>
-            <Swatch category={one.category} ghost={one.ghost} />
-            {one.label} <b>{share(one.ratio)}</b>
-          </li>
-        ))}
+        {path.shares
+          .filter(({ ratio }) => ratio >= LEAST_SHARE)
+          .map((one) => (
+            <li key={one.kind}>
+              <Swatch category={one.category} ghost={one.ghost} />
+              {one.label} <b>{share(one.ratio)}</b>
+            </li>
+          ))}
       </ul>
       {path.note === "" ? null : (
         <p className="path-note ink2 small">

@@ -31,14 +31,16 @@ describe("the ruler", () => {
     expect(ruler.getByRole("figure").getAttribute("aria-label")?.replaceAll("\u00a0", " ")).toMatch(
       /^178 ms: Compute 98.6 ms, 55.5 %; Exposed copy 1.9 ms/,
     );
-    expect(ruler.getByText(/parts sum to 1,065,553 µs exactly/)).toBeDefined();
+    expect(plain(ruler.getByTitle(/Parts sum to 1,065,553 µs exactly/))).toBe("177.6 ms · 6 steps");
     expect(plain(ruler.getByText(/GPU busy/))).toBe("GPU busy 100.6 ms · 56.6 %");
   });
 
   it("shows the longest step instead of the mean, and remembers it in the address", async () => {
     const { user } = await open();
     await user.click(screen.getByRole("radio", { name: "Longest" }));
-    expect(panel("Longest step, 5, seen from GPU 0").getByText(/187,948 µs exactly/)).toBeDefined();
+    expect(
+      panel("Longest step, 5, seen from GPU 0").getByTitle(/187,948 µs exactly/),
+    ).toBeDefined();
     expect(window.location.hash).toContain("overview.ruler=worst");
   });
 
@@ -63,7 +65,49 @@ describe("the ruler", () => {
   });
 });
 
+describe("the legend", () => {
+  const parts = (lengths: readonly number[]) =>
+    lengths.map((mean_ns, place) => ({
+      ...(OVERVIEW.ruler.shares[0] as Overview["ruler"]["shares"][number]),
+      key: `part${place}_ns`,
+      label: `Part ${place}`,
+      mean_ns,
+      ratio: 0,
+      link: null,
+    }));
+  const openWith = (lengths: readonly number[]) =>
+    open({ ruler: { ...OVERVIEW.ruler, shares: parts(lengths) } });
+  const names = () => [...document.querySelectorAll(".legend .entry")].map(plain);
+
+  it("leaves out what takes no time, and has the longest first", async () => {
+    await openWith([1e6, 0, 3e6, 2e6]);
+    expect(names()).toEqual(["Part 23.000", "Part 32.000", "Part 01.000"]);
+  });
+
+  it("shows seven parts and the rest on demand, but hides no single one", async () => {
+    const { user } = await openWith([1e6, 2e6, 3e6, 4e6, 5e6, 6e6, 7e6, 8e6, 9e6]);
+    expect(names()).toHaveLength(8);
+    await user.click(screen.getByRole("button", { name: "2 more" }));
+    expect(names()).toHaveLength(10);
+  });
+
+  it("has eight parts where seven would leave one", async () => {
+    await openWith([1e6, 2e6, 3e6, 4e6, 5e6, 6e6, 7e6, 8e6]);
+    expect(names()).toHaveLength(8);
+    expect(screen.queryByRole("button", { name: "1 more" })).toBeNull();
+  });
+});
+
 describe("findings", () => {
+  it("are one sentence and a fix, and open the rest", async () => {
+    const text = "It takes 5 ms. A reason follows. Do that. Then look.";
+    await open({ findings: [findingOf({ text, action: "Do that. Then look.", snippet: "" })] });
+    const shown = [...document.querySelectorAll(".finding-text > p")].map(plain);
+    expect(shown).toEqual(["It takes 5 ms.", "Do that."]);
+    const more = document.querySelector(".finding details");
+    expect(plain(more)).toContain("A reason follows. Do that. Then look.");
+  });
+
   it("are ranked, with a ceiling and where to look", async () => {
     await open();
     const [first] = panel("Findings").getAllByRole("listitem");
@@ -98,7 +142,7 @@ describe("findings", () => {
 
   it("say what could not be checked, and what it needs", async () => {
     const { user } = await open();
-    await user.click(screen.getByRole("button", { name: /7\srules, 2 could not be checked/ }));
+    await user.click(screen.getByRole("button", { name: /2 of 7\srules unchecked/ }));
     const list = within(screen.getByRole("dialog"));
     expect(list.getByRole("row", { name: /Allocator events.*ME1 Memory leak/ })).toBeDefined();
   });
@@ -142,13 +186,13 @@ describe("devices", () => {
     expect(panel(/8\sdevices/).getAllByRole("row")).toHaveLength(9);
   });
 
-  it("say why there are none", async () => {
+  it("say in the configuration why there are none", async () => {
     await open({
       devices: [],
       device_row: null,
       missing: { devices: "No device activity was recorded; add `ProfilerActivity.CUDA`." },
     });
-    expect(panel("Devices").getByText("ProfilerActivity.CUDA").tagName).toBe("CODE");
+    expect(panel("Configuration").getByText("ProfilerActivity.CUDA").tagName).toBe("CODE");
     expect(screen.queryByText(/GPU busy/)).toBeNull();
   });
 });
@@ -156,7 +200,8 @@ describe("devices", () => {
 describe("every step", () => {
   it("is a table on request, by steps and exact enough to add up", async () => {
     const { user } = await open();
-    await user.click(screen.getByRole("button", { name: "Show as table" }));
+    await user.click(screen.getByRole("button", { name: "Table" }));
+    await user.click(screen.getByRole("radio", { name: "Both" }));
     const table = within(screen.getByRole("table", { name: "Step-time breakdown" }));
     expect(plain(table.getByRole("row", { name: /^10/ }))).toBe("10166.098.61.80.103.448.212.81.1");
     await user.click(table.getByRole("button", { name: "7" }));
@@ -165,13 +210,9 @@ describe("every step", () => {
 
   it("of a recording without steps is a sentence, not one column", async () => {
     const said = "No steps were marked: call `prof.step()`.";
-    const one = { ...OVERVIEW, steps: OVERVIEW.steps.slice(0, 1), step_source: said };
-    const { user } = await open(one);
-    const steps = panel("Every step");
-    expect(steps.getByText(/No steps were marked/)).toBeDefined();
-    expect(document.querySelector(".step-charts")).toBeNull();
-    await user.click(steps.getByRole("button", { name: "Show as table" }));
-    expect(panel("Every step").getAllByRole("table").length).toBeGreaterThan(0);
+    await open({ steps: OVERVIEW.steps.slice(0, 1), step_source: said });
+    expect(screen.getByText(/No steps were marked/)).toBeDefined();
+    expect(screen.queryByRole("region", { name: "Every step" })).toBeNull();
   });
 
   it("says what stands for steps", async () => {
@@ -191,15 +232,14 @@ it("sums the execution summary to the step", async () => {
   await open();
   const rows = panel("Execution summary").getAllByRole("row").slice(1).map(plain);
   expect(rows).toEqual([
-    "Step177.6ms100 %",
-    "Kernel98.6ms55.51 %",
-    "Memcpy1.9ms1.08 %",
-    "Memset0.1ms0.05 %",
-    "Communication0ms0 %",
-    "Runtime2.9ms1.64 %",
-    "DataLoader59.3ms33.37 %",
-    "CPU exec13.7ms7.70 %",
-    "Other1.1ms0.65 %",
+    "Step177.6100 %",
+    "Kernel98.655.51 %",
+    "Memcpy1.91.08 %",
+    "Memset0.10.05 %",
+    "Runtime2.91.64 %",
+    "DataLoader59.333.37 %",
+    "CPU exec13.77.70 %",
+    "Other1.10.65 %",
   ]);
 });
 
@@ -228,7 +268,6 @@ it("speaks of the recording where no step is marked", async () => {
   const idle = panel("What the device waited for");
   expect(idle.queryByRole("columnheader", { name: /^Step/ })).toBeNull();
   const found = panel("Findings");
-  expect(found.getByText("ranked by gain ceiling, share of recording time")).toBeDefined();
   expect(found.queryByRole("columnheader", { name: "Step" })).toBeNull();
 });
 
@@ -253,7 +292,7 @@ it("draws no idle time where the kernels of the device are not known", async () 
   });
   expect(panel(/^Mean step/).queryByText(/GPU (busy|idle)/)).toBeNull();
   expect(screen.queryByRole("region", { name: "What the device waited for" })).toBeNull();
-  const idle = panel("What makes the step as long as it is");
+  const idle = panel("Critical path");
   expect(idle.getByRole("radio", { name: "Critical path" })).toBeDefined();
   expect(idle.queryByRole("radio", { name: "Longest gaps" })).toBeNull();
 });
@@ -261,6 +300,6 @@ it("draws no idle time where the kernels of the device are not known", async () 
 it("keeps other missing parts visible, each as its sentence", async () => {
   await open({ missing: { memory: "Memory was not recorded; add `profile_memory=True`." } });
   expect(panel("Configuration").getByText(/Memory was not recorded/)).toBeDefined();
-  const workers = panel("Configuration").getByText("Workers of the run");
+  const workers = panel("Configuration").getByText("Workers");
   expect(workers.nextElementSibling?.textContent).toBe("1");
 });

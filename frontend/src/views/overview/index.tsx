@@ -11,7 +11,7 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
-import { Prose } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
 import { useAddress, useEnvironment, useValues } from "../../state/host/environment";
 import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
@@ -39,7 +39,7 @@ interface ConfigurationProps {
 
 export function Configuration({ entries, missing, isOld }: ConfigurationProps) {
   return (
-    <Panel title="Configuration" isOld={isOld}>
+    <Panel title="Configuration" isOld={isOld} className="configuration">
       <dl className="facts">
         {entries.map(({ label, value }) => (
           <div key={label}>
@@ -50,11 +50,14 @@ export function Configuration({ entries, missing, isOld }: ConfigurationProps) {
           </div>
         ))}
       </dl>
-      {missing.map(([part, reason]) => (
-        <p key={part} className="ink2 small missing">
-          <Prose text={reason} />
-        </p>
-      ))}
+      {missing.length === 0 ? null : (
+        <details className="missing small">
+          <summary>{count(missing.length)} not recorded</summary>
+          {missing.map(([part, reason]) => (
+            <Paragraph key={part} className="ink2" text={reason} />
+          ))}
+        </details>
+      )}
     </Panel>
   );
 }
@@ -71,7 +74,7 @@ function queryOf({ steps, device }: Values): OverviewQuery {
 }
 
 /** Parts that say for themselves why they are missing. */
-const PLACED = new Set(["steps", "devices", "parts"]);
+const PLACED = new Set(["steps", "parts"]);
 
 /** How many workers the run has: one recording does not know of the others. */
 function workersOfRun({ catalog, shown }: Page): Entry[] {
@@ -82,7 +85,7 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
   const total = run.workers.length;
   const read = run.workers.filter(({ spans }) => bestState(spans) === "ready").length;
   const value = read < total ? `${count(total)}, ${count(read)} of them read` : count(total);
-  return [{ label: "Workers of the run", value }];
+  return [{ label: "Workers", value }];
 }
 
 /** Of more workers, the comparison is made when it is asked for. */
@@ -156,18 +159,9 @@ function Figures({ overview, query, isOld }: FiguresProps) {
   const { devices, configuration, missing } = overview;
   const { agreement } = overview.sentence;
   const page = usePage();
-  // Configuration stands in the column that is shorter: several steps have a chart at the right.
-  const hasManyFindings = findings.length > (overview.ruler.step_count > 1 ? 4 : 2);
-  const settings = (
-    <Configuration
-      entries={[...workersOfRun(page), ...configuration]}
-      missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
-      isOld={isOld}
-    />
-  );
   return (
     <>
-      <Hero {...overview.sentence} isOld={isOld}>
+      <Hero headline={overview.sentence.headline} detail={overview.sentence.beyond} isOld={isOld}>
         {agreement === "" ? null : <span className="chip">{agreement}</span>} <CompareHint />
       </Hero>
       <AmongRanks />
@@ -182,24 +176,22 @@ function Figures({ overview, query, isOld }: FiguresProps) {
             ruleCount={rule_count}
             isOld={isOld}
           />
-          {hasManyFindings ? null : settings}
         </div>
         <div className="span-6 stack">
           <EveryStep overview={overview} isOld={isOld} />
           <div className="cards">
-            <Devices devices={devices} missing={missing["devices"]} isOld={isOld} />
-            <Summary
-              rows={summary}
-              stepCount={overview.ruler.step_count}
-              missing={missing["parts"]}
-              isOld={isOld}
-            />
+            <Devices devices={devices} isOld={isOld} />
+            <Summary rows={summary} missing={missing["parts"]} isOld={isOld} />
           </div>
-          {hasManyFindings ? settings : null}
         </div>
       </div>
       <MeasuredFigures overview={overview} isOld={isOld} />
       <Idle overview={overview} query={query} isOld={isOld} />
+      <Configuration
+        entries={[...workersOfRun(page), ...configuration]}
+        missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
+        isOld={isOld}
+      />
     </>
   );
 }

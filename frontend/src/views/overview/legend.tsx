@@ -1,4 +1,9 @@
-/** Swatch, name and value of each part. Hover highlights, a click isolates. */
+/**
+ * Swatch, name and value of each part, on one line. Hover highlights, a click isolates.
+ *
+ * Parts of no length are left out, and those that do not fit stand behind a button.
+ */
+import { useState } from "react";
 import { Swatch } from "../../components/charts/category";
 import type { PartKind } from "./parts";
 
@@ -13,21 +18,40 @@ interface LegendProps {
   readonly unit?: string;
   /** Said once at the end: how to read the swatches. */
   readonly note?: string | null;
+  /** Of the line, in px. */
+  readonly width?: number;
   /** Key of the part that is singled out. */
   readonly active: string | null;
   readonly onActive: (key: string | null) => void;
 }
 
+const MOST = 7;
+/** So wide is a usual entry. */
+const ENTRY_WIDTH = 170;
+
+/** As many parts as a line of this width takes; seven where it is not known. */
+const mostIn = (width: number) =>
+  width === 0 ? MOST : Math.min(MOST, Math.max(2, Math.floor(width / ENTRY_WIDTH)));
+
 const isZero = (value: string | null) => value !== null && !/[1-9<]/.test(value);
 
-export function Legend({ entries, unit, note = null, active, onActive }: LegendProps) {
+export function Legend({ entries, unit, note = null, width = 0, active, onActive }: LegendProps) {
+  const [isWhole, setWhole] = useState(false);
+  const there = entries.filter(({ value }) => !isZero(value));
+  // One more entry is shorter than the button that would hide it.
+  const most = mostIn(width);
+  const isCut = there.length > most + 1;
+  const shown = isCut && !isWhole ? there.slice(0, most) : there;
+  if (there.length === 0) {
+    return null;
+  }
   return (
     <ul className="legend">
-      {entries.map((entry, place) => (
+      {shown.map((entry, place) => (
         <li key={entry.key}>
           <button
             type="button"
-            className={`entry ${isZero(entry.value) ? "dim" : ""}`}
+            className="entry"
             title={entry.help}
             aria-pressed={active === entry.key}
             onClick={() => onActive(active === entry.key ? null : entry.key)}
@@ -40,13 +64,25 @@ export function Legend({ entries, unit, note = null, active, onActive }: LegendP
           >
             <Swatch category={entry.category} ghost={entry.ghost} />
             {entry.label}
-            {entry.value === null ? null : <b>{isZero(entry.value) ? "0" : entry.value}</b>}
+            {entry.value === null ? null : <b>{entry.value}</b>}
           </button>
-          {unit !== undefined && place === entries.length - 1 ? (
+          {unit !== undefined && place === shown.length - 1 ? (
             <span className="dim unit">{unit}</span>
           ) : null}
         </li>
       ))}
+      {isCut ? (
+        <li>
+          <button
+            type="button"
+            className="entry link"
+            aria-expanded={isWhole}
+            onClick={() => setWhole(!isWhole)}
+          >
+            {isWhole ? "fewer" : `${there.length - most} more`}
+          </button>
+        </li>
+      ) : null}
       {note === null ? null : <li className="dim">{note}</li>}
     </ul>
   );

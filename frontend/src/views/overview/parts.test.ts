@@ -34,7 +34,10 @@ describe("the mean step", () => {
   });
 
   it("is proven with the exact sum of its steps", () => {
-    expect(plain(model.proof)).toBe("6 steps · parts sum to 1,065,553 µs exactly");
+    expect(plain(`${model.steps} · ${model.proof}`)).toBe(
+      "6 steps · Parts sum to 1,065,553 µs exactly",
+    );
+    expect(model.isProven).toBe(true);
   });
 });
 
@@ -44,9 +47,9 @@ it("says so when the parts miss the whole, instead of claiming a proof", () => {
     ...OVERVIEW,
     steps: first === undefined ? [] : [{ ...first, dur_ns: first.dur_ns + 7 }, ...rest],
   };
-  expect(plain(rulerModel(broken, "mean").proof)).toBe(
-    "6 steps · parts sum to 1,065,553 µs, not to 1,065,553,007 ns",
-  );
+  const { proof, isProven } = rulerModel(broken, "mean");
+  expect(plain(proof)).toBe("Parts sum to 1,065,553 µs, not to 1,065,553,007 ns");
+  expect(isProven).toBe(false);
 });
 
 describe("one step in the place of the mean", () => {
@@ -68,7 +71,9 @@ describe("one step in the place of the mean", () => {
   it("adds up by itself", () => {
     const model = rulerModel(OVERVIEW, "worst");
     expect(addedUp(model)).toBeCloseTo(187.9, 6);
-    expect(plain(model.proof)).toBe("step 5 · parts sum to 187,948 µs exactly");
+    expect(plain(`${model.steps} · ${model.proof}`)).toBe(
+      "step 5 · Parts sum to 187,948 µs exactly",
+    );
   });
 });
 

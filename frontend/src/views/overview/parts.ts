@@ -43,8 +43,11 @@ export interface RulerModel {
   readonly idle: Sum;
   /** Part of compute under which communication ran, as a share of the whole. */
   readonly overlap_ns: number;
-  /** "6 steps · parts sum to 1,065,553 µs exactly" */
+  /** "Parts sum to 1,065,553 µs exactly" */
   readonly proof: string;
+  /** "6 steps"; "" where one was recorded. */
+  readonly steps: string;
+  readonly isProven: boolean;
 }
 
 export type RulerMode = "mean" | "median" | "worst";
@@ -145,14 +148,18 @@ function proofOf(
   steps: readonly StepRow[],
   shares: readonly Share[],
   recorded: readonly StepRow[],
-): string {
+): Pick<RulerModel, "steps" | "proof" | "isProven"> {
   const whole = sum(steps.map((step) => step.dur_ns));
   const parts = sum(steps.flatMap((step) => shares.map(({ key }) => partOf(step, key))));
   const name = steps.length === 1 ? `step ${steps[0]?.number}` : plural(steps.length, "step");
-  const of = recorded.length === 1 ? "" : `${name} · `;
-  return parts === whole
-    ? `${of}parts sum to ${exactTime(whole)} exactly`
-    : `${of}parts sum to ${exactTime(parts)}, not to ${exactTime(whole)}`;
+  const isProven = parts === whole;
+  return {
+    steps: recorded.length === 1 ? "" : name,
+    isProven,
+    proof: isProven
+      ? `Parts sum to ${exactTime(whole)} exactly`
+      : `Parts sum to ${exactTime(parts)}, not to ${exactTime(whole)}`,
+  };
 }
 
 function chosenByLength(overview: Overview): StepRow[] {
@@ -178,6 +185,6 @@ export function rulerModel(overview: Overview, mode: RulerMode): RulerModel {
   return {
     ...shown(measured),
     overlap_ns: step === null ? (overlap_ns ?? 0) : partOf(step, "overlap_ns"),
-    proof: proofOf(step === null ? chosenByLength(overview) : [step], shares, overview.steps),
+    ...proofOf(step === null ? chosenByLength(overview) : [step], shares, overview.steps),
   };
 }

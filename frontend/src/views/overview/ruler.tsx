@@ -60,7 +60,6 @@ function Brackets({ model, device }: { model: RulerModel; device: string }) {
         </span>
         <span>
           {device} idle {idle.time} {unit} · <b>{idle.percent}</b>
-          <span className="medium-only">, by what the host did meanwhile</span>
         </span>
       </div>
       <div className="ruler-brackets" aria-hidden="true">
@@ -83,10 +82,18 @@ interface SegmentProps {
   readonly door: Reference | null;
 }
 
+const figuresOf = (part: Part, unit: string) => `${part.time}${NBSP}${unit} · ${part.percent}`;
+
+/** Whether name and value stand in the bar itself. */
+function isLabelled(part: Part, unit: string, width: number, overlap: number): boolean {
+  const lines = [shortLabel(part), figuresOf(part, unit)];
+  const needed = Math.max(...lines.map((text) => textWidth(text, LABEL_FONT)));
+  return needed + LABEL_PADDING < width * part.ratio * (1 - overlap);
+}
+
 function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
   const label = shortLabel(part);
-  const value = `${part.time}${NBSP}${unit} · ${part.percent}`;
-  const needed = Math.max(textWidth(label, LABEL_FONT), textWidth(value, LABEL_FONT));
+  const value = figuresOf(part, unit);
   const title = `${part.label}: ${value}\n${part.help}`;
   return (
     <div
@@ -107,7 +114,7 @@ function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
       {overlap > 0 ? (
         <i className="k overlap ruler-overlap" style={{ width: `${overlap * 100}%` }} />
       ) : null}
-      {needed + LABEL_PADDING < width * part.ratio * (1 - overlap) ? (
+      {isLabelled(part, unit, width, overlap) ? (
         <>
           <b>{label}</b>
           <span>{value}</span>
@@ -115,6 +122,13 @@ function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
       ) : null}
     </div>
   );
+}
+
+/** The proof is a tooltip, but said aloud where it fails. */
+function RulerHint({ model }: { model: RulerModel }) {
+  const { total_ns, scale, steps, proof, isProven } = model;
+  const shown = [withUnit(total_ns, scale), steps, isProven ? "" : proof];
+  return <span title={proof}>{shown.filter(Boolean).join(" · ")}</span>;
 }
 
 function Ticks({ model, width }: { model: RulerModel; width: number }) {
@@ -191,12 +205,17 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
     .map((part) => `${part.label} ${part.time} ${scale.unit.name}, ${part.percent}`)
     .join("; ");
   const doors = new Map(overview.ruler.shares.map(({ key, link }) => [key, link]));
+  const overlapOf = ({ key, ns }: Part) => (key === "compute_ns" && ns > 0 ? overlap_ns / ns : 0);
+  // What stands in the bar is not repeated below it; the longest of the rest come first.
+  const named = parts
+    .filter((part) => !isLabelled(part, scale.unit.name, width, overlapOf(part)))
+    .sort((a, b) => b.ns - a.ns);
   const isOneStep = overview.steps.filter((step) => step.chosen).length < 2;
   return (
     <Panel
       title={titleOf(overview, mode)}
       mark={<TaintMark taints={overview.taints} />}
-      hint={`${withUnit(total_ns, scale)} · ${model.proof}`}
+      hint={<RulerHint model={model} />}
       isOld={isOld}
       controls={
         <>
@@ -227,18 +246,19 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
               width={width}
               isDim={active !== null && active !== part.key}
               door={mode === "mean" ? (doors.get(part.key) ?? null) : null}
-              overlap={part.key === "compute_ns" && part.ns > 0 ? overlap_ns / part.ns : 0}
+              overlap={overlapOf(part)}
             />
           ) : null,
         )}
       </figure>
       <Ticks model={model} width={width} />
       <Legend
+        width={width}
         unit={scale.unit.name}
         active={active}
         onActive={setActive}
         entries={[
-          ...parts.map((part) => ({ ...part, value: part.time })),
+          ...named.map((part) => ({ ...part, value: part.time })),
           ...(overlap_ns > 0
             ? [
                 {

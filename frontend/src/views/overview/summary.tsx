@@ -57,19 +57,18 @@ const toTable = plainTable<SummaryRow>([["category", ({ label }) => label], "mea
 
 interface SummaryProps {
   readonly rows: readonly SummaryRow[];
-  readonly stepCount: number;
   /** Which categories this recording cannot tell, and why; undefined = it tells all. */
   readonly missing: string | undefined;
   readonly isOld: boolean;
 }
 
-export function Summary({ rows, stepCount, missing, isOld }: SummaryProps) {
-  const shown = shownRows(rows);
+export function Summary({ rows, missing, isOld }: SummaryProps) {
+  const shown = shownRows(rows).filter(({ mean_ns }, place) => place === 0 || mean_ns > 0);
   const unit = timeScale(rows[0]?.mean_ns ?? 0).unit.name;
   return (
     <Panel
       title="Execution summary"
-      hint={stepCount > 1 ? "mean step" : undefined}
+      hint={unit}
       isOld={isOld}
       hasBody={false}
       controls={<CopyTable label="the execution summary" table={() => toTable(rows)} />}
@@ -84,7 +83,7 @@ export function Summary({ rows, stepCount, missing, isOld }: SummaryProps) {
         </thead>
         <tbody>
           {shown.map((row, place) => (
-            <tr key={row.key} className={place === 0 ? "total" : row.mean_ns === 0 ? "dim" : ""}>
+            <tr key={row.key} className={place === 0 ? "total" : ""}>
               <th scope="row">
                 <span className="row">
                   {place === 0 ? null : <Swatch category={row.category} />}
@@ -93,10 +92,7 @@ export function Summary({ rows, stepCount, missing, isOld }: SummaryProps) {
                   </Tip>
                 </span>
               </th>
-              <td className="num">
-                {row.time}
-                <span className="unit">{unit}</span>
-              </td>
+              <td className="num">{row.time}</td>
               <td className="num">{row.percent}</td>
             </tr>
           ))}

@@ -17,11 +17,11 @@ import { Segmented } from "../../../components/controls/segmented";
 import { ViewLink } from "../../../components/controls/view_link";
 import { Heading } from "../../../components/data_table/heading";
 import { Panel } from "../../../components/states/panel";
-import { Paragraph, Prose } from "../../../components/text/prose";
+import { Paragraph } from "../../../components/text/prose";
 import { useAddress, useValues } from "../../../state/host/environment";
 import { useLeadsTo } from "../../../state/page_context";
 import { Legend } from "../legend";
-import { isRemainder, type PartKind, shortLabel } from "../parts";
+import { isRemainder, shortLabel } from "../parts";
 import { stepChartOption } from "./step_chart";
 import {
   breakdownParts,
@@ -104,16 +104,20 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
 
 type Mode = "both" | "partition" | "breakdown";
 
-const HEIGHT = 176;
+const MODES: readonly Mode[] = ["partition", "breakdown", "both"];
+
+const HEIGHT = 288;
 
 interface StepsProps {
   readonly parts: StepParts;
   readonly steps: readonly StepRow[];
   readonly scale: Scale;
   readonly onStep: (step: StepRow) => void;
+  /** The ruler above does not name these parts. */
+  readonly hasLegend: boolean;
 }
 
-function StepColumns({ parts, steps, scale, onStep }: StepsProps) {
+function StepColumns({ parts, steps, scale, onStep, hasLegend }: StepsProps) {
   const [active, setActive] = useState<string | null>(null);
   const occurs = occurring(parts, steps);
   const kinds = parts.kinds.filter(({ key }) => occurs.has(key));
@@ -121,7 +125,7 @@ function StepColumns({ parts, steps, scale, onStep }: StepsProps) {
   const shortest = Math.min(...steps.map((step) => step.dur_ns));
   return (
     <div className="step-columns">
-      <div className="label">{parts.title}</div>
+      {hasLegend ? <div className="label">{parts.title}</div> : null}
       <Chart
         height={HEIGHT}
         label={`${parts.title} of ${plural(steps.length, "step")}, from ${time(shortest)} to ${time(longest)}`}
@@ -133,21 +137,19 @@ function StepColumns({ parts, steps, scale, onStep }: StepsProps) {
           }
         }}
       />
-      <Legend
-        active={active}
-        onActive={setActive}
-        entries={kinds.map((kind) => ({ ...kind, label: shortLabel(kind), value: null }))}
-        note={kinds.some(isIdle) ? "pale: idle meanwhile" : null}
-      />
+      {hasLegend ? (
+        <Legend
+          active={active}
+          onActive={setActive}
+          entries={kinds.map((kind) => ({ ...kind, label: shortLabel(kind), value: null }))}
+        />
+      ) : null}
     </div>
   );
 }
 
-const isIdle = ({ label }: PartKind) => label.startsWith("Idle: ");
-
-function toMode(text: string | undefined): Mode {
-  return text === "partition" || text === "breakdown" ? text : "both";
-}
+const toMode = (text: string | undefined): Mode =>
+  MODES.find((mode) => mode === text) ?? "partition";
 
 /** The chosen steps on the timeline. */
 function InTrace() {
@@ -159,46 +161,18 @@ function InTrace() {
       className="btn quiet small"
       title="Show the chosen steps on the timeline"
     >
-      In the trace
+      Trace
     </ViewLink>
   ) : null;
 }
 
-/** One column would repeat the ruler and the execution summary: a sentence takes its place. */
-function OneStep({ overview, isOld }: { overview: Overview; isOld: boolean }) {
-  const address = useAddress();
-  return (
-    <Panel
-      title="Every step"
-      isOld={isOld}
-      controls={
-        <>
-          <InTrace />
-          <button
-            type="button"
-            className="btn quiet small"
-            onClick={() => address.replace({ "overview.table": "1" })}
-          >
-            Show as table
-          </button>
-        </>
-      }
-    >
-      <p className="ink2 small">
-        {overview.step_source === "" ? (
-          "One step was recorded: the bar above and the execution summary show all of it."
-        ) : (
-          <Prose text={overview.step_source} />
-        )}
-      </p>
-    </Panel>
-  );
-}
-
+/** Of one step the ruler shows all: no panel, but a sentence where steps are not what was marked. */
 export function EveryStep(props: { overview: Overview; isOld: boolean }) {
-  const isTable = useValues()["overview.table"] === "1";
-  const isOne = props.overview.steps.length === 1;
-  return isOne && !isTable ? <OneStep {...props} /> : <Steps {...props} />;
+  const { steps, step_source } = props.overview;
+  if (steps.length !== 1) {
+    return <Steps {...props} />;
+  }
+  return <Paragraph className="ink2 small step-source" text={step_source} />;
 }
 
 function Steps({ overview, isOld }: { overview: Overview; isOld: boolean }) {
@@ -242,19 +216,19 @@ function Steps({ overview, isOld }: { overview: Overview; isOld: boolean }) {
             aria-pressed={isTable}
             onClick={() => address.replace({ "overview.table": isTable ? undefined : "1" })}
           >
-            {isTable ? "Show as chart" : "Show as table"}
+            {isTable ? "Chart" : "Table"}
           </button>
           {partition === null ? null : (
             <Segmented
               label="Seen how"
               value={mode}
               options={[
-                ["both", "Both"],
                 ["partition", partition.title === "Device partition" ? "Device" : "Main thread"],
                 ["breakdown", "Breakdown"],
+                ["both", "Both"],
               ]}
               onChange={(next) =>
-                address.replace({ "overview.steps": next === "both" ? undefined : next })
+                address.replace({ "overview.steps": next === "partition" ? undefined : next })
               }
             />
           )}
@@ -263,7 +237,14 @@ function Steps({ overview, isOld }: { overview: Overview; isOld: boolean }) {
     >
       <div className={isTable ? "stack" : "step-charts"}>
         {shown.map((parts) => (
-          <Shown key={parts.title} parts={parts} steps={steps} scale={scale} onStep={onStep} />
+          <Shown
+            key={parts.title}
+            parts={parts}
+            steps={steps}
+            scale={scale}
+            onStep={onStep}
+            hasLegend={parts !== partition}
+          />
         ))}
       </div>
       <Paragraph className="hint" text={overview.step_source} />
