@@ -314,6 +314,7 @@ export const OVERVIEW: Overview = {
   gaps_columns: HEADS.IdleGap,
   gaps: [],
   measured: null,
+  serving: null,
   figures: [],
   configuration: [
     { label: "Device type", value: "GPU" },

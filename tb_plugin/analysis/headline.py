@@ -20,6 +20,7 @@ from .advice.waits import compute_bound, device_causes, is_compute_bound
 from .facts import HostPartition, Partition, StepFacts
 from .findings import Explanation, Finding, RanksSaid, Reference, Said, Sentence
 from .recording import OTHER_RECORDER
+from .serving.phases import bound_by_device
 from .steps import Selection
 from .wording import device_noun, fraction, held_by, not_judged, of_step, step_noun, the_device
 
@@ -276,8 +277,9 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
     noun = step_noun(selection.facts)
     if is_compute_bound(selection, total):
         unit = device_noun(selection)
-        said = (
-            f"{unit[:1].upper()}{unit[1:]}-bound: kernels run for {share(compute)} of the {noun}."
+        unit = f"{unit[:1].upper()}{unit[1:]}"
+        said = bound_by_device(selection, unit) or (
+            f"{unit}-bound: kernels run for {share(compute)} of the {noun}."
         )
         detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")

@@ -174,12 +174,18 @@ def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _end_to_end(trace: Trace, first: I64, last: I64, events: I64) -> tuple[I64, I64]:
-    """Each step from the end of the one before, or its own start, to the end of its last work."""
+    """Each step from the end of the one before, or its own start, to the end of its last work.
+
+    An iteration of an engine begins where the one before ends: what its host does in between, as
+    scheduling, is what the iteration waits for.
+    """
     host_start, host_end = trace.steps.ts, trace.steps.end
+    follows = np.diff(trace.steps.number, prepend=-1) == 1
+    follows &= trace.steps.source == "iteration"
     start, end = np.empty_like(host_start), np.empty_like(host_end)
     reached = _prologue_end(trace, first, events)
     for i in range(len(host_start)):
-        start[i] = max(reached, host_start[i])
+        start[i] = reached if i and follows[i] else max(reached, host_start[i])
         end[i] = max(host_end[i], start[i], last[i] if events[i] else start[i])
         reached = end[i]
     return start, end

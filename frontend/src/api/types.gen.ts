@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "be5352e0";
+export const CONTRACT = "53e32208";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2495,6 +2495,8 @@ export interface Overview {
   readonly figures: readonly IdleFigure[];
   /** by counters of the chosen device; null: see `missing` */
   readonly measured: Measured | null;
+  /** phases of an inference engine; null: no such recording */
+  readonly serving: Serving | null;
   readonly configuration: readonly Configuration[];
   readonly findings: readonly Finding[];
   /** Why what the sentence blames has no finding; null where it has one, or blames nothing. */
@@ -2623,6 +2625,16 @@ export interface PathShare {
   readonly ratio: number;
   /** without inferred dependencies; null where none was inferred */
   readonly certain_ratio: number | null;
+}
+
+/** Device time of a phase in one family of kernels. */
+export interface PhaseFamily {
+  readonly name: string;
+  readonly ns: number;
+  /** of the device time of the phase */
+  readonly ratio: number;
+  /** colour */
+  readonly category: string;
 }
 
 /** A range in a step: the DataLoader, a module, the optimizer. In ns, as in the Trace view. */
@@ -2964,6 +2976,95 @@ export interface Sentence {
   readonly cause: string;
   /** `detail` without the lengths that a drawing of the step shows */
   readonly beyond: string;
+}
+
+/** One iteration of the chosen steps. */
+export interface ServedIteration {
+  readonly index: number;
+  /** In order, or as the engine counts it. */
+  readonly number: number;
+  /** Phase and batch. */
+  readonly label: string;
+  readonly phase: string;
+  /** Of the batch. */
+  readonly batch: number | null;
+  /** New tokens of prompts. */
+  readonly prefill_tokens: number | null;
+  /** New tokens. */
+  readonly generated_tokens: number | null;
+  /** Σ of keys that attention reads. */
+  readonly keys: number | null;
+  /** From its first work to its last. */
+  readonly span_ns: number;
+  /** To the first work of the next one. */
+  readonly period_ns: number | null;
+  /** Of the device time. */
+  readonly busy_ratio: number;
+  /** Idle time behind the one before. */
+  readonly gap_ns: number | null;
+  /** Of most of the gap. */
+  readonly cause: string;
+  /** Longest in the gap. */
+  readonly holder: string;
+  /** Calls that launched its work. */
+  readonly launches: number;
+  /** Of these, replays of graphs. */
+  readonly replays: number;
+  /** Why no figure contains it. */
+  readonly left_out: string;
+  /** its work in the Trace view */
+  readonly link: Reference;
+}
+
+/** The whole iterations of one phase. */
+export interface ServedPhase {
+  /** "prefill", "mixed", "decode", "idle", "" */
+  readonly phase: string;
+  /** By the requests in the batch. */
+  readonly name: string;
+  /** Whole ones; the others are in no figure. */
+  readonly count: number;
+  /** Of the device time of all phases. */
+  readonly share_ratio: number;
+  /** Mean of an iteration. */
+  readonly requests: number | null;
+  /** Mean of an iteration, from its first work to its last. */
+  readonly span_ns: number;
+  /** Mean time from the first work of an iteration to that of the next. */
+  readonly period_ns: number | null;
+  /** Of the device time. */
+  readonly busy_ratio: number;
+  /** Mean idle time of the device before an iteration. */
+  readonly gap_ns: number | null;
+  /** The host event that held the device longest in gaps. */
+  readonly holder: string;
+  /** New tokens of prompts. */
+  readonly prefill_per_s: number | null;
+  /** With speculation: drafted tokens. */
+  readonly generated_per_s: number | null;
+  /** Period · requests ÷ generated tokens. */
+  readonly token_ns: number | null;
+  /** The time behind figures of tokens. */
+  readonly basis: string;
+  /** Of the batches that ran; where the engine writes it. */
+  readonly padding_ratio: number | null;
+  /** Share of device time in replayed graphs. */
+  readonly graph_ratio: number;
+  readonly families: readonly PhaseFamily[];
+}
+
+/** The served model; only in recordings of inference engines. */
+export interface Serving {
+  /** "Phases of vLLM" */
+  readonly title: string;
+  readonly phases_columns: readonly Column[];
+  readonly phases: readonly ServedPhase[];
+  readonly iterations_columns: readonly Column[];
+  readonly iterations: readonly ServedIteration[];
+  /** of the chosen steps; the first ones are listed */
+  readonly iteration_count: number;
+  /** what the figures cannot tell, and why */
+  readonly notes: readonly string[];
 }
 
 /** One part of a whole. `key` is the field name in Partition, Breakdown or HostPartition. */

@@ -46,6 +46,7 @@ from .parts import (
     parts_of_step,
     parts_of_steps,
 )
+from .serving import Serving, serving_of, serving_tables
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -165,6 +166,7 @@ class Overview(Struct, frozen=True):
     gaps: tuple[IdleGap, ...]  # the longest idle stretches of the chosen device, longest first
     figures: tuple[IdleFigure, ...]  # of its launches, copies and collectives
     measured: Measured | None  # by counters of the chosen device; None: see ``missing``
+    serving: Serving | None  # phases of an inference engine; None: no such recording
     configuration: tuple[Configuration, ...]
     findings: tuple[Finding, ...]
     # Why what the sentence blames has no finding; None where it has one, or blames nothing.
@@ -201,6 +203,7 @@ def build(of: Subject | Facts, query: OverviewQuery) -> Overview:
         gaps=gaps_of(selection),
         figures=figures_of(selection),
         measured=measured_of(selection),
+        serving=serving_of(selection),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=told.findings,
         unanswered=told.unanswered,
@@ -413,6 +416,7 @@ def tables(answer: Overview) -> tuple[Table, ...]:
     """Findings, the mean step in parts, every step in parts, the devices, the configuration."""
     found: tuple[Table, ...] = (
         _findings_table(answer),
+        *(serving_tables(answer.serving) if answer.serving else ()),
         _ruler_table(answer),
         _breakdown_table(answer),
         *_idle_tables(answer),

@@ -303,3 +303,79 @@ it("keeps other missing parts visible, each as its sentence", async () => {
   const workers = panel("Configuration").getByText("Workers");
   expect(workers.nextElementSibling?.textContent).toBe("1");
 });
+
+const PHASE = {
+  phase: "decode",
+  name: "Decode",
+  count: 6,
+  share_ratio: 1,
+  requests: 8,
+  span_ns: 200_000,
+  period_ns: 280_000,
+  busy_ratio: 1,
+  gap_ns: 80_000,
+  holder: "schedule: allocate_slots",
+  prefill_per_s: null,
+  generated_per_s: 28_571,
+  token_ns: 280_000,
+  basis: "period",
+  padding_ratio: null,
+  graph_ratio: 1,
+  families: [
+    { name: "gemm", ns: 900_000, ratio: 0.75, category: "compute" },
+    { name: "attention", ns: 300_000, ratio: 0.25, category: "cpu" },
+  ],
+};
+const ITERATION = {
+  index: 3,
+  number: 3,
+  label: "decode 8",
+  phase: "decode",
+  batch: 8,
+  prefill_tokens: 0,
+  generated_tokens: 8,
+  keys: null,
+  span_ns: 200_000,
+  period_ns: 280_000,
+  busy_ratio: 1,
+  gap_ns: 80_000,
+  cause: "launch API",
+  holder: "schedule: allocate_slots",
+  launches: 1,
+  replays: 1,
+  left_out: "",
+  link: { text: "The work", view: "timeline", params: { at: "5-9" }, url: "" },
+};
+const SERVING = {
+  title: "Phases of vLLM",
+  phases_columns: HEADS.ServedPhase,
+  phases: [PHASE],
+  iterations_columns: HEADS.ServedIteration,
+  iterations: [ITERATION],
+  iteration_count: 6,
+  notes: ["Not available: time to first token."],
+};
+
+describe("a served model", () => {
+  it("shows the bar and the figures of each phase", async () => {
+    await open({ serving: SERVING });
+    const served = panel("Phases of vLLM");
+    expect(plain(served.getByRole("img"))).toBe("");
+    expect(served.getByRole("img").getAttribute("aria-label")?.replaceAll("\u00a0", " ")).toBe(
+      "Decode: gemm 75.0 %, attention 25.0 %",
+    );
+    expect(served.getByText("28,571")).toBeDefined();
+    expect(served.getByText(/time to first token/)).toBeDefined();
+  });
+
+  it("lists the iterations, and says how many there are", async () => {
+    const { user } = await open({ serving: SERVING });
+    await user.click(screen.getByRole("radio", { name: "Iterations" }));
+    expect(panel("Phases of vLLM").getByText(/The first 1 of 6 iterations/)).toBeDefined();
+  });
+
+  it("is no part of a training", async () => {
+    await open();
+    expect(screen.queryByRole("region", { name: /Phases/ })).toBeNull();
+  });
+});

@@ -25,6 +25,7 @@ import { Idle } from "./idle";
 import { MeasuredFigures } from "./measured";
 import overviewCss from "./overview.css?inline";
 import { Ruler } from "./ruler";
+import { ServedModel } from "./serving";
 import { EveryStep } from "./steps/every_step";
 import { Summary } from "./summary";
 
@@ -165,6 +166,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
         {agreement === "" ? null : <span className="chip">{agreement}</span>} <CompareHint />
       </Hero>
       <AmongRanks />
+      {overview.serving === null ? null : <ServedModel serving={overview.serving} isOld={isOld} />}
       <Ruler overview={overview} isOld={isOld} />
       <div className="grid overview-grid">
         <div className="span-6 stack">
