@@ -241,10 +241,11 @@ def test_an_answer_that_was_kept_needs_no_reader(
 NOT_FOR_SMALL = frozenset(
     {
         "pyarrow", "pandas", "secrets", "tempfile", "platformdirs", "multiprocessing",
-        "concurrent.futures", "logging", "kinetoscope.trace.perfetto.source",
+        "kinetoscope.trace.perfetto.source",
     }
 )  # fmt: skip
 """What a small trace needs neither the first time nor later, though a large or a rare one may."""
+NOT_WHEN_KEPT = frozenset({"concurrent.futures", "logging"})
 
 
 @pytest.mark.parametrize("view", ["overview", "operators", "kernels", "timeline", "health"])
@@ -255,10 +256,10 @@ def test_a_small_trace_is_shown_and_kept_with_little(
     monkeypatch.delenv("KINETOSCOPE_CACHE_DIR", raising=False)
     monkeypatch.delenv("KINETOSCOPE_LOG_LEVEL", raising=False)
     program = "import kinetoscope.cli.entry as entry\nentry.main()"
-    for _ in ("first", "kept"):
+    for unneeded in (NOT_FOR_SMALL, NOT_FOR_SMALL | NOT_WHEN_KEPT):
         found = imported(program, "show", view, str(trace_file))
         assert {f"kinetoscope.views.{view}", "kinetoscope.session.session"} <= found
-        assert found & NOT_FOR_SMALL == set()
+        assert found & unneeded == set()
     assert list((tmp_path / "kinetoscope" / "entries").iterdir())
 
 

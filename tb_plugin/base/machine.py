@@ -17,7 +17,10 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:  # imported for the first steps: an answer that was kept needs none
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 
@@ -203,152 +206,71 @@ def temporary_file() -> IO[bytes]:
 # --- steps side by side ---------------------------------------------------------------------------
 
 
-class _Lent:
-    """Number of extra threads in use; all calls together share the limit."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count = 0
-
-    def take(self, wanted: int) -> int:
-        """As many as are free of those that may be used, at most ``wanted``."""
-        most = thread_count() - 1 if wanted > 0 else 0
-        with self._lock:
-            count = max(0, min(wanted, most - self._count))
-            self._count += count
-        return count
-
-    def give_back(self, count: int) -> None:
-        """These have ended."""
-        with self._lock:
-            self._count -= count
-
-    def give_back_if_too_many(self) -> bool:
-        """True if one thread has to end because the limit was lowered."""
-        most = thread_count() - 1
-        with self._lock:
-            is_too_many = self._count > most
-            self._count -= is_too_many
-        return is_too_many
-
-
-_lent = _Lent()
 _here = threading.local()
+"""``pool`` of a thread: the executor that runs the steps of its calls."""
 
 
-class _Steps:
-    """The steps of one call. Only its progress changes without the crew's lock."""
-
-    def __init__(self, steps: Sequence[Callable[[], Any]]) -> None:
-        self.steps = steps
-        self.begun = self.running = 0
-        self.results: list[Any] = [None] * len(steps)
-        self.errors: dict[int, BaseException] = {}
-
-    def take(self) -> int:
-        """The next step; −1 where none is left. Behind one that failed, none begins."""
-        at = self.begun
-        if self.errors or at >= len(self.steps):
-            return -1
-        self.begun += 1
-        self.running += 1
-        return at
-
-    def is_done(self) -> bool:
-        """True if no step is left and none runs."""
-        return not self.running and (bool(self.errors) or self.begun >= len(self.steps))
-
-
-class _Crew:
-    """The threads of a call and of nested calls; the latest call is done first."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._calls: list[_Steps] = []
-        self._threads: list[threading.Thread] = []
-        self._given_back = 0  # of them
-        self._waiting = 0
-        self._ended = False
-
-    def run(self, call: _Steps) -> None:
-        """Take steps until those of the call are done: its own first, then what others call."""
-        others = max(0, len(call.steps) - 1)
-        with self._changed:
-            self._calls.append(call)
-            self._changed.notify(others)
-            self._hire(others - self._waiting)
-        while (found := self._next(call)) is not None:
-            self._do(*found)
-        with self._changed:
-            self._calls.remove(call)
-
-    def end(self) -> None:
-        """End the threads."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-        _lent.give_back(len(self._threads) - self._given_back)
-
-    def _hire(self, wanted: int) -> None:
-        count = _lent.take(wanted)
-        threads = [threading.Thread(target=self._help, daemon=True) for _ in range(count)]
-        begun = [thread for thread in threads if _starts(thread)]
-        self._threads += begun
-        _lent.give_back(count - len(begun))
-
-    def _help(self) -> None:
-        _here.crew = self
-        while (found := self._next()) is not None:
-            self._do(*found)
-
-    def _next(self, call: _Steps | None = None) -> tuple[_Steps, int] | None:
-        """The next step to take; None when the call is done.
-
-        Without a call, None when all has ended, or when this thread is one too many by now.
-        """
-        with self._changed:
-            while not (self._ended if call is None else call.is_done()):
-                for one in (*((call,) if call else ()), *reversed(self._calls)):
-                    if (at := one.take()) >= 0:
-                        return one, at
-                self._waiting += 1
-                self._changed.wait()
-                self._waiting -= 1
-                if call is None and not self._ended and _lent.give_back_if_too_many():
-                    self._given_back += 1
-                    self._changed.notify()  # another one, in its place
-                    return None
-        return None
-
-    def _do(self, call: _Steps, at: int) -> None:
-        try:
-            call.results[at] = call.steps[at]()
-        except BaseException as error:  # noqa: BLE001  raised again where all were called
-            call.errors[at] = error
-        with self._changed:
-            call.running -= 1
-            if call.is_done():  # Who waits for it is woken; without others there is nobody to take.
-                self._changed.notify_all()
+def _join(pool: ThreadPoolExecutor | None) -> None:
+    _here.pool = pool
 
 
 @contextmanager
 def threads_kept() -> Iterator[None]:
     """Inside, the threads of ``side_by_side`` wait for its next call and end with the last.
 
-    To begin a thread takes longer than many of the steps. Where fewer threads may be used by then,
-    some end before. In a step, it is so anyway.
+    To begin a thread takes longer than many of the steps. In a step, it is so anyway.
     """
-    if getattr(_here, "crew", None) is not None:
+    if getattr(_here, "pool", None) is not None or thread_count() == 1:
         yield
         return
-    crew = _here.crew = _Crew()
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(thread_count() - 1, initializer=lambda: _join(pool))
+    _join(pool)
     try:
         yield
     finally:
-        _here.crew = None
-        crew.end()
+        _join(None)
+        pool.shutdown()
+
+
+class _Steps:
+    """The steps of one call; each is taken once, by any thread that came before the end."""
+
+    def __init__(self, steps: Sequence[Callable[[], Any]]) -> None:
+        self._steps = steps
+        self._next = iter(range(len(steps)))
+        self._changed = threading.Condition()
+        self._threads = 0
+        self._is_over = False
+        self.results: list[Any] = [None] * len(steps)
+        self.errors: dict[int, BaseException] = {}
+
+    def run(self) -> None:
+        """Take steps until none is left; behind one that failed, none begins."""
+        with self._changed:
+            if self._is_over:
+                return
+            self._threads += 1
+        for at in self._next:
+            if self.errors:
+                break
+            try:
+                self.results[at] = self._steps[at]()
+            except BaseException as error:  # noqa: BLE001  raised again where all were called
+                self.errors[at] = error
+        with self._changed:
+            self._threads -= 1
+            self._changed.notify_all()
+
+    def finish(self) -> list[Any]:
+        """Wait for the threads that came; their results, or the first error."""
+        with self._changed:
+            self._is_over = True
+            self._changed.wait_for(lambda: not self._threads)
+        if self.errors:
+            raise self.errors[min(self.errors)]
+        return self.results
 
 
 def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
@@ -358,19 +280,21 @@ def side_by_side(*steps: Callable[[], Any]) -> list[Any]:
         another       b ▒▒▒ c ▒▒▒▒▒
 
     The interpreter runs Python one thread at a time; what runs beside it are numpy's loops over
-    many values and the native library. So it pays for steps over millions of rows. All calls
-    together use no more than ``thread_count`` threads, however deep one step calls another: a
-    thread that has nothing left to do takes steps of what another one calls by then.
+    many values and the native library. So it pays for steps over millions of rows. All steps of a
+    call, those that they call among them, use no more than ``thread_count`` threads.
 
     Steps may not change what another one reads. Raises what the first of the steps that failed
     raised, when all that had begun are done.
     """
     call = _Steps(steps)
     with threads_kept():
-        _here.crew.run(call)
-    if call.errors:
-        raise call.errors[min(call.errors)]
-    return call.results
+        pool: ThreadPoolExecutor | None = getattr(_here, "pool", None)
+        if pool is not None:
+            with suppress(RuntimeError):  # the system refuses a thread: others take its steps
+                for _ in range(min(len(steps), thread_count()) - 1):
+                    pool.submit(call.run)
+        call.run()
+        return call.finish()
 
 
 def each(answer: Callable[[T], Any], values: Sequence[T]) -> list[Any]:
@@ -387,12 +311,3 @@ def pieces(count: int) -> list[slice]:
     parts = max(1, min(thread_count(), count // PIECE))
     bounds = [part * count // parts for part in range(parts + 1)]
     return [slice(low, high) for low, high in pairwise(bounds)]
-
-
-def _starts(thread: threading.Thread) -> bool:
-    """Start the thread; False if the system refuses it and the other threads do its part."""
-    try:
-        thread.start()
-    except RuntimeError:
-        return False
-    return True
