@@ -230,7 +230,7 @@ KINDS: Mapping[str, str] = {
     "gzip_corrupt": "compressed data is damaged; the text before the damage was read",
     "gzip_trailing": "bytes after the last gzip member were ignored",
     "gzip_nested": "gzip inside gzip; both layers were opened",
-    "encoding": "a byte order mark, UTF-16 or UTF-32; read as the same text in UTF-8",
+    "encoding": "a byte order mark before text in UTF-8; left out",
     "truncated": "the text ends before its JSON does; every complete event was read",
     # Packets of a Perfetto file, with places in the inflated file instead of its text.
     "bad_packet": "a packet that is no protobuf message; left out, read on at the next one",

@@ -158,7 +158,7 @@ FILE: Mapping[str, NoteKind] = {
     ),
     "gzip_nested": harmless("Compressed twice", "Both layers were opened."),
     "encoding": harmless(
-        "Text in another encoding", "The file was saved again by an editor; it was read as UTF-8."
+        "Byte order mark before the text", "An editor saved the file again; nothing is lost."
     ),
     "truncated": _lost(
         "The file ends in the middle",

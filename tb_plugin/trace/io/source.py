@@ -1,9 +1,9 @@
 """The text of a stored trace, block by block; or the actual type of another file.
 
 The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
-members, up to three layers), UTF-8 with a byte order mark, UTF-16, UTF-32. Other compressors are
-refused by name, and so is what is no trace by the first bytes of its text, with the remedy. Memory
-grows neither with the file nor with its compression ratio.
+members, up to three layers), UTF-8 with or without a byte order mark. Other compressors, UTF-16 and
+UTF-32 are refused by name, and so is what is no trace by the first bytes of its text, with the
+remedy. Memory grows neither with the file nor with its compression ratio.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
@@ -26,14 +26,12 @@ from ..perfetto import SNIFFED, may_be_perfetto
 from ..pickles import PICKLE
 from ..raw import FaultLog, SeekIndex
 from .gzip import (
-    CHUNK,
     GZIP_MAGIC,
     Buffered,
     Gunzip,
     InflateObserver,
     Layer,
     SeekPoints,
-    skip_by_reading,
     text_at,
 )
 
@@ -469,63 +467,19 @@ def _peeled(
         if is_perfetto(begun):
             watch.give_up()
             return PerfettoText(begun, layer, open_layer, faults, stored_bytes)
-    text = _decode(layer, head, faults)
-    if text is not layer or layer.place:
-        watch.give_up()
-    return text
-
-
-# The mark of UTF-32 begins with that of UTF-16.
-_WIDE_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-# Which of the first four bytes are not zero.
-_WIDE_STARTS: Mapping[tuple[bool, ...], str] = {
-    (True, False, False, False): "utf-32-le",
-    (False, False, False, True): "utf-32-be",
-    (True, False, True, False): "utf-16-le",
-    (False, True, False, True): "utf-16-be",
-}
-
-
-def _decode(layer: Buffered, head: bytes, faults: FaultLog) -> Layer:
+    if head.startswith(_WIDE):
+        message = "The text of this file is UTF-16 or UTF-32, which is not read here."
+        hint = "Write it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
+        raise TraceFormatError("encoding", message, hint=hint)
     if head.startswith(codecs.BOM_UTF8):
         faults.add("encoding", "UTF-8 with a byte order mark")
         layer.take(len(codecs.BOM_UTF8))
-        return layer
-    for bom, name in _WIDE_MARKS:
-        if head.startswith(bom):
-            faults.add("encoding", name)
-            layer.take(len(bom))
-            return _Transcoded(layer, name)
-    # Without a mark: JSON begins with ASCII, so the other bytes of its first characters are zero.
-    wide = _WIDE_STARTS.get(tuple(byte != 0 for byte in head[:4]))
-    if wide is None:
-        return layer
-    faults.add("encoding", f"{wide} without a byte order mark")
-    return _Transcoded(layer, wide)
+        watch.give_up()
+    return layer
 
 
-class _Transcoded:
-    """UTF-16 or UTF-32 text as UTF-8; invalid characters become U+FFFD."""
-
-    def __init__(self, layer: Layer, encoding: str) -> None:
-        self._layer = layer
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._left = b""
-        self._done = False
-
-    def read(self, n: int, /) -> bytes:
-        while not self._left and not self._done:
-            data = self._layer.read(CHUNK)
-            self._done = not data
-            text = self._decoder.decode(data, final=self._done)
-            self._left = text.encode("utf-8", "replace")
-        data, self._left = self._left[:n], self._left[n:]
-        return data
-
-    def skip(self, n: int, /) -> None:
-        skip_by_reading(self, n)
+_WIDE = (
+    *(codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE),
+    *(b"{\0", b"[\0", b"\0{", b"\0[", b"\0\0\0{", b"\0\0\0["),
+)
+"""Beginnings of JSON in UTF-16 and UTF-32, with a byte order mark and without."""

@@ -43,6 +43,7 @@ REFUSED = {
     "fresh_torch2.13/oddnames/oddnames_result.json": "no_trace_events",
     "hta/execution_trace/benchmark_simple_add_et.json.gz": "execution_trace",
     "hta/memory_analysis/memory_timeline.raw.gz": "memory_timeline",
+    "derived_oddities/container/utf16.json": "encoding",
     "torch2.15_cuspy/README.md": "text",
     "torch2.15_cuspy/truth.json": "no_trace_events",
 }  # fmt: skip
@@ -54,7 +55,6 @@ DAMAGED = {
     "derived_oddities/container/double_gz.json.gz": {"gzip_nested": 1},
     "derived_oddities/container/truncated.json.gz": {"gzip_truncated": 1, "truncated": 1},
     "derived_oddities/container/truncated_mid_event.json": {"truncated": 1},
-    "derived_oddities/container/utf16.json": {"encoding": 1},
     "derived_oddities/syntax/comments.json": {"comment": 1},
     "derived_oddities/syntax/empty_args_fragment.json": {"stray_comma": 1},
     "derived_oddities/syntax/lone_surrogate_escape.json": {"lone_surrogate": 1},
