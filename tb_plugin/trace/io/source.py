@@ -322,7 +322,11 @@ class Text:
         self, source: Source, faults: FaultLog, watch: InflateObserver | None = None
     ) -> None:
         self._stored = _Stored(source)
-        self._layer: Layer = _peel(self._stored, faults, watch or InflateObserver())
+        try:
+            self._layer: Layer = _peel(self._stored, faults, watch or InflateObserver())
+        except TraceFormatError:
+            self._stored.close()
+            raise
 
     def read(self, n: int) -> bytes:
         """Up to n bytes of text; b"" only at the end."""
