@@ -22,7 +22,8 @@ _TRACE = re.compile(
     r"(?P<worker>.+)\.(?P<time>\d+)\.pt\.trace\.json(?P<gz>\.gz)?", re.ASCII | re.DOTALL
 )
 _HIDDEN = re.compile(
-    r"\.(?P<file>.+\.\d+\.(?:pt\.trace\.json|key_averages\.txt|snapshot\.pickle|stacks\.txt))"
+    r"\.(?P<file>.+\.\d+\.(?:pt\.trace\.json|key_averages\.txt|snapshot\.pickle|stacks\.txt"
+    r"|compile\.json\.gz))"
     rf"\.(?P<mark>{MARK})-[0-9a-f]{{8}}(?:\.tmp(\.tmp)?|(?P<exported>-exported)\.tmp)",
     re.ASCII | re.DOTALL,
 )

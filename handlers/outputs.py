@@ -28,10 +28,12 @@ from .process import process_mark
 
 Output = Literal["key_averages", "memory_snapshot", "stacks", "scalars"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-_SUFFIXES: Mapping[Output, str] = {
+COMPILE_SUFFIX = ".compile.json.gz"
+_SUFFIXES: Mapping[Output | Literal["compile"], str] = {
     "key_averages": ".key_averages.txt",
     "memory_snapshot": ".snapshot.pickle",
     "stacks": ".stacks.txt",
+    "compile": COMPILE_SUFFIX,
 }
 _TABLE_ROWS = 200
 _MOST_SECONDS = 900
@@ -41,8 +43,8 @@ class OutputError(RuntimeError):
     """Something beside a trace could not be written; the trace is in its place."""
 
 
-def paths_beside(trace: Path) -> dict[Output, Path]:
-    """Where the outputs of a trace are."""
+def paths_beside(trace: Path) -> dict[Output | Literal["compile"], Path]:
+    """Where the outputs of a trace are, and what torch.compile did."""
     stem = trace.name.removesuffix(".gz").removesuffix(".pt.trace.json")
     return {output: trace.with_name(stem + suffix) for output, suffix in _SUFFIXES.items()}
 

@@ -19,11 +19,13 @@ from threading import Event, RLock
 from typing import Any, Literal, Protocol, TypeVar
 
 from .background import Background
+from .compilations import CompileFile, CompileLevel, compile_file, watch
 from .loops.schedules import nothing_recorded
 from .metadata import describe, plain, to_json
 from .module_ranges import ModuleRanges
 from .naming import TraceName, exported_name, worker_of
 from .outputs import (
+    COMPILE_SUFFIX,
     OUTPUTS,
     Output,
     OutputError,
@@ -76,6 +78,8 @@ class Options:
     max_bytes: int | None = None
     min_free_bytes: int | None = None
     outputs: frozenset[str] = frozenset()
+    compile: CompileLevel | None = "light"
+    compile_text: bool = True
 
     @property
     def raises(self) -> bool:
@@ -120,6 +124,8 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     source_roots: Sequence[str] | None = None,
     writer: Writer | None = None,
     modules: Any = None,  # noqa: ANN401  # an nn.Module; torch is not imported here
+    compile: bool | CompileLevel = True,  # noqa: A002  # torch's word for it
+    compile_text: bool = True,
 ) -> TraceHandler:
     """For `torch.profiler.profile(on_trace_ready=…)`: save each trace under `dir_name`, a logdir.
 
@@ -164,6 +170,11 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
             modules is a range with the name of the module, so that the Module view works without
             `with_stack`. `handler.module_ranges.remove()` takes the hooks away again. They stay
             with this process: a pickled handler has none.
+        compile: write what `torch.compile` did beside each trace: compilations, the guards that
+            failed, graph breaks with their lines; see docs/compile.md. It costs nothing in a step
+            that compiles nothing. `"lines"`: also nodes and lines of fused kernels, for which
+            Inductor compiles everything once more. False: no such file.
+        compile_text: False leaves texts of guards, hints and reasons of failures out of that file.
 
     Raises:
         ValueError: an option has a value it cannot have; or, with `on_error="raise"`, `dir_name`
@@ -186,6 +197,8 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
         max_bytes=max_bytes,
         min_free_bytes=min_free_bytes,
         outputs=frozenset(outputs),
+        compile="light" if compile is True else compile or None,
+        compile_text=bool(compile_text),
     )
     _check(options)
     handler = TraceHandler(options, writer)
@@ -200,6 +213,8 @@ def _check(options: Options) -> None:
         raise ValueError(f'on_error: "log" or "raise", not {options.on_error!r}')
     if not -1 <= options.compresslevel <= 9:
         raise ValueError(f"compresslevel: 1 to 9, not {options.compresslevel}")
+    if options.compile not in (None, "light", "lines"):
+        raise ValueError(f'compile: True, False, "light" or "lines", not {options.compile!r}')
     if unknown := options.outputs - {*OUTPUTS}:
         raise ValueError(f"outputs: of {', '.join(OUTPUTS)}; not {', '.join(sorted(unknown))}")
     for name in ("keep_last", "max_bytes"):
@@ -219,6 +234,8 @@ class TraceHandler:
         self._writer = writer or _writer(options)
         self._memory = _Memory()
         self.module_ranges: ModuleRanges | None = None
+        if options.compile is not None:
+            watch(options.compile)
         atexit.register(_report_nothing, weakref.ref(self))
 
     def __reduce__(self) -> tuple[type[TraceHandler], tuple[Options, Writer | None]]:
@@ -306,6 +323,9 @@ class TraceHandler:
             modules=None if self.module_ranges is None else self.module_ranges.names,
             user=options.metadata,
         )
+        record = self._attempt(partial(self._compile_file, prof, name, metadata["source_roots"]))
+        if record is not None:
+            metadata["compile"] = record.named
         text = to_json(metadata)
         staged = writer.stage(name)
         try:
@@ -316,7 +336,17 @@ class TraceHandler:
         except BaseException:  # Ctrl-C too: leave nothing behind
             writer.discard(staged)
             raise
-        return Publication(exported, name, text, options.compresslevel)
+        beside = {} if record is None else {record.name: record.data}
+        return Publication(exported, name, text, options.compresslevel, beside)
+
+    def _compile_file(self, prof: Profiler, name: TraceName, roots: Any) -> CompileFile | None:  # noqa: ANN401
+        """What torch.compile did so far, for the file beside a trace."""
+        if self._options.compile is None:
+            return None
+        watch(self._options.compile)
+        stem = paths_beside(Path(name.file_name))["compile"].name.removesuffix(COMPILE_SUFFIX)
+        text = self._options.compile_text
+        return compile_file(stem, _began_s(prof), roots, keeps_text=text)
 
     def _publish(self, writer: Writer, publication: Publication, rank: int) -> Path | None:
         options, memory = self._options, self._remembered()
@@ -337,7 +367,8 @@ class TraceHandler:
         memory.is_announced.set()
         for old in surplus:
             beside = paths_beside(old[0])
-            for file in (old[0], *(beside[one] for one in beside if one in options.outputs)):
+            wanted = {*options.outputs, *(["compile"] if options.compile else [])}
+            for file in (old[0], *(beside[one] for one in beside if one in wanted)):
                 writer.remove(file)
             if old[0] == path:
                 raise ExportError(
@@ -483,6 +514,16 @@ def _check_recorded(prof: Profiler) -> None:
             "the profiler holds no recording: it was stopped twice, or another profiler ran inside "
             "it and ended the recording of both"
         )
+
+
+def _began_s(prof: Profiler) -> float | None:
+    """When the recording began, in seconds since 1970."""
+    results: Any = getattr(getattr(prof, "profiler", None), "kineto_results", None)
+    for name, unit in (("trace_start_ns", 1e9), ("trace_start_us", 1e6)):
+        begin = getattr(results, name, None)
+        if begin is not None:
+            return float(begin()) / unit
+    return None
 
 
 def _check_complete(staged: Path) -> None:

@@ -17,13 +17,14 @@ import stat
 import sys
 import time
 import zlib
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from .metadata import splice
-from .naming import TraceName, hidden_file, take_free_name
+from .naming import TraceName, hidden_file, hidden_name, take_free_name
 from .process import is_gone, is_known, process_mark
 
 _log = logging.getLogger("kinetoscope.handlers")
@@ -35,12 +36,16 @@ _O_BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 
 @dataclass(frozen=True)
 class Publication:
-    """One exported trace, complete and still hidden. `metadata` is JSON text to be spliced in."""
+    """One exported trace, complete and still hidden. `metadata` is JSON text to be spliced in.
+
+    `beside` are small files by name, which are there before the trace is.
+    """
 
     staged: Path
     name: TraceName
     metadata: bytes
     compresslevel: int
+    beside: Mapping[str, bytes] = field(default_factory=dict)
 
 
 if sys.platform == "win32":
@@ -186,6 +191,9 @@ class LocalWriter:
             unfinished.append(packed)
             self._export_bytes = publication.staged.stat().st_size
             _pack(publication, packed)
+            for name, data in publication.beside.items():
+                with contextlib.suppress(OSError):  # the trace counts
+                    _put_beside(directory / name, data)
             return directory / take_free_name(
                 publication.name.file_name, lambda name: _rename_to_new(packed, directory / name)
             )
@@ -286,6 +294,20 @@ def _pack(publication: Publication, target: Path) -> None:
             os.close(source)
     finally:
         os.close(output)
+
+
+def _put_beside(path: Path, data: bytes) -> None:
+    """Write a small file under its name in one rename."""
+    hidden = path.with_name(hidden_name(path.name, process_mark()))
+    output = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+    try:
+        _write(output, data)
+    finally:
+        os.close(output)
+    try:
+        hidden.replace(path)
+    finally:
+        hidden.unlink(missing_ok=True)
 
 
 def _read_block(source: int) -> bytes:
