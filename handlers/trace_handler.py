@@ -19,7 +19,7 @@ from threading import Event, RLock
 from typing import Any, Literal, Protocol, TypeVar
 
 from .background import Background
-from .compilations import CompileFile, CompileLevel, compile_file, watch
+from .compiler.record import CompileFile, CompileLevel, compile_file, watch
 from .loops.schedules import nothing_recorded
 from .metadata import describe, plain, to_json
 from .module_ranges import ModuleRanges

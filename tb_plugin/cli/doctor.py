@@ -27,6 +27,7 @@ from ..analysis.facts import Facts
 from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError, QueryError
 from ..base.native import FOLDER, INTERFACE, native
+from ..handlers.compiler.record import since_then
 from ..handlers.naming import hidden_file
 from ..handlers.process import is_gone, is_known
 from ..handlers.remote_address import RemoteError
@@ -80,6 +81,7 @@ def installation(failures: tuple[ViewFailure, ...] = ()) -> tuple[InstalledFact,
         InstalledFact("Python", f"{platform.python_version()} ({sys.executable})"),
         InstalledFact("System", platform.platform()),
         *(InstalledFact(name, version(name) or "not installed") for name in PACKAGES),
+        InstalledFact("Compilations", compilations()),
         InstalledFact("Reader", reader_in_use()),
         InstalledFact("Cache", cache()),
         InstalledFact(
@@ -97,6 +99,12 @@ def version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def compilations() -> str:
+    """What the handler records of torch.compile with the installed torch."""
+    found = version("torch")
+    return since_then(found) if found else "not recorded: torch is not installed"
 
 
 def reader_in_use() -> str:

@@ -57,6 +57,22 @@ SOURCES: Mapping[str, tuple[str, str]] = {
 }
 """What is read of torch, by name: the first version that has it, and what it tells."""
 
+
+def since_then(version: str) -> str:
+    """What a version of torch tells of its compilations, in words."""
+    numbers = [int(one) for one in re.findall(r"\d+", version)[:2]]
+    absent = [
+        f"{tells} (torch {first})"
+        for first, tells in SOURCES.values()
+        if numbers < [int(one) for one in first.split(".")]
+    ]
+    if numbers < [2, 1]:
+        return "nothing: needs torch 2.1"
+    return (
+        f"all but {'; '.join(absent)}" if absent else 'all, lines of kernels with compile="lines"'
+    )
+
+
 _ROW = (
     ("guards", "guard_count"),
     ("nodes", "graph_op_count"),
@@ -286,7 +302,8 @@ def _plain_row(row: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _frames(stack: Any) -> list[list[Any]]:  # noqa: ANN401  # a traceback.StackSummary
-    return [[one.filename, one.lineno, one.name] for one in list(stack)[-_MOST_STACK:]]
+    """Innermost first."""
+    return [[one.filename, one.lineno, one.name] for one in list(stack)[: -_MOST_STACK - 1 : -1]]
 
 
 # --- the record -----------------------------------------------------------------------------------
@@ -321,14 +338,13 @@ def _record(paths: _Paths, begin_s: float | None, *, keeps_text: bool) -> dict[s
         return functions.setdefault(key, len(functions))
 
     compilations: list[dict[str, Any]] = []
-    latest: dict[str, int] = {}  # the function of a compile id: a backward has no name
+    of_frame: dict[str, int] = {}  # a backward and a refused compilation have no name
     for row in rows:
         if row["name"] is not None:
             place = function(row["name"], row["file"], row["line"])
-            if row["id"] is not None:
-                latest[row["id"]] = place
+            of_frame[str(row["id"]).partition("/")[0]] = place
         else:
-            place = latest.get(row["id"] or "", -1)
+            place = of_frame.get(str(row["id"]).partition("/")[0], -1)
         start = row["start_us"]
         compilations.append(
             {
@@ -412,7 +428,7 @@ def _breaks_of(rows: Sequence[dict[str, Any]], batch: _Batch) -> Iterator[_Batch
 
 def _tie(
     batch: _Batch,
-    compilations: Sequence[dict[str, Any]],
+    compilations: list[dict[str, Any]],
     breaks: dict[tuple[Any, ...], dict[str, Any]],
     paths: _Paths,
     *,
@@ -426,8 +442,15 @@ def _tie(
         mine = [one for one in begun if str(one["id"]).partition("/")[0] == frame]
         exact = [one for one in mine if one["id"] == batch.compile_id]
         target = (exact or mine[-1:] or [None])[-1]
-        if target is not None and len(target["reasons"]) < _MOST_REASONS:
-            target["reasons"].append(_reason(text, paths, keeps_text=keeps_text))
+        if target is None:
+            continue
+        reason = _reason(text, paths, keeps_text=keeps_text)
+        if reason["of"] in {target["id"], *(one["of"] for one in target["reasons"])}:
+            # Guards of the last version failed and nothing was compiled: before torch 2.6 there is
+            # no row for that.
+            target = _refused(target, compilations)
+        if len(target["reasons"]) < _MOST_REASONS:
+            target["reasons"].append(reason)
     for text, stack in batch.breaks:
         identity = batch.compile_id
         if identity is None and begun:
@@ -448,6 +471,26 @@ def _tie(
             }
         else:
             one["count"] += 1
+
+
+def _refused(last: dict[str, Any], compilations: list[dict[str, Any]]) -> dict[str, Any]:
+    """The compilation that was refused after the last version of its function."""
+    frame, _, version = str(last["id"]).partition("/")
+    identity = f"{frame}/{int(version or 0) + 1}"
+    known = next((one for one in compilations if one["id"] == identity), None)
+    if known is None:
+        known = {
+            **last,
+            "id": identity,
+            "start_us": None,
+            "dur_us": None,
+            "in_window": None,
+            "reasons": [],
+            "failed": "no further version was compiled: the recompile limit",
+            "phases_us": {},
+        }
+        compilations.append(known)
+    return known
 
 
 def _reason(text: str, paths: _Paths, *, keeps_text: bool) -> dict[str, Any]:

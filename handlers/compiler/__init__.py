@@ -1,0 +1,1 @@
+"""What torch.compile did in the training: recorded beside each trace."""
