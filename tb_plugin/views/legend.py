@@ -62,9 +62,9 @@ PARTITION: tuple[LegendEntry, ...] = (
                 _until("is in a copy or synchronization that has nothing left to wait for"),
             ),
             ("idle_communication_ns", "comm", _until("waits in a collective of the host")),
-            ("idle_optimizer_ns", "cpu", _until("is in the optimizer")),
+            ("idle_optimizer_ns", "cpu-deep", _until("is in the optimizer")),
             ("idle_dispatch_ns", "cpu", _until("is in ops, outside of calls of the runtime")),
-            ("idle_python_ns", "cpu", _until("runs Python, outside of ops")),
+            ("idle_python_ns", "cpu-light", _until("runs Python, outside of ops")),
             ("idle_launch_ns", "runtime", _until("is in calls of the runtime that launch")),
             (
                 "idle_first_launch_ns",

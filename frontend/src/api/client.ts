@@ -60,7 +60,7 @@ async function body(response: Response): Promise<unknown> {
   } catch {
     throw new Problem(response.ok ? 502 : response.status, {
       kind: "answer",
-      message: `The server answered with status ${response.status}, but not with JSON.`,
+      message: "The answer did not come from kinetoscope.",
       hint: "A proxy or a login page may be in between.",
     });
   }
@@ -73,8 +73,8 @@ function isErrorAnswer(answer: unknown): answer is ErrorAnswer {
 function problemOf(response: Response, answer: unknown): Problem {
   const fallback: ErrorInfo = {
     kind: "answer",
-    message: `The server answered with status ${response.status}.`,
-    hint: "",
+    message: "The server could not answer.",
+    hint: "Try again. The details have its status.",
   };
   const info = isErrorAnswer(answer) ? { ...fallback, ...answer.error } : fallback;
   return new Problem(response.status, info);

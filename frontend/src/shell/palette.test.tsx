@@ -109,6 +109,35 @@ describe("the palette", () => {
     await waitFor(() => expect(hash().get("steps")).toBe("7"));
   });
 
+  it("finds findings, modules, settings and help", async () => {
+    const views = ["operators", "modules"].map((stem) => ({
+      stem,
+      unavailable: null,
+      badge: null,
+    }));
+    server.answer("trace", { ...TRACE, views: [...TRACE.views, ...views] });
+    const row = { name: "layer4 × 2", key: "9+", calls: 12, total_ns: 3_000_000 };
+    server.answer("view/modules/table", { rows: [row, { ...row, name: "fc" }] });
+    const { user, list } = await palette("layer4");
+    await user.click(await within(list).findByText("layer4 × 2"));
+    expect(hash().get("modules.search")).toBe("layer4");
+
+    await user.keyboard("{Control>}k{/Control}");
+    await user.type(screen.getByRole("combobox"), "finding batches in worker");
+    await user.keyboard("{Enter}");
+    expect(hash().get("overview.finding")).toBe("IN1");
+
+    await user.keyboard("{Control>}k{/Control}");
+    await user.type(screen.getByRole("combobox"), "everything recorded");
+    await user.keyboard("{Enter}");
+    expect(hash().get("steps")).toBe("everything");
+
+    await user.keyboard("{Control>}k{/Control}");
+    await user.type(screen.getByRole("combobox"), "keys and help");
+    await user.keyboard("{Enter}");
+    expect(await screen.findByRole("dialog", { name: "Keys" })).toBeDefined();
+  });
+
   it("asks nothing of a recording that has no operators", async () => {
     server.answer("trace", TRACE);
     await palette("gemm");

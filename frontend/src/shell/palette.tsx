@@ -1,22 +1,24 @@
 /**
- * Ctrl K: type the name of a view, a step, an operator, an annotation, a kernel, a worker, a run, or
- * of what the view can do, and be there.
+ * Ctrl K: type the name of a view, a step, an operator, a kernel, a module, a finding, a rank, a run,
+ * a setting, or of what the view can do, and be there.
  */
 import { useState } from "react";
 import type { Catalog, FindAnswer, NamesOfKind, TraceInfo, ViewInfo } from "../api/types.gen";
-import { oneStep } from "../base/steps";
-import { count, plural, time } from "../base/text/format";
+import { EVERYTHING, oneStep } from "../base/steps";
+import { count, plural, share, time } from "../base/text/format";
 import { harmless } from "../base/text/shown_name";
 import { viewPatch } from "../components/controls/view_link";
 import { Modal } from "../components/overlays/modal";
 import { matches, type Option, OptionList } from "../components/overlays/option_list";
 import { CodeName } from "../components/text/code_name";
 import { useCommands } from "../state/commands";
-import { useAddress, useValues } from "../state/host/environment";
+import { useAddress, useEnvironment, useThemeName, useValues } from "../state/host/environment";
+import { chooseEditor, EDITORS, useEditor } from "../state/host/source";
 import { type Choice, patchForRun, patchForWorker } from "../state/location/choice";
 import type { Patch, Values } from "../state/location/fragment";
-import { usePage } from "../state/page_context";
+import { canFill, usePage } from "../state/page_context";
 import { type PartState, useAsked, usePart } from "../state/parts";
+import { useView } from "../state/queries";
 import { useSettled } from "../state/timing";
 
 interface PaletteProps {
@@ -27,7 +29,18 @@ interface PaletteProps {
 }
 
 interface Jump {
-  readonly kind: "Do" | "View" | "Step" | "Operator" | "Annotation" | "Kernel" | "Worker" | "Run";
+  readonly kind:
+    | "Do"
+    | "View"
+    | "Step"
+    | "Operator"
+    | "Annotation"
+    | "Kernel"
+    | "Module"
+    | "Finding"
+    | "Worker"
+    | "Run"
+    | "Setting";
   readonly name: string;
   readonly note: string;
   readonly go: Patch | (() => void);
@@ -160,7 +173,7 @@ function jumpsTo({ catalog, choice, views }: PaletteProps, values: Values) {
   return { toViews, toOthers: [...(toWorkers.length > 1 ? toWorkers : []), ...toRuns] };
 }
 
-const IS_CODE: readonly Jump["kind"][] = ["Operator", "Kernel", "Annotation"];
+const IS_CODE: readonly Jump["kind"][] = ["Operator", "Kernel", "Annotation", "Module"];
 
 function toOption({ kind, name, note, group, isRest }: Jump, place: number): Option {
   return {
@@ -187,6 +200,66 @@ function toOption({ kind, name, note, group, isRest }: Jump, place: number): Opt
       </>
     ),
   };
+}
+
+const MODULES_MAX = 5;
+
+/** Modules by name, type or path; the row is searched for, so that it is in sight. */
+function useModules(search: string): Jump[] {
+  const { shown } = usePage();
+  const isAsked = search !== "" && canFill(shown, "modules");
+  const { data } = usePart("modules/table", useAsked(), isAsked ? { search, fold: true } : null);
+  const words = search.toLowerCase();
+  return (isAsked ? (data?.rows ?? []) : [])
+    .filter(({ name }) => name.toLowerCase().includes(words))
+    .slice(0, MODULES_MAX)
+    .map(({ name, calls, total_ns }) => ({
+      kind: "Module",
+      name,
+      note: `${plural(calls, "call")} · ${time(total_ns)}`,
+      go: viewPatch("modules", { search: name.replace(/ × \d+$/, "") }),
+      group: "Modules",
+    }));
+}
+
+/** Findings of the Overview, by their titles. */
+function useFindings(): Jump[] {
+  const { steps, device } = useValues();
+  const { data } = useView("overview", {
+    ...(steps === undefined ? {} : { steps }),
+    ...(device === undefined ? {} : { device }),
+  });
+  return (data?.findings ?? []).map(({ id, title, gain }) => ({
+    kind: "Finding",
+    name: title.replaceAll("`", ""),
+    note: gain === null ? "" : `up to ${share(gain.ratio)}`,
+    go: viewPatch("overview", { finding: id }),
+    group: "Findings",
+  }));
+}
+
+/** Settings and help, from wherever the page is. */
+function useSettings(): Jump[] {
+  const { theme } = useEnvironment();
+  const { openHelp } = usePage();
+  const other = useThemeName() === "dark" ? "light" : "dark";
+  const editor = useEditor();
+  const setting = (name: string, note: string, go: Jump["go"]): Jump => ({
+    kind: "Setting",
+    name,
+    note,
+    go,
+    group: "Settings and help",
+  });
+  return [
+    ...(theme.isHosted ? [] : [setting(`Use the ${other} theme`, "theme", theme.toggle)]),
+    setting("Count everything recorded", "outside of steps, too", { steps: EVERYTHING }),
+    setting("Count the usual steps", "without warm-up and cut-off steps", { steps: undefined }),
+    ...EDITORS.filter(([key]) => key !== editor).map(([key, words]) =>
+      setting(`Frames open in ${words}`, "editor", () => chooseEditor(key)),
+    ),
+    setting("Keys and help", "?", openHelp),
+  ];
 }
 
 /** Names of the open recording, as the server finds them; whether it still prepares them. */
@@ -233,14 +306,19 @@ export function Palette(props: PaletteProps) {
     }),
   );
   const { toViews, toOthers } = jumpsTo(props, values);
+  const modules = useModules(search);
+  const findings = useFindings();
+  const settings = useSettings();
   const named =
     query.trim() === ""
       ? []
       : [
           ...jumpsToSteps(trace, query, { isOpen: allSteps, open: () => showAllSteps(true) }),
           ...jumpsToFound(found, search),
+          ...modules,
+          ...findings,
         ];
-  const jumps = [...toViews, ...named, ...toOthers, ...acts];
+  const jumps = [...toViews, ...named, ...toOthers, ...acts, ...settings];
   return (
     <Modal title="Search or jump" width={640} onClose={props.onClose}>
       <OptionList
@@ -248,8 +326,8 @@ export function Palette(props: PaletteProps) {
         isSearchable
         placeholder={
           trace === null
-            ? "A run, a worker or a view"
-            : `An operator, a kernel, a step, a run, a view${acts.length > 0 ? " or a command" : ""}`
+            ? "A run, a worker, a view or a setting"
+            : "An operator, module, finding, step, rank, view or setting"
         }
         options={jumps.map(toOption)}
         onQuery={setQuery}

@@ -186,7 +186,9 @@ def block_details(subject: Subject, query: answers.BlockQuery) -> answers.BlockD
     columns: MemoryColumns = subject.artifact("")
     blocks, events, row = columns.blocks, columns.events, query.block
     if row >= len(blocks):
-        raise NotFoundError(f"there is no block {row}", hint="Numbers are those of the tables.")
+        raise NotFoundError(
+            f"This recording has no block {row}.", hint="The link is from another recording."
+        )
     device = next(one for one in columns.devices if row < one.stop_block)
     rule = RULES[int(blocks.rule[row])]
     allocation, release = int(blocks.allocation[row]), int(blocks.release[row])

@@ -210,7 +210,9 @@ def check_slice(opened: Opened, one: int) -> int:
         NotFoundError: there is no such slice.
     """
     if one >= len(opened.timeline.slices):
-        raise NotFoundError(f"there is no slice {one}", hint="Ids are those of the tiles.")
+        raise NotFoundError(
+            f"This recording has no slice {one}.", hint="The link is from another recording."
+        )
     return one
 
 

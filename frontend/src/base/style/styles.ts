@@ -5,6 +5,9 @@
 
 const adopted = new Set<string>();
 
+/** All that was applied, as it was written: a browser's own text of a rule loses `font: var(…)`. */
+export const appliedStyles = (): string => [...adopted].join("\n");
+
 /** Applies a style sheet to the document, once. */
 export function adoptStyles(css: string): void {
   if (adopted.has(css)) {

@@ -51,6 +51,14 @@ export function toCsv(table: PlainTable): string {
     .join("\n");
 }
 
+/** One object a row. */
+export function toJson({ header, rows }: PlainTable): string {
+  const objects = rows.map((row) =>
+    Object.fromEntries(header.map((name, place) => [name, row[place] ?? null])),
+  );
+  return `${JSON.stringify(objects, null, 1)}\n`;
+}
+
 export function toTsv(table: PlainTable): string {
   return [table.header, ...table.rows].map((row) => row.map(harmless).join("\t")).join("\n");
 }

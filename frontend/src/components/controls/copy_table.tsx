@@ -1,9 +1,11 @@
-/** Copies a table, for a spreadsheet or for a program. */
-import { useState } from "react";
-import { type PlainTable, toCsv, toTsv } from "../../base/text/delimited";
+/** Takes a table away, for a spreadsheet, a program or a report; of a chart, what it is drawn of. */
+import { type ReactNode, useRef, useState } from "react";
+import { fileName, pictureOf, saveBlob } from "../../base/save";
+import { type PlainTable, toCsv, toJson, toTsv } from "../../base/text/delimited";
 import { count, plural } from "../../base/text/format";
 import { Menu, MenuItem } from "../overlays/menu";
-import { useCopy } from "./copy_button";
+import { SaveIcon } from "../text/icons";
+import { type CopyState, useCopy } from "./copy_button";
 
 interface CopyTableProps {
   readonly label: string;
@@ -19,33 +21,70 @@ const FORMS = [
   ["Copy as CSV", "for a program", toCsv],
 ] as const;
 
+const FILES = [
+  ["csv", "text/csv", toCsv],
+  ["json", "application/json", toJson],
+] as const;
+
+const SIGNS: Readonly<Record<CopyState, ReactNode>> = {
+  idle: <SaveIcon />,
+  done: "Copied",
+  refused: "Not allowed here",
+};
+
+/** The part of the page that a button belongs to: its panel, or the table around it. */
+const partAround = (element: Element | null) =>
+  element?.closest("section, [role=region]") ?? element?.closest("main") ?? null;
+
 export function CopyTable({ label, table, note = "", isWaiting = false }: CopyTableProps) {
   const [state, copy] = useCopy();
-  return (
-    <Menu
-      className="btn quiet small"
-      label={`Copy ${label}`}
-      button={
-        <span aria-live="polite">
-          {state === "idle" ? "Copy" : state === "done" ? "Copied" : "Not allowed here"}
-        </span>
+  const [problem, setProblem] = useState("");
+  const root = useRef<HTMLSpanElement>(null);
+  const name = fileName(label.replace(/^(the|every|what was) /, ""));
+  const savePicture = async () => {
+    const part = partAround(root.current);
+    try {
+      if (part !== null) {
+        saveBlob(await pictureOf(part), `${name}.png`);
       }
-    >
-      {FORMS.map(([words, purpose, form]) => (
-        <MenuItem
-          key={words}
-          words={words}
-          hint={purpose}
-          isDisabled={isWaiting}
-          run={() => copy(form(table()))}
-        />
-      ))}
-      {note === "" ? null : (
-        <p className="empty" role="status">
-          {note}
-        </p>
-      )}
-    </Menu>
+      setProblem("");
+    } catch {
+      setProblem("No picture in this browser");
+    }
+  };
+  return (
+    <span ref={root}>
+      <Menu
+        className="btn quiet small"
+        label={`Copy or save ${label}`}
+        button={<span aria-live="polite">{problem || SIGNS[state]}</span>}
+      >
+        {FORMS.map(([words, purpose, form]) => (
+          <MenuItem
+            key={words}
+            words={words}
+            hint={purpose}
+            isDisabled={isWaiting}
+            run={() => copy(form(table()))}
+          />
+        ))}
+        {FILES.map(([ending, type, form]) => (
+          <MenuItem
+            key={ending}
+            words={`Save as ${ending.toUpperCase()}`}
+            hint={`${name}.${ending}`}
+            isDisabled={isWaiting}
+            run={() => saveBlob(new Blob([form(table())], { type }), `${name}.${ending}`)}
+          />
+        ))}
+        <MenuItem words="Save as PNG" hint="as shown" run={savePicture} />
+        {note === "" ? null : (
+          <p className="empty" role="status">
+            {note}
+          </p>
+        )}
+      </Menu>
+    </span>
   );
 }
 

@@ -35,9 +35,11 @@ export function ProblemNote({ problem: error, again }: ProblemNoteProps) {
       </p>
       <Paragraph className="ink2 small" text={problem.hint} />
       <div className="row wrap">
-        <button type="button" className="btn small" onClick={() => again()}>
-          Try again
-        </button>
+        {problem.kind === "not_found" ? null : (
+          <button type="button" className="btn small" onClick={() => again()}>
+            Try again
+          </button>
+        )}
         <CopyButton className="quiet small" text={() => problemDetails(problem)}>
           Copy details
         </CopyButton>

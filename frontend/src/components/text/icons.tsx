@@ -35,6 +35,7 @@ export const Chevron = () => (
 
 export const SearchIcon = icon("M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0M9 9l3.5 3.5");
 export const LinkIcon = icon("M6 8.5 9.5 5M5 5H4a3 3 0 0 0 0 6h2M8 3h2a3 3 0 0 1 0 6H9");
+export const SaveIcon = icon("M7 2v7M4 6.2 7 9.2l3-3M2.5 11.8h9");
 export const ThemeIcon = () => (
   <Icon>
     <circle cx="7" cy="7" r="5" />

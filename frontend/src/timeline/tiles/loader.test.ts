@@ -47,7 +47,7 @@ describe("the loader", () => {
   it("makes something of what is no answer at all", async () => {
     expect(await ask(async () => new Response("<html>", { status: 502 }))).toEqual({
       state: "failed",
-      message: "The server answered with status 502.",
+      message: "The server could not answer.",
       isFinal: false,
     });
     expect(await ask(() => Promise.reject(new TypeError("offline")))).toMatchObject({

@@ -90,9 +90,9 @@ const failed = (message: string, isFinal: boolean): LoadAnswer => ({
   isFinal,
 });
 
-/** What the server says of its error, else the status alone. */
+/** What the server says of its error, else that there is none. */
 async function messageOf(response: Response): Promise<string> {
-  const fallback = `The server answered with status ${response.status}.`;
+  const fallback = "The server could not answer.";
   try {
     const answer: unknown = await response.json();
     const error = (answer as { error?: { message?: unknown; hint?: unknown } } | null)?.error;

@@ -1,10 +1,12 @@
 /** Bus bandwidth against message size, a dot for each group, operation and size. */
 import type { BandwidthPoint, Distributed } from "../../api/types.gen";
 import type { Theme } from "../../base/style/theme";
+import { plainTable } from "../../base/text/delimited";
 import { bytes, count, fixed, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Chart } from "../../components/charts/chart";
 import type { ChartOption } from "../../components/charts/echarts";
+import { CopyTable } from "../../components/controls/copy_table";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 
@@ -109,6 +111,16 @@ function decimalBytes(power: number): string {
   return `${10 ** (power - 3 * unit)} ${["B", "kB", "MB", "GB", "TB"][unit]}`;
 }
 
+const bandwidthTable = plainTable<BandwidthPoint>([
+  "operation",
+  "group",
+  "bytes",
+  "count",
+  "transfer_ns",
+  "algorithm_gbs",
+  "bus_gbs",
+]);
+
 export function Bandwidth({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const points = answer.bandwidth;
   const kinds = [...new Set(points.map(({ operation }) => operation))];
@@ -118,6 +130,7 @@ export function Bandwidth({ answer, isOld }: { answer: Distributed; isOld: boole
       hint={kinds.map((kind, at) => `${SIGNS[at % SIGNS.length]} ${harmless(kind, 24)}`).join("  ")}
       isOld={isOld}
       className="bandwidth-panel"
+      controls={<CopyTable label="bandwidth" table={() => bandwidthTable(points)} />}
     >
       {points.length === 0 ? (
         <Paragraph

@@ -3,10 +3,12 @@ import type { KernelRow, Kernels } from "../../api/types.gen";
 import { textWidth } from "../../base/measure";
 import { fade } from "../../base/style/color";
 import type { Theme } from "../../base/style/theme";
+import { plainTable } from "../../base/text/delimited";
 import { count, fixed, time } from "../../base/text/format";
 import { harmless, nameParts } from "../../base/text/shown_name";
 import { Chart } from "../../components/charts/chart";
 import type { ChartOption } from "../../components/charts/echarts";
+import { CopyTable } from "../../components/controls/copy_table";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
@@ -29,7 +31,8 @@ const isKnown = (row: KernelRow): row is Known =>
 
 const shortName = (row: KernelRow) => {
   // In a picture there is room for what a function computes, or for the function.
-  const base = /<(.+)>$/s.exec(row.short)?.[1] ?? nameParts(row.short).base;
+  const computed = /<([A-Z].+)>$/s.exec(row.short)?.[1];
+  const base = computed ?? nameParts(row.short).base;
   return base.length > NAME_MOST ? `${base.slice(0, NAME_MOST - 1)}…` : base;
 };
 
@@ -175,6 +178,8 @@ function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
   );
 }
 
+const fillTable = plainTable<Known>(["name", "blocks_per_sm", "occupancy_percent", "total_ns"]);
+
 export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   const rows = answer.table.rows.filter(isKnown).sort((a, b) => b.total_ns - a.total_ns);
   const unplaced = answer.table.rows.filter((row) => !isKnown(row));
@@ -194,6 +199,7 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
           : `up: est. achieved occupancy, %; area: total time; shaded: less than one block per SM${beyond}`
       }
       isOld={isOld}
+      controls={<CopyTable label="fill and occupancy" table={() => fillTable(rows)} />}
     >
       {rows.length === 0 ? (
         <Paragraph className="dim" text={why} />

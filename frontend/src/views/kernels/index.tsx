@@ -1,8 +1,10 @@
 import type { KernelGroupBy, KernelQuery, Kernels } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
+import { plainTable } from "../../base/text/delimited";
 import { DASH, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Swatch } from "../../components/charts/category";
+import { CopyTable } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
@@ -28,6 +30,8 @@ const CATEGORY: Readonly<Record<string, string>> = {
   unclassified: "other",
 };
 
+const classTable = plainTable<Kernels["classes"][number]>(["name", "ns", "ratio"]);
+
 export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   const address = useAddress();
   const most = Math.max(...answer.classes.map((part) => part.ns), 1);
@@ -37,6 +41,7 @@ export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) 
       title="Kernel time by class"
       hint={`${time(answer.kernel_ns)} · unclassified ${share(unknown?.ratio ?? 0)}`}
       isOld={isOld}
+      controls={<CopyTable label="the classes" table={() => classTable(answer.classes)} />}
     >
       <div className="class-bars">
         {answer.classes.map((part) => (

@@ -4,6 +4,7 @@ import { useId } from "react";
 import type { OperatorRow, Operators, ShareChart } from "../../api/types.gen";
 import { count, plural, share, time } from "../../base/text/format";
 import { harmless, NO_NAME, nameParts } from "../../base/text/shown_name";
+import { CopyTable } from "../../components/controls/copy_table";
 import { searched } from "../../components/controls/search_field";
 import { Select } from "../../components/controls/select";
 import { viewPatch } from "../../components/controls/view_link";
@@ -186,6 +187,15 @@ function PartsMenu() {
   );
 }
 
+const sharesTable = (charts: readonly ShareChart[]) => ({
+  header: ["chart", "name", "ns", "ratio"],
+  rows: charts.flatMap(({ title, parts, rest_ns, others_ns, total_ns }) => [
+    ...parts.map(({ name, ns, ratio }) => [title, name, ns, ratio]),
+    [title, "more operators", rest_ns, total_ns > 0 ? rest_ns / total_ns : 0],
+    [title, "outside of operators", others_ns, total_ns > 0 ? others_ns / total_ns : 0],
+  ]),
+});
+
 interface SharesProps {
   readonly answer: Operators;
   readonly isOld: boolean;
@@ -198,7 +208,12 @@ export function Shares({ answer, isOld, steps }: SharesProps) {
       title="Shares"
       hint={`${plural(answer.step_count, "step")} · device time is summed by launching operator`}
       isOld={isOld}
-      controls={<PartsMenu />}
+      controls={
+        <>
+          <PartsMenu />
+          <CopyTable label="the shares" table={() => sharesTable(answer.charts)} />
+        </>
+      }
     >
       <div className="shares">
         {answer.charts.map((chart) => (

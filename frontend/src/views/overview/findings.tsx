@@ -20,6 +20,7 @@ import { Modal } from "../../components/overlays/modal";
 import { Panel } from "../../components/states/panel";
 import { Paragraph, Prose } from "../../components/text/prose";
 import { Snippet, toLines } from "../../components/text/snippet";
+import { useValues } from "../../state/host/environment";
 import { useLeadsTo, usePage } from "../../state/page_context";
 
 interface FindingsProps {
@@ -178,9 +179,10 @@ function shortOf({ text, action, snippet }: Finding) {
 
 function Details({ finding, noun }: ItemProps) {
   const { gain, verify, scope, confidence, id, evidence, events, links } = finding;
+  const isCalled = useValues()["overview.finding"] === id;
   const { rest, fix } = shortOf(finding);
   return (
-    <details>
+    <details open={isCalled}>
       <summary aria-label={`More on: ${finding.title}`}>More</summary>
       <div className="stack small">
         {rest === fix ? null : <Paragraph text={rest} />}
@@ -212,10 +214,13 @@ function Details({ finding, noun }: ItemProps) {
   );
 }
 
+const intoView = (element: HTMLElement | null) => element?.scrollIntoView?.({ block: "center" });
+
 function Item({ finding, noun, place }: ItemProps & { place: number }) {
   const { evidence, fix } = shortOf(finding);
+  const isCalled = useValues()["overview.finding"] === finding.id;
   return (
-    <li className="finding">
+    <li className="finding" ref={isCalled ? intoView : undefined}>
       <span className="finding-place" aria-hidden="true">
         {place}
       </span>

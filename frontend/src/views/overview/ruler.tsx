@@ -1,9 +1,11 @@
 import { useId, useState } from "react";
 import type { DeviceCard, Overview, Reference } from "../../api/types.gen";
 import { textWidth, useWidth } from "../../base/measure";
+import { plainTable } from "../../base/text/delimited";
 import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/text/format";
 import { roundTicks } from "../../base/text/ticks";
 import { fillClass } from "../../components/charts/category";
+import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
@@ -124,6 +126,8 @@ function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
   );
 }
 
+const partsTable = plainTable<Part>([["part", ({ label }) => label], "ns", "ratio"]);
+
 /** The proof is a tooltip, but said aloud where it fails. */
 function RulerHint({ model }: { model: RulerModel }) {
   const { total_ns, scale, steps, proof, isProven } = model;
@@ -219,6 +223,7 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
       isOld={isOld}
       controls={
         <>
+          <CopyTable label="the step" table={() => partsTable(parts)} />
           <DeviceChooser devices={overview.devices} row={overview.device_row} />
           {isOneStep ? null : (
             <Segmented

@@ -1,27 +1,12 @@
 import { useCallback } from "react";
 import type { TakenFile } from "../../../api/client";
 import { getPartFile } from "../../../api/routes";
+import { fileName, saveBlob } from "../../../base/save";
 import { documentTokens } from "../../../base/style/kind_hues";
 import { time } from "../../../base/text/format";
 import { rulerOf, usePaintRuler } from "../ruler/time_ruler";
 import { type TimelineContext, useTimelineContext, viewOf } from "../state/context";
 import { openInPerfetto } from "./perfetto";
-
-/** Files and pictures for the user to take away. */
-
-/** Saves bytes under a name. */
-export function saveBlob(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}
-
-/** A name that every file system takes. */
-export const fileName = (text: string): string =>
-  text.replaceAll(/[^A-Za-z0-9._-]+/g, "_").slice(0, 100) || "trace";
 
 /** What the user can take away: the window as a trace, the view as a picture, both as promises. */
 
