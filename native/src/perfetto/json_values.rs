@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::packets::Sequence;
+use super::sequence::{Sequence, Table};
 use super::wire::{double_of, each_field, BadPacket, Field, Wire};
 
 /// Of lists and objects in an argument.
@@ -297,5 +297,18 @@ fn scalar(out: &mut Vec<u8>, values: &Values, sequence: &Sequence, on_lost: OnLo
         sequence.arg_texts.put(out, iid, on_lost);
     } else {
         out.extend_from_slice(b"[]");
+    }
+}
+
+impl Table<Vec<u8>> {
+    /// Appends the text, or # and its number.
+    pub fn put(&self, out: &mut Vec<u8>, iid: u64, on_lost: OnLost) {
+        match self.get(iid) {
+            Some(text) => out.extend_from_slice(text),
+            None => {
+                on_lost(iid);
+                put(out, format_args!("\"#{}\"", iid));
+            }
+        }
     }
 }

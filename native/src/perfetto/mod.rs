@@ -1,12 +1,15 @@
 //! Perfetto protobuf as the JSON text of the same trace, in two passes over the file.
 //!
-//! The reference is `trace/perfetto` in Python: each file here has the name of its module there, and both
-//! write the same text, byte by byte, for whatever they are given.
+//! `tests/reference/perfetto` in Python writes the same text, byte by byte, for whatever both are given.
 
 pub mod devices;
+pub mod frames;
 pub mod json_values;
 pub mod messages;
+pub mod names;
 pub mod packets;
+pub mod rows;
+pub mod sequence;
 pub mod slices;
 pub mod survey;
 pub mod transcoder;

@@ -1,10 +1,10 @@
 //! What do the packets of a file say? Names, clocks and tracks, resolved packet by packet.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::json_values::{put, quoted, OnLost};
+use super::json_values::quoted;
 use super::messages::{Counters, Packet, Stage, TrackEvent};
+use super::sequence::{Clock, CounterNames, Sequence, Spec, Table};
 use super::wire::{BadPacket, Message};
 
 const BOOT: u64 = 6;
@@ -22,137 +22,6 @@ pub const STAGES: [&str; 6] = [
 const HOUSEKEEPING: [u64; 18] = [
     2, 6, 9, 12, 33, 34, 35, 36, 41, 42, 43, 44, 45, 59, 60, 69, 87, 89,
 ];
-
-/// Interned texts by their numbers. Writers count from 1, so most are in a list.
-pub struct Table<T> {
-    dense: Vec<Option<T>>,
-    sparse: HashMap<u64, T>,
-}
-
-impl<T> Default for Table<T> {
-    fn default() -> Table<T> {
-        Table {
-            dense: Vec::new(),
-            sparse: HashMap::new(),
-        }
-    }
-}
-
-impl<T> Table<T> {
-    pub fn get(&self, iid: u64) -> Option<&T> {
-        match self.dense.get(iid as usize) {
-            Some(found) if iid < self.dense.len() as u64 => found.as_ref(),
-            _ => self.sparse.get(&iid),
-        }
-    }
-
-    pub fn set(&mut self, iid: u64, value: T) {
-        let next = self.dense.len() as u64;
-        if iid < next {
-            self.dense[iid as usize] = Some(value);
-        } else if iid <= next + 64 {
-            // What is between may have come before as sparse.
-            while (self.dense.len() as u64) < iid {
-                let moved = self.sparse.remove(&(self.dense.len() as u64));
-                self.dense.push(moved);
-            }
-            self.sparse.remove(&iid);
-            self.dense.push(Some(value));
-        } else {
-            self.sparse.insert(iid, value);
-        }
-    }
-}
-
-impl Table<Vec<u8>> {
-    /// Appends the text, or # and its number.
-    pub fn put(&self, out: &mut Vec<u8>, iid: u64, on_lost: OnLost) {
-        match self.get(iid) {
-            Some(text) => out.extend_from_slice(text),
-            None => {
-                on_lost(iid);
-                put(out, format_args!("\"#{}\"", iid));
-            }
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Clock {
-    offset: i64,
-    unit_ns: i64,
-    incremental: bool,
-    value: i64,
-}
-
-/// The counters of a device: quoted names by their ids.
-pub struct CounterNames {
-    pub names: Table<Vec<u8>>,
-    /// Where their rows stand, as JSON up to the time.
-    pub place: Vec<u8>,
-}
-
-impl CounterNames {
-    pub fn new(gpu: u64, names: Table<Vec<u8>>) -> CounterNames {
-        let place = format!(",\"pid\":\"GPU {} Counters\",\"ts\":", gpu).into_bytes();
-        CounterNames { names, place }
-    }
-}
-
-/// A stage or a lane of a device.
-pub struct Spec {
-    pub text: String,
-    /// Of a lane in a file of torch's, "[000007] stream 7": its number, and where its label begins.
-    lane: Option<(u64, usize)>,
-}
-
-impl Spec {
-    fn new(text: String) -> Spec {
-        let lane = lane_of(&text);
-        Spec { text, lane }
-    }
-}
-
-fn lane_of(text: &str) -> Option<(u64, usize)> {
-    let (number, _) = text.strip_prefix('[')?.split_once("] ")?;
-    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits || !(1..=9).contains(&number.len()) {
-        return None;
-    }
-    Some((number.parse().ok()?, number.len() + "[] ".len()))
-}
-
-/// What a writer has said so far. Texts are quoted, but for specs and launch arguments.
-#[derive(Default)]
-pub struct Sequence {
-    pub event_names: Table<Vec<u8>>,
-    pub categories: Table<Vec<u8>>,
-    pub arg_names: Table<Vec<u8>>,
-    pub arg_texts: Table<Vec<u8>>,
-    pub kernels: Table<Vec<u8>>,
-    pub specs: Table<Spec>,
-    pub launch_args: Table<String>,
-    /// No other state of any sequence has this number.
-    pub state: u64,
-    pub counters: HashMap<u64, CounterNames>,
-    pub own_counters: Option<CounterNames>,
-    clocks: HashMap<u64, Clock>,
-    track: u64,
-    clock: Option<u64>,
-}
-
-impl Sequence {
-    /// A lane of a device: number and label.
-    pub fn lane(&self, iid: u64) -> (u64, Cow<'_, str>) {
-        match self.specs.get(iid) {
-            Some(Spec {
-                text,
-                lane: Some((number, label)),
-            }) => (*number, Cow::Borrowed(&text[*label..])),
-            _ => (iid, Cow::Owned(format!("lane {}", iid))),
-        }
-    }
-}
 
 /// A track as its descriptor says it; −1: not said.
 #[derive(Clone)]

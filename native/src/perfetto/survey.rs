@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::frames::{Frames, Lost, Taken};
 use super::packets::{Event, Happened, Known, Packets};
 use super::slices::{Groups, Slices, Stacks};
-use super::wire::{BadPacket, Frames, Lost, Taken};
+use super::wire::BadPacket;
 
 /// Kinds of what is odd, in the order in which they are told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

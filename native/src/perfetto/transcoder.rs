@@ -1,6 +1,6 @@
 //! The two passes over a file.
 
-use super::devices::Names;
+use super::names::Names;
 use super::survey::{Notes, Survey, ODD};
 use super::writer::RowWriter;
 

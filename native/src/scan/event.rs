@@ -6,66 +6,13 @@ use super::nested::{literal, value};
 use super::number::number;
 use super::repeats::{Held, Step};
 use super::shapes::{Shapes, Target, ROOT};
-use super::texts::{Meanings, Texts};
+use super::texts::{Form, Meanings, Text, Texts};
 use super::values::{int_of, is_canonical, Values};
 use super::Stop;
 
 /// Times that an event does not have, as `raw.py` defines them.
 pub const MISSING: i64 = i64::MIN;
 pub const NO_DUR: i64 = -1;
-
-/// A text that an event has, by its bytes in the file.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Text {
-    pub start: usize,
-    pub end: usize,
-    pub hash: u64,
-    pub form: Form,
-}
-
-impl Text {
-    /// The same, its code known.
-    pub fn with_code(self, code: u32) -> Text {
-        Text {
-            hash: u64::from(code),
-            form: Form::Coded,
-            ..self
-        }
-    }
-
-    #[inline(always)]
-    fn moved(self, by: usize) -> Text {
-        Text {
-            start: self.start + by,
-            end: self.end + by,
-            ..self
-        }
-    }
-
-    fn counted_from(self, at: usize) -> Text {
-        Text {
-            start: self.start - at,
-            end: self.end - at,
-            ..self
-        }
-    }
-}
-
-/// What the bytes of a text are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// The text itself; also that of an event without one.
-    #[default]
-    Plain,
-    /// The inside of a string with escapes.
-    Escaped,
-    /// An array or object.
-    Nested,
-    /// The args of a counter: an object that hardly comes twice.
-    Args,
-    /// A text whose code is known: it is in `hash`.
-    Coded,
-}
 
 /// The fields of an event. Columns are as `keys` numbers them, each at most once.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Which values stand behind the same text again and again, and what they add to an event.
 
 use super::bytes::Key;
-use super::event::Text;
+use super::texts::Text;
 
 /// What a value adds to its event. Places of texts count from where the value begins.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,23 @@
 //! Runs of events into columns.
 
-use super::blocks::Helpers;
 use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
-use super::event::{Event, Form, Known, Reader, Text};
+use super::event::{Event, Known, Reader};
 use super::guesses::Trust;
 use super::keys::{Keys, Widths, MAX_COLUMNS};
 use super::nested::compact;
-use super::texts::{Meanings, Texts};
+use super::texts::{Form, Meanings, Text, Texts};
 use super::Stop;
+
+/// What is kept from one call to the next, for each of the threads.
+#[derive(Default)]
+pub struct Helpers {
+    pub scanners: Vec<Scanner>,
+    /// The codes that texts of each scanner have in the one that all is appended to.
+    pub codes: Vec<Vec<u32>>,
+    /// Without events, but with memory for them.
+    pub spare: Vec<Columns>,
+}
 
 /// Why a run of events ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,59 @@
 
 use super::bytes::Key;
 
+/// A text that an event has, by its bytes in the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Text {
+    pub start: usize,
+    pub end: usize,
+    pub hash: u64,
+    pub form: Form,
+}
+
+impl Text {
+    /// The same, its code known.
+    pub fn with_code(self, code: u32) -> Text {
+        Text {
+            hash: u64::from(code),
+            form: Form::Coded,
+            ..self
+        }
+    }
+
+    #[inline(always)]
+    pub fn moved(self, by: usize) -> Text {
+        Text {
+            start: self.start + by,
+            end: self.end + by,
+            ..self
+        }
+    }
+
+    pub fn counted_from(self, at: usize) -> Text {
+        Text {
+            start: self.start - at,
+            end: self.end - at,
+            ..self
+        }
+    }
+}
+
+/// What the bytes of a text are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The text itself; also that of an event without one.
+    #[default]
+    Plain,
+    /// The inside of a string with escapes.
+    Escaped,
+    /// An array or object.
+    Nested,
+    /// The args of a counter: an object that hardly comes twice.
+    Args,
+    /// A text whose code is known: it is in `hash`.
+    Coded,
+}
+
 #[derive(Clone, Copy)]
 struct Entry {
     start: usize,

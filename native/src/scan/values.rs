@@ -3,10 +3,9 @@
 //! Each function reads the value at `at` into its last argument and returns what is behind it.
 
 use super::bytes::{byte, equal, quoted, stop_at, whole_word, word, Key, Quoted};
-use super::event::{Form, Text};
 use super::nested::{literal, nested, value};
 use super::number::{number, short_int};
-use super::texts::Meanings;
+use super::texts::{Form, Meanings, Text};
 use super::Stop;
 
 /// A longer number is no integer to the reference (`values.py`).
