@@ -312,6 +312,7 @@ def distinct_owners(code: HostCode, rows: Rows) -> I64:
 COPIES = of_code(r"^aten::copy_$")
 CONVERTS = of_code(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
 OPTIMIZES = of_code(r"^Optimizer\.step#(\w+)\.step$")
+PAUSE_NS = 100_000  # less than this passes between two ops of one loop
 LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
 _TAKES_APART = regex(r"torch/_tensor\.py\(\d+\): __iter__$|^aten::(unbind|split|chunk)$")
 
@@ -320,8 +321,11 @@ def loops(code: HostCode, rows: I64) -> Intervals:
     """When the rows were open; where one call of a frame has many, from its first to its last.
 
     Taking a tensor apart for the loop counts, too. Calls that are most of their frame take all of
-    it: its own time is that of the loop.
+    it: its own time is that of the loop. Without frames, rows with no other op and only short
+    pauses between them are a loop.
     """
+    if not code.frame.any():
+        return _in_rows(code, rows)
     owner = code.owner[rows].astype(np.int64)
     start, end = code.ts[rows], code.end[rows]
     order = stable_order(owner + 1)
@@ -336,6 +340,18 @@ def loops(code: HostCode, rows: I64) -> Intervals:
             low, high = int(code.ts[frame]), int(code.end[frame])
         start[own], end[own] = low, high
     return union(start, end)
+
+
+def _in_rows(code: HostCode, rows: I64) -> Intervals:
+    """Rows that follow each other, from the first to the last of many."""
+    start, end = code.ts[rows], code.end[rows]
+    place = search(code.top_ops, rows)
+    joined = np.diff(place, prepend=-2) == 1
+    joined[1:] &= start[1:] - end[:-1] < PAUSE_NS
+    first = np.flatnonzero(~joined)
+    last = np.append(first[1:], len(rows)) - 1
+    many = last - first + 1 >= LEAST_LOOP
+    return merge(union(start, end), union(start[first[many]], end[last[many]]))
 
 
 def _taken_apart(code: HostCode, frame: int, before: int) -> int:

@@ -267,6 +267,7 @@ _PRODUCES = of_code(r"^aten::((add)?mm|(badd)?bmm|linear|conv[123]d|convolution)
     Threshold("aside_ratio", 0.20, "one function without gradients, in a training"),
     choose=longest,
     answers=("forward_ns", "python_ns"),
+    general=True,
 )
 def aside(selection: Selection, seen: Seen) -> Advice:
     """In a training, one function of the user's code takes more than {aside_ratio}.

@@ -8,7 +8,7 @@ says of each ceiling what findings above it claim already: they must not be adde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import TypeVar
@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from msgspec import Struct, structs
 
-from ...base.arrays import I64, least_of_largest, ranked, search, stable_order, take, where
+from ...base.arrays import I64, least_of_largest, median, ranked, search, stable_order, take, where
 from ...base.group_sums import group_sums
 from ...base.intervals import EMPTY, Intervals, complement, intersect, length_within, merge
 from ...base.machine import each, side_by_side
@@ -37,7 +37,7 @@ from ..findings import (
     at_time,
 )
 from ..host_activity import Hosts
-from ..steps import Selection, Windows
+from ..steps import Selection, Windows, sigma_of
 from ..user_code import DeviceCode, Found, HostCode
 from ..wording import device_noun, of_step, per_step, short_frame, step_noun
 
@@ -384,6 +384,51 @@ def gain_of(selection: Selection, seen: Seen, method: str, scale: float = 1.0) -
 
 
 _PATTERN = "pattern "
+
+
+LEAST_STEPS = 4
+"""Steps from which the noise of a share is told."""
+
+
+def is_noise(shares: Sequence[float], limit: float) -> bool:
+    """True if the middle of the shares exceeds the limit by less than one deviation.
+
+    Of two or three steps, if fewer than two thirds exceed it.
+    """
+    if len(shares) < LEAST_STEPS:
+        return 3 * sum(one > limit for one in shares) < 2 * len(shares)
+    return median(shares) - limit < sigma_of(shares)
+
+
+def specific_first(
+    selection: Selection, findings: Sequence[Finding], general: Collection[str]
+) -> list[Finding]:
+    """The findings in their order, but each general one behind those that say why.
+
+    That is a finding of medium or high severity of the same frame, or one that claims half of its
+    time or more.
+    """
+    found = list(findings)
+    for one in [one for one in findings if one.id in general]:
+        at = found.index(one)
+        why = [
+            each
+            for each in found[at + 1 :]
+            if each.id not in general and each.severity in ("high", "medium")
+            if _says_why(selection, each, one)
+        ]
+        rest = [each for each in found[at:] if each not in why]
+        found[at:] = [*why, *rest]
+    return found
+
+
+def _says_why(selection: Selection, one: Finding, general: Finding) -> bool:
+    if one.frame and one.frame == general.frame:
+        return True
+    if one.gain is None or general.gain is None:
+        return False
+    ns = general.gain.ns_per_step
+    return 2 * (ns + one.gain.ns_per_step - claimed_ns(selection, [one.gain, general.gain])) >= ns
 
 
 def with_shared(selection: Selection, findings: Sequence[Finding]) -> list[Finding]:

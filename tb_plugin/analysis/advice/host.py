@@ -33,6 +33,7 @@ from ..wording import per_step, short_frame, step_noun
 from .claims import (
     Seen,
     count_of,
+    gain_of,
     in_python,
     longest,
     often,
@@ -54,6 +55,7 @@ from .rule import (
     Advice,
     Threshold,
     pattern_rule,
+    severity_of,
 )
 
 HALF = 0.5
@@ -142,12 +144,15 @@ def frame_numbers(code: HostCode, mask: Mask, of_name: U8) -> tuple[U8, U8]:
     return number, around
 
 
+PYTHON_RATIO = Threshold("python_ratio", 0.10, "Python in one frame")
+
+
 @pattern_rule(
     "PY1",
     "Python that holds the step, by frame",
     (TIME, WHOLE, STACKS),
     "python",
-    Threshold("python_ratio", 0.10, "Python in one frame"),
+    PYTHON_RATIO,
     choose=longest,
     measure=wasted,
     answers=("python_ns", "idle_python_ns"),
@@ -158,9 +163,11 @@ def python(selection: Selection, seen: Seen) -> Advice:
     A library's Python belongs to its caller. What it takes to record calls is left out, and so is
     what printing, garbage collection, locks, loops over tiny ops and the DataLoader take.
 
-    Ceiling: time in which this frame is the innermost of the user's and no op runs.
+    Ceiling: time in which this frame is the innermost of the user's and no op runs, as recorded.
+    Its severity is that without what recording takes.
     """
     one = seen[0]
+    gain = gain_of(selection, seen, "", one.figure("part", 1.0))
     if one.figure("in_model") >= HALF:
         action = "Do that work with ops on whole tensors."
     elif one.figure("feeds") >= HALF and selection.facts.traits.backward:
@@ -182,8 +189,11 @@ def python(selection: Selection, seen: Seen) -> Advice:
             f"{action} Recording stacks slows Python down: compare with a recording without "
             "`with_stack=True`."
         ),
-        scale=one.figure("part", 1.0),
-        method="time in which this frame is the innermost of the user's code and no op runs",
+        severity=severity_of(
+            selection, gain, shares=one.shares, limit=PYTHON_RATIO.of(selection.limits)
+        ),
+        method="time in which this frame is the innermost of the user's code and no op runs, as "
+        "recorded: without stacks there is less to gain",
         headline=f"`{one.frame}` runs Python for {{part}}.",
         confidence=0.8,
         verify="Record again: the frame should take less of the step.",

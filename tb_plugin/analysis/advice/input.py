@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import structs
 
 from ...base.arrays import is_among, of_names, search, take, where
-from ...base.intervals import union
+from ...base.intervals import merge, union
 from ...base.units import NBSP, duration, share
 from ..facts import CopySum
 from ..findings import Evidence, Reference
@@ -273,8 +273,9 @@ def find_respawned_workers(code: HostCode) -> Iterator[Found]:
     if len(calls) < 2:
         return
     work = code.top_ops[~is_among(code.top_ops, code.named(_SEEDS))]
+    works = take(code.ts, work)
     began, ended = code.end[calls[:-1]], code.ts[calls[1:]]
-    ends = np.flatnonzero(search(take(code.ts, work), began) == search(take(code.ts, work), ended))
+    ends = np.flatnonzero(search(works, began) == search(works, ended))
     began, ended = began[ends], ended[ends]
     starts = take(code.ts, code.named(_STARTS))
     anew = search(starts, began) < search(starts, ended) if code.frame.any() \
@@ -283,6 +284,14 @@ def find_respawned_workers(code: HostCode) -> Iterator[Found]:
         return
     ends = ends[anew]
     time = union(code.ts[calls[ends]], code.end[calls[ends + 1]])
+    # The recording begins and ends within a pause between epochs, too.
+    edge = calls[[0, -1]]
+    step = code.windows.of(code.ts[edge])
+    low, high = code.windows.start[step[0]], code.windows.end[step[-1]]
+    before, after = np.array([low, code.end[edge[1]]]), np.array([code.ts[edge[0]], high])
+    idle = (step >= 0) & (search(works, before) == search(works, after))
+    start, end = np.array([low, code.ts[edge[1]]]), np.array([code.end[edge[0]], high])
+    time = merge(time, union(start[idle], end[idle]))
     name = code.trace.strings[int(code.name[calls[0]])]
     yield Found("respawned", name, time, code.host_rows(calls[ends + 1]))
 

@@ -34,6 +34,7 @@ from ..user_code import (
     LEAST_LOOP,
     MOST_FRAMES,
     OPTIMIZES,
+    PAUSE_NS,
     PRINTS,
     DeviceCode,
     Found,
@@ -371,9 +372,13 @@ def find_conversions(code: HostCode) -> Iterator[Found]:
         np.bool_,
     )
     top = top[sized] if len(top) else top
+    # A gradient has the layout of its tensor: backward ops copy theirs, too.
+    asked = code.named(CONVERTS)
+    follow = code.time(asked[code.op[asked] & code.begin_in(asked, code.backward)])
     for frame, mine in code.by_owner(top, code.dur[top], MOST_FRAMES):
         name = code.trace.strings[int(code.name[mine[0]])]
-        time = code.with_backward(loops(code, mine))
+        time = merge(code.with_backward(loops(code, mine)), follow)
+        follow = EMPTY  # once
         yield Found("conversion", name, time, code.host_rows(mine), frame)
 
 
@@ -410,7 +415,8 @@ def conversions(selection: Selection, seen: Seen) -> Advice | None:
     Copies between host and device are none, and neither is `clone()`. Silent where the run used a
     device that was not recorded: a conversion may be a copy to it.
 
-    Ceiling: their time, and that of loops over them.
+    Ceiling: their time, that of loops over them, and of such copies in their backward pass. Ops on
+    another layout may get faster, too, by an unknown time.
     """
     if HIDDEN_DEVICE.holds(selection):
         return None
@@ -441,7 +447,6 @@ _OF_LISTS = regex(
 )
 TINY_NS = 20_000  # an op below this mostly pays for being called
 INTERRUPTED = 5  # … times as long, and it is still one of them
-PAUSE_NS = 100_000  # … and between two of one row less than this passes
 RARE = 50  # … or, of so many pauses and ops of one call of a frame, one is longer
 LEAST_ROW = 100  # ops of one row of tiny ops
 
@@ -549,6 +554,7 @@ def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:
     "tiny_ops",
     Threshold("tiny_ratio", 0.10, "rows of tiny ops"),
     answers=("forward_ns", "idle_dispatch_ns"),
+    general=True,
 )
 def tiny_ops(selection: Selection, seen: Seen) -> Advice:
     """Rows of at least 100 ops below 20 µs take more than {tiny_ratio}.

@@ -20,7 +20,6 @@ import msgspec
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from ...base.arrays import median
 from ...base.errors import QueryError
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import ALLOCATIONS, FRAMES, Option, is_before, with_option
@@ -29,9 +28,19 @@ from ..accelerator import how_to_record
 from ..facts import DeviceFacts, Facts
 from ..findings import Evidence, Finding, Gain, Reference, SeenEvent, Severity, Unchecked
 from ..recording import CLOCK_COUNTERS
-from ..steps import Limits, Selection, sigma_of
+from ..steps import Limits, Selection
 from ..wording import as_recorded, scope, whole_of
-from .claims import Seen, count_of, events_of, gain_of, patterns, share_of, with_shared
+from .claims import (
+    Seen,
+    count_of,
+    events_of,
+    gain_of,
+    is_noise,
+    patterns,
+    share_of,
+    specific_first,
+    with_shared,
+)
 
 COMPILE_DEVICES = ("GPU", "XPU")  # torch.compile has a back end for them
 COMPILE_DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
@@ -234,6 +243,7 @@ class Rule(Struct, frozen=True):
     answers: frozenset[str]
     remedies: tuple[Remedy, ...]
     theoretical: bool  # its ceiling is what a device could do, not time that was seen to be lost
+    general: bool  # it says that time passes; a rule that says why comes before it
     text: str  # its row in the docs
 
 
@@ -249,12 +259,13 @@ def rule(
     answers: Iterable[str] = (),
     remedies: tuple[Remedy, ...] = (),
     theoretical: bool = False,
+    general: bool = False,
 ) -> Callable[[Check], Check]:
     """Register the function that this decorates as a rule."""
 
     def register(check: Check) -> Check:
         text = check.__doc__ or ""
-        known = frozenset(answers), remedies, theoretical, text
+        known = frozenset(answers), remedies, theoretical, general, text
         RULES.append(Rule(rule_id, title, needs, limits, check, *known))
         return check
 
@@ -272,6 +283,7 @@ def pattern_rule(  # noqa: PLR0913  # each is one declared fact of a rule
     also: tuple[Threshold, ...] = (),
     answers: Iterable[str] = (),
     theoretical: bool = False,
+    general: bool = False,
 ) -> Callable[[Wording], Wording]:
     """Register a rule on patterns of some kinds, worded by the function that this decorates.
 
@@ -284,7 +296,8 @@ def pattern_rule(  # noqa: PLR0913  # each is one declared fact of a rule
             return on_patterns(selection, kinds, word, limits, choose, measure)
 
         check.__doc__ = word.__doc__
-        rule(rule_id, title, needs, *limits, *also, answers=answers, theoretical=theoretical)(check)
+        limited = (rule_id, title, needs, *limits, *also)
+        rule(*limited, answers=answers, theoretical=theoretical, general=general)(check)
         return word
 
     return register
@@ -352,20 +365,6 @@ def _finding(one: Rule, selection: Selection, advice: Advice) -> Finding:
     return _as_recorded(found, selection.facts)
 
 
-LEAST_STEPS = 4
-"""Steps from which the noise of a share is told."""
-
-
-def is_noise(shares: Sequence[float], limit: float) -> bool:
-    """True if the middle of the shares exceeds the limit by less than one deviation.
-
-    Of two or three steps, if fewer than two thirds exceed it.
-    """
-    if len(shares) < LEAST_STEPS:
-        return 3 * sum(one > limit for one in shares) < 2 * len(shares)
-    return median(shares) - limit < sigma_of(shares)
-
-
 def severity_of(
     selection: Selection,
     gain: Gain | None,
@@ -399,7 +398,8 @@ _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
 def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
     """The findings of all rules, the most worthwhile first, and rules that could not run.
 
-    Measured waste comes before what a device could do in theory, whatever its size.
+    Measured waste comes before what a device could do in theory, whatever its size, and the cause
+    of a finding that is general before it.
     """
     ranked: list[tuple[bool, Finding]] = []
     unchecked: list[Unchecked] = []
@@ -416,6 +416,8 @@ def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecke
         elif advice is not None:
             ranked.append((one.theoretical, _finding(one, selection, advice)))
     findings = [finding for _, finding in sorted(ranked, key=_rank)]
+    general = {one.id for one in RULES if one.general}
+    findings = specific_first(selection, findings, general)
     return tuple(with_shared(selection, findings)), tuple(unchecked)
 
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kinetoscope.analysis.advice import RULES, check_all
-from kinetoscope.analysis.advice.rule import is_noise
+from kinetoscope.analysis.advice.claims import is_noise
 from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
