@@ -76,12 +76,15 @@ describe("problems", () => {
 
   it("tell a login page in between", async () => {
     serve(new Response("<html>sign in</html>", { status: 200 }));
-    expect((await problem(get("api/x"))).message).toContain("not with JSON");
+    expect((await problem(get("api/x"))).message).toBe("The answer did not come from kinetoscope.");
   });
 
   it("survive an error without a body of ours", async () => {
     serve(json(500, { oops: true }));
-    expect(await problem(get("api/x"))).toMatchObject({ status: 500, hint: "" });
+    expect(await problem(get("api/x"))).toMatchObject({
+      status: 500,
+      message: "The server could not answer.",
+    });
   });
 });
 

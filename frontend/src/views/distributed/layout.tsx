@@ -178,9 +178,7 @@ export function Layout({ answer, isOld }: { answer: Distributed; isOld: boolean 
             {METRICS.find(([key]) => key === metric)?.[2]}, per step.{" "}
             {arranged.across === "" ? "" : `Beside one another ${arranged.across}. `}
             {arranged.down === "" ? "" : `Below one another ${arranged.down}. `}
-            {layout.text === ""
-              ? ""
-              : "Roles are guessed where Process groups does not say that they were chosen."}
+            {layout.text === "" ? "" : "Roles are guesses. Choose them under Process groups."}
           </p>
         </>
       )}
