@@ -70,7 +70,7 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
     communication, which speaks of what is left of it without waiting.
     """
     findings, unchecked = check_all(selection)
-    said = headline(selection, findings)
+    said = _and(headline(selection, findings), _recorded(findings))
     if ranks is not None and not selection.cut:
         findings = _with_ranks(selection, findings, ranks)
         said = _among_ranks(said, ranks)
@@ -82,6 +82,12 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
         together_ns=claimed_ns(selection, [one.gain for one in findings if one.gain is not None]),
         rule_count=len(RULES),
     )
+
+
+def _recorded(findings: Sequence[Finding]) -> str:
+    """That recording stacks makes these times longer; "" where it hardly does."""
+    dense = next((one for one in findings if one.id == "PR2"), None)
+    return "Recording stacks makes these times longer." if dense is not None else ""
 
 
 _WAITS = ("CO1", "CO2")
@@ -126,9 +132,16 @@ def _without_waiting(selection: Selection, one: Finding, ranks: RanksSaid) -> Fi
 def _among_ranks(said: Sentence, ranks: RanksSaid) -> Sentence:
     """The sentence on one rank, with the late one on top where it leads."""
     if ranks.late is None or not ranks.leads:
-        return structs.replace(said, detail=f"{said.detail} {ranks.text}")
+        return _and(said, ranks.text)
     alone = f"This rank alone: {said.headline[:1].lower()}{said.headline[1:]}"
-    return Sentence(ranks.text, f"{alone} {said.detail}", cause=ranks.late.id)
+    details = f"{alone} {said.detail}", f"{alone} {said.beyond}".rstrip()
+    return Sentence(ranks.text, details[0], cause=ranks.late.id, beyond=details[1])
+
+
+def _and(said: Sentence, *texts: str) -> Sentence:
+    """The sentence with more at the end of its details."""
+    detail, beyond = (" ".join(filter(None, (one, *texts))) for one in (said.detail, said.beyond))
+    return structs.replace(said, detail=detail, beyond=beyond)
 
 
 def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence:
@@ -149,13 +162,14 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
         return Sentence(text, said.detail, cause=NOTHING, beyond=said.beyond)
     alike = tuple(at for at, one in zip(selection.indexes, causes, strict=True) if one == cause)
     most = _of_all(structs.replace(selection, indexes=alike), ())
+    some = f"{count} of {plural(selection.count, 'step')}"
+    lengths = most.detail.replace("a mean step of", f"the mean of {some},", 1)
     longest = max(selection.steps, key=lambda step: step.dur_ns)
     alone = f"Step {longest.number} alone takes {duration(longest.dur_ns)}."
-    many = f"in {count} of {plural(selection.count, 'step')}"
     return Sentence(
-        most.headline,
-        f"{most.detail} {alone}",
-        many,
+        most.headline.replace("of every step", f"of {some}"),
+        f"{lengths} {alone}",
+        f"in {some}",
         most.cause,
         f"{most.beyond} {alone}".lstrip(),
     )
@@ -168,10 +182,35 @@ def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     the code, and a part of the step does not.
     """
     sentence = _headline(selection, findings)
-    details = (sentence.detail, *not_judged(selection.facts))
+    details = (sentence.detail, _unnamed(selection, sentence), *not_judged(selection.facts))
     detail = " ".join(text for text in details if text)
     beyond = detail.removeprefix(_lengths(selection)).lstrip()
     return structs.replace(sentence, detail=detail, beyond=beyond)
+
+
+UNNAMED_RATIO = 0.10
+"""Of a step: a part without a cause that is as large is said."""
+
+
+def _unnamed(selection: Selection, said: Sentence) -> str:
+    """The part of the steps that nothing recorded explains, where it is large and not said yet."""
+    part, host = selection.partition, selection.host
+    if said.cause in (CUT, CAPTURE, NOTHING, "") or "recorded nothing" in said.detail:
+        return ""
+    if part is not None:
+        names = ("idle_uninstrumented_ns", "idle_unattributed_ns")
+        ns = sum(getattr(part, name) for name in names)
+        device = the_device(selection).replace("The ", "the ")
+        what = f"{device} idles without a recorded cause."
+        known = said.cause == names[1]
+    else:
+        ns = host.uninstrumented_ns if host is not None else 0
+        what = "the main thread recorded nothing."
+        known = said.cause == "uninstrumented_ns"
+    if known or selection.ratio(ns) < UNNAMED_RATIO:
+        return ""
+    length = duration(selection.mean(ns))
+    return f"For {length}, {share(selection.ratio(ns))} of the {step_noun(selection.facts)}, {what}"
 
 
 def _lengths(selection: Selection) -> str:

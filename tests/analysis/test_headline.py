@@ -156,6 +156,8 @@ def test_what_one_long_step_waits_for_is_not_said_of_all() -> None:
     assert said.headline == "GPU-bound: kernels run for 90.0 % of the step."
     assert said.agreement == "in 3 of 4 steps"
     assert said.detail.replace(NBSP, " ").endswith("Step 2 alone takes 40.0 µs.")
+    # What is drawn below is the mean of all four.
+    assert said.detail.startswith("Of the mean of 3 of 4 steps, 10.0 µs it is busy for 9.00 µs")
 
 
 def test_no_cause_is_said_of_steps_that_all_differ() -> None:
@@ -184,7 +186,8 @@ def test_input_bound_on_the_host() -> None:
     assert said.headline == "The run waits for the DataLoader for 60.0 % of the step."
     assert said.detail == (
         "Of a step of 10.0 µs: the DataLoader 6.00 µs, forward 3.00 µs. "
-        "No device activity was recorded."
+        "No device activity was recorded. "
+        "For 1.00 µs, 10.0 % of the step, the main thread recorded nothing."
     )
 
 
@@ -351,6 +354,34 @@ def test_a_thread_that_recorded_nothing_is_not_said_to_run_ops() -> None:
     said = of("call |a         b  |\n gpu0 | aa         bb|")
     assert "the thread that launches recorded nothing" in said.detail
     assert "runs ops" not in said.detail
+
+
+# --- what nothing explains, and what recording takes ----------------------------------------------
+
+
+@pytest.mark.parametrize(("unknown", "is_said"), [(2, True), (1, False)], ids=["10 %", "5 %"])
+def test_a_tenth_without_a_cause_is_said(unknown: int, is_said: bool) -> None:
+    ops = "a" * (20 - unknown)
+    said = of(f"step |{'1' * 20}|\n op |{ops}{' ' * unknown}|")
+    assert said.headline.startswith("The step runs on the host")
+    assert ("the main thread recorded nothing" in said.detail) is is_said
+
+
+@pytest.mark.parametrize(("silent", "is_said"), [(2, True), (1, False)], ids=["10 %", "5 %"])
+def test_idle_time_without_a_cause_is_said_of_the_device(silent: int, is_said: bool) -> None:
+    host, work = " " * silent + "a" * (6 - silent), 14
+    said = of(f"step |{'1' * 20}|\n op |{host}|\n call |     l|\n gpu |      {'l' * work}|")
+    assert said.headline.startswith("The GPU waits for the host")
+    unnamed = f"For {silent}.00 µs, 10.0 % of the step, the GPU idles without a recorded cause."
+    assert (unnamed in said.detail) is is_said
+
+
+def test_what_recording_stacks_adds_is_said() -> None:
+    dense = Finding("PR2", "", "medium", 0.8, "", "", (), None, "", (), "")
+    chosen = select(summarize(draw(COMMUNICATES, names={"R": "gloo:all_reduce"})))
+    said = headlines.verdict(chosen).sentence
+    assert "Recording stacks" not in said.detail
+    assert headlines._recorded([dense]) == "Recording stacks makes these times longer."
 
 
 # --- a rank among others --------------------------------------------------------------------------

@@ -147,15 +147,14 @@ def find_tiny_kernels(one: DeviceCode) -> Iterator[Found]:
 def tiny_kernels(selection: Selection, seen: Seen) -> Advice | None:
     """Kernels below 5 µs are {tiny_count_ratio} of all, and take more than {tiny_kernel_ratio}.
 
+    Silent where graphs are replayed, or an engine serves: there the rest could not be joined.
+
     Ceiling: their time.
     """
-    one, part = seen[0], seen[0].figure("part")
-    if part <= TINY_COUNT_RATIO.of(selection.limits):
+    one, part, traits = seen[0], seen[0].figure("part"), selection.facts.traits
+    if part <= TINY_COUNT_RATIO.of(selection.limits) or traits.graph_launches or traits.serving:
         return None
-    # Of code that is compiled, or replayed as a graph, the rest is what could not be joined.
-    traits = selection.facts.traits
-    compiles = not (traits.compiled or traits.graph_launches or traits.serving)
-    compiles = compiles and device_noun(selection) in COMPILE_DEVICES
+    compiles = not traits.compiled and device_noun(selection) in COMPILE_DEVICES
     since = from_2_0(selection).capitalize()
     return Advice(
         title="Many kernels last a few microseconds",
