@@ -24,28 +24,24 @@ from . import views
 from .analysis.advice.rule import read_thresholds
 from .analysis.advice.rule import thresholds as named_thresholds
 from .analysis.facts import Facts
+from .ask.sources import Source
 from .base import units
 from .base.errors import NotFoundError, QueryError
-from .frames import (
-    counter_frame,
-    device_frame,
-    host_frame,
-    memory_frame,
-    range_frame,
-    step_frame,
-    table_frame,
-)
+from .frames import frame_of, table_frame
 from .session.session import Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.health import Health
 from .views.overview.document import AdviceDocument
 from .views.overview.view import Overview, Ruler, Share, advice_on
 from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
+from .views.table import Column, Table
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
 from .views.view import Subject, View
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .ask.worker import SqlWorker
 
 Value = str | int | float | bool | None
 A = TypeVar("A")
@@ -87,6 +83,7 @@ class OpenTrace:
         self._session = session
         self.notice = notice
         self._subjects: dict[str, Subject] = {}
+        self._worker: SqlWorker | None = None
 
     @cached_property
     def trace(self) -> Trace:
@@ -98,7 +95,7 @@ class OpenTrace:
     @cached_property
     def host(self) -> pd.DataFrame:
         """Every duration event of host threads: ops, annotations, Python frames, runtime calls."""
-        return host_frame(self.trace)
+        return self.events("host")
 
     @property
     def ops(self) -> pd.DataFrame:
@@ -123,7 +120,7 @@ class OpenTrace:
     @cached_property
     def device(self) -> pd.DataFrame:
         """Kernels, copies, memsets; ``launch`` and ``op`` are rows of ``host``."""
-        return device_frame(self.trace)
+        return self.events("device")
 
     @property
     def kernels(self) -> pd.DataFrame:
@@ -134,27 +131,59 @@ class OpenTrace:
     @cached_property
     def device_annotations(self) -> pd.DataFrame:
         """Annotations as the device saw them."""
-        return range_frame(self.trace, self.trace.device_annotations)
+        return self.events("device_annotations")
 
     @cached_property
     def syncs(self) -> pd.DataFrame:
         """Records of waiting: they are no work."""
-        return range_frame(self.trace, self.trace.syncs)
+        return self.events("syncs")
 
     @cached_property
     def memory(self) -> pd.DataFrame:
         """Allocator events in time order; ``bytes`` < 0 is a release."""
-        return memory_frame(self.trace)
+        return self.events("memory")
 
     @cached_property
     def counters(self) -> pd.DataFrame:
         """Samples of counters."""
-        return counter_frame(self.trace)
+        return self.events("counters")
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Steps, host side as recorded."""
-        return step_frame(self.trace)
+        """Steps as the views count them, and their ranges on the host."""
+        return self.events("steps")
+
+    def events(self, table: str) -> pd.DataFrame:
+        """A table of ``kinetoscope sql`` by its name, such as "idle" or "functions".
+
+        Raises:
+            NotFoundError: there is no such table.
+            UnavailableError: this recording does not have it; says why.
+        """
+        return frame_of(Source(self._session).columns(table))
+
+    def sql(self, query: str, *, seconds: float = 60.0) -> pd.DataFrame:
+        """The rows of one SELECT over the tables of ``kinetoscope sql``.
+
+            trace.sql("SELECT cause, sum(idle_ns) AS ns FROM idle_causes GROUP BY cause")
+
+        Needs DuckDB, the extra ``sql``. The query runs in a process of its own, which reads nothing
+        but this recording.
+
+        Raises:
+            QueryError: it is no single SELECT, it is wrong, or it takes too long or too much.
+            UnavailableError: the recording does not have a table that it names; says why.
+            KinetoscopeError: DuckDB is not installed.
+        """
+        from .ask.sql import MOST_BYTES, MOST_ROWS, SqlRequest
+        from .ask.worker import SqlWorker
+
+        if self._worker is None:
+            self._worker = SqlWorker()
+        request = SqlRequest(query, MOST_ROWS, MOST_BYTES, seconds)
+        found = self._worker.ask(self.trace.path, request)
+        columns = tuple(Column(key, key) for key in found.columns)
+        return table_frame(Table("Rows", columns, found.rows, len(found.rows)))
 
     # --- tables of the views ----------------------------------------------------------------------
 

@@ -84,12 +84,12 @@ def trace() -> OpenTrace:
 
 def test_times_are_ns_and_rows_link_by_index(trace: OpenTrace) -> None:
     (row,) = trace.kernels.to_dict("records")
-    assert (row["ts_ns"], row["dur_ns"]) == (40_000, 40_000)
+    assert (row["start_ns"], row["dur_ns"]) == (40_000, 40_000)
     assert trace.host.loc[int(row["launch"]), "name"] == "cudaLaunchKernel"
     assert trace.host.loc[int(row["op"]), "name"] == row["op_name"] == "aten::mm"
     op = trace.ops.loc[int(row["op"])]
     assert trace.host.loc[op["parent"], "name"] == "train.py(7): step"
-    assert (op["ts_ns"], op["dur_ns"], op["self_ns"]) == (20_000, 30_000, 25_000)
+    assert (op["start_ns"], op["dur_ns"], op["self_ns"]) == (20_000, 30_000, 25_000)
 
 
 def test_the_parts_of_host_keep_its_index(trace: OpenTrace) -> None:
@@ -134,7 +134,7 @@ def test_args_come_with_their_units(trace: OpenTrace) -> None:
 
 def test_memory(trace: OpenTrace) -> None:
     (row,) = trace.memory.itertuples()
-    assert (row.ts_ns, row.bytes, row.address) == (26_000, 512, 4096)
+    assert (row.start_ns, row.bytes, row.address) == (26_000, 512, 4096)
     assert row.total_allocated_bytes is pd.NA
 
 
@@ -326,4 +326,4 @@ def test_kernel_time_is_that_of_the_columns() -> None:
     by_name = trace.kernels.groupby("name", observed=True)["dur_ns"].sum()
     assert by_name.sum() == trace.trace.device.dur[trace.trace.device.kind == 0].sum()
     assert trace.kernels["launch"].notna().mean() > 0.99
-    assert np.array_equal(trace.device["ts_ns"], trace.trace.device.ts)
+    assert np.array_equal(trace.device["start_ns"], trace.trace.device.ts)

@@ -7,8 +7,9 @@ A page names a row between two comments, and everything between them is written:
     …
     <!-- end of columns -->
 
-The tables of rules and of thresholds stand between ``<!-- rules -->`` and ``<!-- thresholds -->``
-and their ends in the same way; a rule's docstring is its row.
+The tables of rules, thresholds, tables of SQL and macros stand between ``<!-- rules -->``,
+``<!-- thresholds -->``, ``<!-- sql -->``, ``<!-- macros -->`` and their ends in the same way; a
+rule's docstring is its row.
 
 With --check nothing is written; the exit status is 1 when a page is stale.
 """
@@ -24,6 +25,8 @@ from pathlib import Path
 
 from kinetoscope.analysis.advice import RULES
 from kinetoscope.analysis.advice.rule import OF_SEVERITY, Threshold, all_thresholds
+from kinetoscope.ask.sources import TABLES, declared
+from kinetoscope.ask.sql import MACROS
 from kinetoscope.base.units import NBSP
 from kinetoscope.views.table import Column, fields_of
 
@@ -31,14 +34,14 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"(<!-- columns: ([\w.]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
 
 
-ADVICE = re.compile(r"(<!-- (rules|thresholds) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+NAMED = re.compile(r"(<!-- (rules|thresholds|sql|macros) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
 def with_tables(text: str) -> str:
     """A page with its tables written anew."""
     text = BLOCK.sub(lambda found: f"{found[1]}{_table(found[2])}{found[3]}", text)
-    tables = {"rules": _rules, "thresholds": _thresholds}
-    return ADVICE.sub(lambda found: f"{found[1]}{tables[found[2]]()}{found[3]}", text)
+    tables = {"rules": _rules, "thresholds": _thresholds, "sql": _sql, "macros": _macros}
+    return NAMED.sub(lambda found: f"{found[1]}{tables[found[2]]()}{found[3]}", text)
 
 
 def _rules() -> str:
@@ -63,6 +66,21 @@ def _thresholds() -> str:
         for one in rule.thresholds
         if one not in OF_SEVERITY
     ]
+    return "\n".join([*rows, ""])
+
+
+def _sql() -> str:
+    """The tables of ``kinetoscope sql`` with their columns; arguments of a file come with it."""
+    rows = ["| table | a row is | columns |", "|---|---|---|"]
+    for name, text in TABLES.items():
+        keys = ", ".join(f"`{key}`" for key, _ in declared(None, name))
+        rows.append(f"| `{name}` | {text} | {keys} |")
+    return "\n".join([*rows, ""])
+
+
+def _macros() -> str:
+    rows = ["| macro | gives |", "|---|---|"]
+    rows += [f"| `{call}` | {text} |" for call, text in MACROS.items()]
     return "\n".join([*rows, ""])
 
 

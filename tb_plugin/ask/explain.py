@@ -274,32 +274,21 @@ def functions_of(whole: WholeRecording, chosen: Selection) -> Grid:
 def totals_of(whole: WholeRecording, facts: Facts) -> Grid:
     """Each device over the whole recording, in ns."""
     one = whole.devices
+    keys = one.__struct_fields__[1:]
     rows = []
-    for at in range(len(one)):
-        length, busy = int(one.length_ns[at]), int(one.busy_ns[at])
-        collective, exposed = int(one.communication_ns[at]), int(one.exposed_ns[at])
+    for at, device in enumerate(one.device.tolist()):
+        cells = {key: int(getattr(one, key)[at]) for key in keys}
+        collective = cells["communication_ns"]
+        hidden = collective - cells["exposed_communication_ns"]
         rows.append(
             (
-                device_name(facts.devices[int(one.device[at])]),
-                length,
-                busy,
-                length - busy,
-                int(one.kernel_sum_ns[at]),
-                int(one.kernel_ns[at]),
-                int(one.communication_sum_ns[at]),
-                collective,
-                exposed,
-                round(1 - exposed / collective, 4) if collective else None,
-                int(one.copy_ns[at]),
-                int(one.launches[at]),
+                device_name(facts.devices[device]),
+                *cells.values(),
+                cells["length_ns"] - cells["busy_ns"],
+                round(hidden / collective, 4) if collective else None,
             )
         )
-    return Grid(
-        ("device", "length_ns", "busy_ns", "idle_ns", "compute_sum_ns", "compute_ns",
-         "communication_sum_ns", "communication_ns", "exposed_communication_ns", "overlap_ratio",
-         "copy_ns", "launches"),
-        tuple(rows),
-    )  # fmt: skip
+    return Grid(("device", *keys, "idle_ns", "overlap_ratio"), tuple(rows))
 
 
 _OF_RANKS = ("rank", "busy_ratio", "own_ns", "excess_ns", "cost_ns", "lost_ns")

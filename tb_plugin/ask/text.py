@@ -169,6 +169,20 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[st
         yield f"  {'  '.join(padded)}".rstrip()
 
 
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+    """Rows as they are, in aligned columns: units are those of the ids."""
+    texts = [["–" if cell is None else str(cell) for cell in row] for row in rows]
+    numeric = [
+        all(row[at] is None or isinstance(row[at], int | float) for row in rows)
+        for at in range(len(columns))
+    ]
+    lines = [list(columns), *texts]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    for line in lines:
+        cells = zip(line, widths, numeric, strict=True)
+        yield "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in cells).rstrip()
+
+
 def _column(key: str, values: Sequence[Cell]) -> tuple[str, list[str]]:
     unit = unit_of(key)
     if unit == "ns":

@@ -96,6 +96,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "explain": "Answers most questions on a recording at once.",
         "show": "Shows a view of a trace as a table, JSON or CSV.",
         "advise": "Says what holds the steps, and what to do about it.",
+        "sql": "Answers one SELECT over the tables of a recording.",
         "diff": "Explains what changed between two recordings.",
         "check": "Holds a recording against a baseline and a budget, for CI.",
         "snapshot": "Explains a memory snapshot, or compares two.",
@@ -107,7 +108,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
-ASK = frozenset({"explain"})
+ASK = frozenset({"explain", "sql"})
 """Those of the folder ``ask``."""
 
 LASTING = (["serve"], ["demo"])

@@ -66,8 +66,11 @@ def test_totals_count_what_lies_outside_of_steps() -> None:
         names={"l": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"},
     )
     one = TraceSession(trace).artifact(WHOLE).devices
-    assert (one.busy_ns.tolist(), one.kernel_ns.tolist()) == ([8_000], [6_000])
-    assert (one.communication_ns.tolist(), one.exposed_ns.tolist()) == ([4_000], [2_000])
+    assert (one.busy_ns.tolist(), one.compute_ns.tolist()) == ([8_000], [6_000])
+    assert (one.communication_ns.tolist(), one.exposed_communication_ns.tolist()) == (
+        [4_000],
+        [2_000],
+    )
     assert one.launches.tolist() == [3]
 
 

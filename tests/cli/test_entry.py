@@ -142,7 +142,7 @@ def completed(words: str, last: str) -> list[str]:
 
 
 def test_a_shell_completes_commands_options_and_values() -> None:
-    assert completed("s", "s") == ["show", "snapshot", "serve"]
+    assert completed("s", "s") == ["show", "sql", "snapshot", "serve"]
     assert completed("show o", "o") == ["overview", "operators"]
     assert "--base-worker" in completed("diff --b", "--b")
     assert completed("hang --format m", "m") == ["markdown"]

@@ -60,6 +60,14 @@ class CauseTable(Struct, frozen=True, eq=False):
     learned: Learned
 
 
+class IdleByPiece(Struct, frozen=True, eq=False):
+    """Every stretch of idle time of one device with its causes, and the events that held it."""
+
+    pieces: IdlePieces
+    ns: I64  # shape (pieces, causes); each row sums to the length of its piece
+    rows: HeldRows  # ``window`` is the piece
+
+
 class IdleCauses:
     """The idle time of the devices of a trace; what held them goes into ``names``."""
 
@@ -74,6 +82,13 @@ class IdleCauses:
     def following(self) -> tuple[str, ...]:
         """The names that ``Gap.following`` counts."""
         return tuple(self._following)
+
+    def by_piece(self, work: DeviceWork) -> IdleByPiece:
+        """The causes of every stretch of idle time."""
+        pieces = idle_pieces(work, self._hosts.main, self._windows)
+        side = device_side(self._trace, pieces, learn(work))
+        each = _HostSide(self, pieces, side, Intervals(pieces.start, pieces.end))
+        return IdleByPiece(pieces, each.ns, each.rows)
 
     def of_device(self, work: DeviceWork) -> CauseTable:
         """The causes of each step sum to the idle time of the device in it."""

@@ -48,11 +48,11 @@ class DeviceTotals(ColumnTable, frozen=True, eq=False):
     device: I32  # row of Trace.devices
     length_ns: I64  # of the recording
     busy_ns: I64  # union of all its work
-    kernel_sum_ns: I64  # compute kernels
-    kernel_ns: I64  # … union
+    compute_sum_ns: I64  # kernels, without collectives
+    compute_ns: I64  # … union
     communication_sum_ns: I64
     communication_ns: I64  # … union
-    exposed_ns: I64  # of that union: no kernel computes
+    exposed_communication_ns: I64  # of that union: no kernel computes
     copy_sum_ns: I64
     copy_ns: I64  # … union
     launches: I64  # calls that launched its work
@@ -211,5 +211,5 @@ def open_whole(folder: Path) -> WholeRecording:
     return load(WholeRecording, folder, STEM)
 
 
-WHOLE = ArtifactSpec("whole-1", f"{__name__}:make_whole", open_whole)
+WHOLE = ArtifactSpec("whole-2", f"{__name__}:make_whole", open_whole)
 """The artifact of ``kinetoscope explain``."""

@@ -200,7 +200,7 @@ class StepExtent(Struct, frozen=True):
     """A step in the table of steps."""
 
     name: Annotated[str, column("Step", "Number of the step.")]
-    ts_ns: Annotated[int, column("Start", "From the start of the trace.")]
+    start_ns: Annotated[int, column("Start", "From the start of the trace.")]
     dur_ns: Annotated[
         int, column("Length on the host", "Without the device work that it launched.")
     ]
@@ -243,7 +243,7 @@ def tables(answer: TimelineManifest) -> tuple[Table, ...]:
             "Steps",
             heads(StepExtent),
             answer.steps,
-            ts_ns=lambda step: step.ts,
+            start_ns=lambda step: step.ts,
             dur_ns=lambda step: step.end - step.ts,
         ),
         table_from("Slices and arrows", heads(KindRow), kinds),
