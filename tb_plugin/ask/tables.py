@@ -301,7 +301,7 @@ def ranges(name: str, text: str, table: Callable[[Trace], Any]) -> EventTableSpe
             *_place(table),
             *_times(table),
         ),
-        lambda trace: table(trace).args,  # type: ignore[no-any-return]
+        lambda trace: table(trace).args,
     )
 
 

@@ -97,6 +97,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "show": "Shows a view of a trace as a table, JSON or CSV.",
         "advise": "Says what holds the steps, and what to do about it.",
         "sql": "Answers one SELECT over the tables of a recording.",
+        "export": "Writes every table of a recording as a file.",
         "diff": "Explains what changed between two recordings.",
         "check": "Holds a recording against a baseline and a budget, for CI.",
         "snapshot": "Explains a memory snapshot, or compares two.",
@@ -108,7 +109,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
-ASK = frozenset({"explain", "sql"})
+ASK = frozenset({"explain", "sql", "export"})
 """Those of the folder ``ask``."""
 
 LASTING = (["serve"], ["demo"])

@@ -1,0 +1,60 @@
+"""``kinetoscope export PATH --to DIR``: every table of a recording as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from ...ask.files import FileFormat, write_tables
+from ...ask.sources import Source
+from ...base.errors import UnavailableError
+from ...base.units import plural, size
+from ...session.session import ChosenTrace, Session
+from ...views import view_named
+from ..entry import WordChoice, printable, write
+from .chosen import of_trace
+
+
+@click.command()
+@of_trace
+@click.option("--to", "folder", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="Folder of the files; made where it is not there.")  # fmt: skip
+@click.option("--format", "form", type=WordChoice(("parquet", "arrow", "csv"), {}),
+              default="parquet", show_default=True, help="Kind of the files.")  # fmt: skip
+@click.option("--tables", default="", help="Tables by name, with commas.  [default: all]")
+@click.option("--ranks", is_flag=True, help="Every rank of the run, in folders rank=N.")
+def export(
+    path: str,  # noqa: ARG001  # what names the trace
+    chosen: ChosenTrace,
+    folder: Path,
+    form: FileFormat,
+    tables: str,
+    ranks: bool,
+) -> None:
+    """Writes every table of a recording as a file.
+
+    A table `dictionary` explains all columns; Parquet and Arrow have unit and meaning in the
+    metadata of each field, too.
+    """
+    names = tuple(part.strip() for part in tables.split(",") if part.strip())
+    for place, session in _sessions(chosen, folder, ranks):
+        for one in write_tables(Source(session), place, form, names):
+            if one.reason:
+                write(printable(f"{one.table}: not available: {one.reason}"))
+            else:
+                write(printable(f"{one.file}: {plural(one.rows, 'row')}, {size(one.bytes)}"))
+
+
+def _sessions(chosen: ChosenTrace, folder: Path, ranks: bool) -> Iterator[tuple[Path, Session]]:
+    if not ranks:
+        yield folder, chosen.session()
+        return
+    if chosen.place is None or chosen.folder is None:
+        raise UnavailableError("one file has no other ranks", hint="name the folder of the run")
+    workers = chosen.session().recordings(view_named("distributed")).workers()
+    for at, worker in enumerate(workers):
+        if not worker.problem:
+            rank = at if worker.rank is None else worker.rank
+            yield folder / f"rank={rank}", chosen.folder.session(worker.place)

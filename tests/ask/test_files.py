@@ -1,0 +1,76 @@
+"""`kinetoscope export`: every table with its declaration, in each format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from kinetoscope.ask import files
+from kinetoscope.ask.sources import TABLES, Source
+from kinetoscope.session.session import TraceSession
+from tests.ask.test_sql import PICTURE
+from tests.cli.runs import run
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import draw, draw_at
+
+
+def test_every_table_is_written_with_its_declaration(tmp_path: Path) -> None:
+    source = Source(TraceSession(draw(PICTURE)))
+    told = list(files.write_tables(source, tmp_path, "parquet"))
+    assert [one.table for one in told] == list(TABLES)
+    assert [one.table for one in told if one.reason] == ["modules"]
+    device = pa.parquet.read_table(tmp_path / "device.parquet")
+    assert device.column("dur_ns").to_pylist() == source.trace.device.dur.tolist()
+    field = device.schema.field("dur_ns")
+    assert field.metadata == {b"meaning": b"Length.", b"unit": b"ns"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{one.table}.parquet" for one in told if not one.reason
+    )
+
+
+def test_formats_hold_the_same(tmp_path: Path) -> None:
+    source = Source(TraceSession(draw(PICTURE)))
+    for form in ("parquet", "arrow", "csv"):
+        list(files.write_tables(source, tmp_path, form, ("device",)))  # type: ignore[arg-type]
+    first = pa.parquet.read_table(tmp_path / "device.parquet").to_pydict()
+    with pa.ipc.open_file(tmp_path / "device.arrow") as file:
+        assert file.read_all().to_pydict() == first
+    read = pa.csv.read_csv(tmp_path / "device.csv").to_pydict()
+    assert (read["name"], read["end_ns"]) == (first["name"], first["end_ns"])
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(table: object, path: Path, form: str) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_write", fails)
+    source = Source(TraceSession(draw(PICTURE)))
+    with pytest.raises(OSError, match="No space"):
+        list(files.write_tables(source, tmp_path, "csv", ("steps",)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_names_what_it_wrote_and_what_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(path, PICTURE)
+    shown = run("export", path, "--to", tmp_path / "out", "--tables", "steps,modules")
+    assert "steps.parquet: 2 rows" in shown.stdout
+    assert "modules: not available: No module was recorded" in shown.stdout
+    wrong = run("export", path, "--to", tmp_path / "out", "--tables", "devise")
+    assert (wrong.exit_code, "did you mean device?" in wrong.stderr) == (4, True)
+    assert run("export", path, "--to", tmp_path / "out", "--format", "xls").exit_code == 2
+
+
+@requires_traces
+def test_ranks_are_folders_that_other_tools_read_as_one_table(tmp_path: Path) -> None:
+    done = run(
+        "export", TRACES / "dlrm_8rank_v100", "--to", tmp_path, "--ranks", "--tables", "steps"
+    )
+    assert done.exit_code == 0
+    table = pa.parquet.read_table(tmp_path)
+    assert sorted(table.column("rank").to_pylist()) == list(range(8))
