@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .ask.sources import SourceColumn
-from .ask.tables import Texts, Values, Whole
+from .ask.tables import TextColumn, Values, WholeColumn
 from .base.units import NBSP
 from .views.table import Column, Table
 
@@ -28,9 +28,9 @@ def frame_of(columns: Sequence[SourceColumn]) -> pd.DataFrame:
 
 
 def _values(values: Values | Sequence[Any]) -> object:
-    if isinstance(values, Texts):
+    if isinstance(values, TextColumn):
         return _categorical(values.codes, lambda code: values.strings[code])
-    if isinstance(values, Whole):
+    if isinstance(values, WholeColumn):
         whole = values.values.astype(np.int64)
         return pd.arrays.IntegerArray(whole, values.values == values.absent)
     return values if isinstance(values, np.ndarray) else _cells(Column("", ""), values)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from .sources import Plain, SourceColumn
-from .tables import Texts, Values, Whole
+from .tables import TextColumn, Values, WholeColumn
 
 
 def arrow_table(columns: Sequence[SourceColumn], wanted: Collection[str] | None = None) -> pa.Table:
@@ -25,14 +25,14 @@ def arrow_table(columns: Sequence[SourceColumn], wanted: Collection[str] | None 
 
 def arrow_array(values: Values | Plain) -> pa.Array:
     """One column."""
-    if isinstance(values, Texts):
+    if isinstance(values, TextColumn):
         codes = np.ascontiguousarray(values.codes)
         if codes.dtype.itemsize < 4 or codes.dtype.kind != "i":
             codes = codes.astype(np.int32)
         mask = codes < 0
         indices = pa.array(codes, mask=mask if mask.any() else None)
         return pa.DictionaryArray.from_arrays(indices, _texts(values.strings))
-    if isinstance(values, Whole):
+    if isinstance(values, WholeColumn):
         mask = values.values == values.absent
         return pa.array(values.values, mask=mask if mask.any() else None)
     if isinstance(values, np.ndarray):

@@ -39,9 +39,9 @@ from ..views.table import fields_of, unit_of
 from .tables import (
     EVENT_TABLES,
     EventTableSpec,
-    Texts,
+    TextColumn,
     Values,
-    Whole,
+    WholeColumn,
     device_labels,
     step_numbers,
     stream_labels,
@@ -179,7 +179,7 @@ def _steps(source: Source) -> Sequence[Values | Plain]:
                 None if seen is None else seen.communication.total_ns,
             )
         )
-    return [*_transposed(rows, 10 + len(_PARTS)), Whole(source.trace.steps.host)]
+    return [*_transposed(rows, 10 + len(_PARTS)), WholeColumn(source.trace.steps.host)]
 
 
 _PARTS: Mapping[str, str] = {
@@ -205,11 +205,11 @@ def _idle(source: Source) -> Sequence[Values | Plain]:
         start,
         end - start,
         end,
-        Texts(device, device_labels(trace)),
+        TextColumn(device, device_labels(trace)),
         trace.steps.number[step],
-        Texts(cause, _CAUSES),
+        TextColumn(cause, _CAUSES),
         joined([one.ns.max(axis=1, initial=0) for _, one in parts]),
-        Whole(joined([one.pieces.following for _, one in parts])),
+        WholeColumn(joined([one.pieces.following for _, one in parts])),
     )
 
 
@@ -219,7 +219,7 @@ def _idle_causes(source: Source) -> Sequence[Values | Plain]:
     found = [np.nonzero(one.ns) for _, one in parts]
     return (
         joined([piece + low for (piece, _), low in zip(found, first, strict=False)]),
-        Texts(joined([cause for _, cause in found]), _CAUSES),
+        TextColumn(joined([cause for _, cause in found]), _CAUSES),
         joined([one.ns[at] for (_, one), at in zip(parts, found, strict=True)]),
     )
 
@@ -230,14 +230,14 @@ def _idle_host(source: Source) -> Sequence[Values | Plain]:
     row = joined([one.rows.row for _, one in parts])
     own = next(column for column in _EVENTS["host"].columns if column.key == "function")
     around = own.of(trace)
-    assert isinstance(around, Texts)
+    assert isinstance(around, TextColumn)
     return (
         joined([one.rows.window + low for (_, one), low in zip(parts, first, strict=False)]),
         row,
-        Texts(trace.host.name[row], trace.strings),
-        Texts(around.codes[row], trace.strings),
+        TextColumn(trace.host.name[row], trace.strings),
+        TextColumn(around.codes[row], trace.strings),
         joined([one.rows.idle for _, one in parts]),
-        Texts(joined([one.rows.cause for _, one in parts]), _CAUSES),
+        TextColumn(joined([one.rows.cause for _, one in parts]), _CAUSES),
     )
 
 
@@ -251,12 +251,12 @@ def _functions(source: Source) -> Sequence[Values | Plain]:
     table = whole.functions
     numbers = np.array([step.number for step in facts.steps], np.int64)
     return (
-        Texts(table.name, whole.names),
+        TextColumn(table.name, whole.names),
         numbers[table.step],
         table.inclusive_ns,
         table.exclusive_ns,
         table.calls,
-        Whole(table.idle_ns),
+        WholeColumn(table.idle_ns),
     )
 
 
@@ -276,16 +276,16 @@ def _collectives(source: Source) -> Sequence[Values | Plain]:
     spent[counts == 0] = exposed[counts == 0] = _LEAST
     return (
         table.host,
-        Texts(table.name, trace.strings),
-        Texts(table.group, trace.strings),
+        TextColumn(table.name, trace.strings),
+        TextColumn(table.group, trace.strings),
         host.ts[table.host],
         host.dur[table.host],
         host.ts[table.host] + host.dur[table.host],
         step_numbers(trace, host.step[table.host]),
-        Whole(begin, far),
-        Whole(until),
-        Whole(spent, _LEAST),
-        Whole(exposed, _LEAST),
+        WholeColumn(begin, far),
+        WholeColumn(until),
+        WholeColumn(spent, _LEAST),
+        WholeColumn(exposed, _LEAST),
         counts,
     )
 
@@ -340,7 +340,7 @@ def _threads(source: Source) -> Sequence[Values | Plain]:
 
 def _streams(source: Source) -> Sequence[Values | Plain]:
     table = source.trace.streams
-    return Texts(table.device, device_labels(source.trace)), stream_labels(source.trace)
+    return TextColumn(table.device, device_labels(source.trace)), stream_labels(source.trace)
 
 
 def _devices(source: Source) -> Sequence[Values | Plain]:

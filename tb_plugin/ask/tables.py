@@ -24,21 +24,21 @@ from ..trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
 Codes: TypeAlias = NDArray[Any]
 
 
-class Texts(Struct, frozen=True, eq=False):
-    """Texts by their codes; −1 is NULL."""
+class TextColumn(Struct, frozen=True, eq=False):
+    """TextColumn by their codes; −1 is NULL."""
 
     codes: Codes
     strings: Sequence[str]
 
 
-class Whole(Struct, frozen=True, eq=False):
-    """Whole numbers, of which one is NULL."""
+class WholeColumn(Struct, frozen=True, eq=False):
+    """WholeColumn numbers, of which one is NULL."""
 
     values: Codes
     absent: int = -1
 
 
-Values: TypeAlias = Texts | Whole | NDArray[Any]
+Values: TypeAlias = TextColumn | WholeColumn | NDArray[Any]
 
 
 class EventColumn(Struct, frozen=True):
@@ -90,7 +90,7 @@ _TEXT, _FLOAT = frozenset(TEXT_ARGS.values()), frozenset(FLOAT_ARGS.values())
 def _of_arg(name: str, sparse: Sparse, count: Callable[[Trace], int], trace: Trace) -> Values:
     rows = count(trace)
     if name in _TEXT:
-        return Texts(dense(sparse, rows, -1), trace.strings)
+        return TextColumn(dense(sparse, rows, -1), trace.strings)
     if name in _FLOAT:
         numbers = np.full(rows, np.nan)
         numbers[sparse.row] = sparse.value
@@ -98,7 +98,7 @@ def _of_arg(name: str, sparse: Sparse, count: Callable[[Trace], int], trace: Tra
     least = np.iinfo(np.int64).min
     values = np.full(rows, least, np.int64)
     values[sparse.row] = sparse.value
-    return Whole(values, least)
+    return WholeColumn(values, least)
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -117,29 +117,29 @@ def _times(table: Callable[[Trace], Any]) -> tuple[EventColumn, ...]:
 
 
 def _named(key: str, text: str, codes: Callable[[Trace], Codes]) -> EventColumn:
-    return EventColumn(key, text, lambda trace: Texts(codes(trace), trace.strings))
+    return EventColumn(key, text, lambda trace: TextColumn(codes(trace), trace.strings))
 
 
 def _enum(key: str, kinds: type[IntEnum], codes: Callable[[Trace], Codes]) -> EventColumn:
     names = tuple(kind.name.lower() for kind in kinds)
     return EventColumn(
-        key, f"One of: {', '.join(names)}.", lambda trace: Texts(codes(trace), names)
+        key, f"One of: {', '.join(names)}.", lambda trace: TextColumn(codes(trace), names)
     )
 
 
 def _link(key: str, text: str, rows: Callable[[Trace], Codes], absent: int = -1) -> EventColumn:
-    return EventColumn(key, text, lambda trace: Whole(rows(trace), absent))
+    return EventColumn(key, text, lambda trace: WholeColumn(rows(trace), absent))
 
 
 def _plain(key: str, text: str, values: Callable[[Trace], Codes]) -> EventColumn:
     return EventColumn(key, text, values)
 
 
-def step_numbers(trace: Trace, steps: Codes) -> Whole:
+def step_numbers(trace: Trace, steps: Codes) -> WholeColumn:
     """The number that each step carries (N of ProfilerStep#N)."""
     least = np.iinfo(np.int64).min
     numbers = np.append(trace.steps.number, np.int64(least))  # the last one stands for −1
-    return Whole(numbers[steps], least)
+    return WholeColumn(numbers[steps], least)
 
 
 def _step(table: Callable[[Trace], Any], text: str) -> EventColumn:
@@ -169,32 +169,34 @@ def _thread(table: Callable[[Trace], Any]) -> EventColumn:
     return EventColumn(
         "thread",
         "Process, thread and name of the thread.",
-        lambda trace: Texts(table(trace).thread, thread_labels(trace)),
+        lambda trace: TextColumn(table(trace).thread, thread_labels(trace)),
     )
 
 
 def _place(table: Callable[[Trace], Any]) -> tuple[EventColumn, ...]:
     return (
         EventColumn(
-            "device", "Type and number.", lambda t: Texts(table(t).device, device_labels(t))
+            "device", "Type and number.", lambda t: TextColumn(table(t).device, device_labels(t))
         ),
         EventColumn(
-            "stream", "Label of the stream.", lambda t: Texts(table(t).stream, stream_labels(t))
+            "stream",
+            "Label of the stream.",
+            lambda t: TextColumn(table(t).stream, stream_labels(t)),
         ),
     )
 
 
-def _op_name(trace: Trace) -> Texts:
+def _op_name(trace: Trace) -> TextColumn:
     names = np.append(trace.host.name, np.int32(-1))  # the last one stands for −1
-    return Texts(names[trace.device.op], trace.strings)
+    return TextColumn(names[trace.device.op], trace.strings)
 
 
-def _function(trace: Trace) -> Texts:
+def _function(trace: Trace) -> TextColumn:
     """Names of the innermost frames of the user's code."""
     host = trace.host
     own = of_names(trace.strings, host.name, is_own_frame, np.bool_)
     own &= host.kind == HostKind.PYTHON
-    return Texts(innermost(np.where(own, host.name, np.int32(-1)), host.parent), trace.strings)
+    return TextColumn(innermost(np.where(own, host.name, np.int32(-1)), host.parent), trace.strings)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -281,7 +283,7 @@ COUNTERS = EventTableSpec(
     (
         _named("name", "Name of the counter.", lambda t: t.counters.name),
         EventColumn(
-            "device", "Type and number.", lambda t: Texts(t.counters.device, device_labels(t))
+            "device", "Type and number.", lambda t: TextColumn(t.counters.device, device_labels(t))
         ),
         _plain("start_ns", "When it was taken.", lambda t: t.counters.ts),
         _named("values", "The sample as JSON.", lambda t: t.counters.values),

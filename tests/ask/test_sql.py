@@ -21,7 +21,7 @@ from kinetoscope.ask import sql
 from kinetoscope.ask.arrow import arrow_array
 from kinetoscope.ask.sources import TABLES, Source, declared
 from kinetoscope.ask.sql import SqlRequest
-from kinetoscope.ask.tables import HOST, Texts
+from kinetoscope.ask.tables import HOST, TextColumn
 from kinetoscope.ask.worker import SqlWorker
 from kinetoscope.base.errors import KinetoscopeError, QueryError, UnavailableError
 from kinetoscope.base.intervals import intersect, subtract, union
@@ -143,7 +143,7 @@ def test_columns_are_not_copied() -> None:
     for key in ("dur_ns", "self_ns", "start_ns"):
         column = next(one for one in HOST.columns if one.key == key).of(trace)
         assert arrow_array(column).buffers()[1].address == column.ctypes.data  # type: ignore[union-attr]
-    names = Texts(trace.host.name, trace.strings)
+    names = TextColumn(trace.host.name, trace.strings)
     assert arrow_array(names).indices.buffers()[1].address == names.codes.ctypes.data
 
 
