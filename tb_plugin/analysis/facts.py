@@ -223,7 +223,7 @@ class Gap(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Learned(Struct, frozen=True, array_like=True):
-    """What a device needs by itself, learned from the trace; 0 samples: a fallback (idle/gaps)."""
+    """Gap that a device needs between work, learned from the trace; 0 samples: a fallback."""
 
     latency_ns: int = 0  # λ: call returned → work begins, on an empty queue
     latency_samples: int = 0
@@ -443,14 +443,14 @@ class UserValue(Struct, frozen=True):
 
 
 class Accelerator(Struct, frozen=True):
-    """What a file tells of the run's device, whether or not its activity was recorded."""
+    """The run's device by the file, with or without recorded activity."""
 
     type: str = ""  # as of ``DeviceFacts``, or "MPS"; "" nothing tells
     none: str = ""  # why there is nothing to record, as the end of a sentence
 
 
 class RecordingFacts(Struct, frozen=True):
-    """How the trace was recorded: the file's own account, and the optional kinds of data it has."""
+    """Settings of the recording by the file, and the optional kinds of data it has."""
 
     resolution_ns: int = 1
     backend: str | None = None

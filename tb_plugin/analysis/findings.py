@@ -32,7 +32,7 @@ class PatternEvent(Struct, frozen=True, array_like=True, gc=False):
 
 
 class PatternStep(Struct, frozen=True, array_like=True, gc=False):
-    """What a pattern does in one step. ``ns`` is the length of a union of intervals."""
+    """Time of a pattern in one step. ``ns`` is the length of a union of intervals."""
 
     step: int
     count: int  # events that begin in it
@@ -209,7 +209,7 @@ class Lacking(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """All that is said of the chosen steps: a sentence, and the findings that it is made of."""
+    """Summary of the chosen steps: a sentence, and the findings behind it."""
 
     sentence: Sentence
     findings: tuple[Finding, ...]  # the most worthwhile first

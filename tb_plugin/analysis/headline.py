@@ -60,7 +60,7 @@ _HOST_WORK = {
 
 
 LEAST_STEPS = 3
-"""Steps from which a typical one is told."""
+"""Fewest steps for a typical one."""
 
 
 def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
@@ -214,7 +214,7 @@ def _unnamed(selection: Selection, said: Sentence) -> str:
 
 
 def _lengths(selection: Selection) -> str:
-    """How a detail begins that names lengths of parts."""
+    """Begin of a detail that names lengths of parts."""
     if not selection.total_ns:
         return ""
     if selection.partition is not None:
@@ -494,7 +494,7 @@ def _agreeing(selection: Selection, cause: str) -> int:
 
 
 _BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK})
-"""Causes that each step is asked for."""
+"""Causes to look for in each step."""
 
 
 def _leading(selection: Selection, step: StepFacts) -> str:

@@ -99,7 +99,7 @@ _PATTERNS = tuple((role, regex(pattern)) for role, pattern in RULES)
 
 @cache
 def _has_role() -> Callable[[str], bool]:
-    """Whether any of the rules is about a name."""
+    """True if any of the rules is about a name."""
     return any_of(pattern for _, pattern in RULES)
 
 

@@ -337,7 +337,7 @@ class Selection(Struct, frozen=True, dict=True):
         return tuple(one for one in self.all_held if one.cause not in apart)
 
     def held_of(self, *causes: str) -> tuple[HeldSum, ...]:
-        """What held the chosen device up for these causes, the largest sum first."""
+        """Events that held up the chosen device for these causes, the largest sum first."""
         return tuple(one for one in self.all_held if one.cause in causes)
 
     @cached_property
@@ -368,12 +368,12 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def host_held(self) -> tuple[HeldSum, ...]:
-        """What the main thread was in, where no device was recorded, the largest sum first."""
+        """Events of the main thread where no device was recorded, the largest sum first."""
         return _held_sums(self.facts, [step.host_held for step in self.steps])
 
     @cached_property
     def communication(self) -> Communication:
-        """Collectives of the chosen device, what is exposed of them, and what of that blocks."""
+        """Collectives of the chosen device, their exposed time, and its blocking part."""
         parts = [one.communication for step in self.steps if (one := self.device_step(step))]
         return total_of(parts, Communication())
 
@@ -524,7 +524,7 @@ def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
 
 
 class Scope(Struct, frozen=True):
-    """What a query counts: some steps, or everything recorded."""
+    """Scope of a query: some steps, or everything recorded."""
 
     steps: tuple[int, ...] | None  # indexes; None = everything recorded, outside of steps too
     tells_outside: bool = False  # what lies outside of them is worth a sentence

@@ -62,7 +62,7 @@ PRINTS = of_code(
 
 
 class Found(Struct, frozen=True):
-    """What a recognizer found: the time it takes, and its events."""
+    """Result of a recognizer: a time, and its events."""
 
     kind: str
     name: str
@@ -267,7 +267,7 @@ class HostCode(Struct, frozen=True, dict=True):
         return self.all_begin_in(self.loading)
 
     def outside_of_loader(self, rows: I64) -> I64:
-        """The rows that do not begin in the DataLoader: what runs there is the loader's."""
+        """The rows that do not begin in the DataLoader, whose work is the loader's."""
         return rows[~take(self.in_loader, rows)] if len(self.loading) else rows
 
     @cached_property
@@ -300,7 +300,7 @@ class HostCode(Struct, frozen=True, dict=True):
 
 @cache
 def _is_asked() -> Callable[[str], bool]:
-    """Whether a name matches any of the patterns that are looked for."""
+    """True if a name matches any of the patterns that are looked for."""
     return any_of(one.pattern for one in _ASKED)
 
 
@@ -406,7 +406,7 @@ class DeviceCode(Struct, frozen=True, dict=True):
         return union_of(rows, self.trace.device.ts, self.trace.device.dur)
 
     def op_names(self, rows: I64, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-        """Whether the op that launched each row has such a name."""
+        """True if the op that launched each row has such a name."""
         op = take(self.trace.device.op, rows)
         result = np.zeros(len(rows), np.bool_)
         known = where(op >= 0)
@@ -442,7 +442,7 @@ class DeviceCode(Struct, frozen=True, dict=True):
         return np.where(has_elements & (width > 0) & (most >= 0), most * width, np.int64(-1))
 
     def below(self, rows: I64, pattern: re.Pattern[str]) -> Mask:
-        """Whether the launch of each row lies below an event of such a name, in twelve levels."""
+        """True if the launch of each row lies below an event of such a name, in twelve levels."""
         host = self.trace.host
         at = self.trace.device.launch[rows].astype(np.int64)
         result = np.zeros(len(at), np.bool_)

@@ -136,7 +136,7 @@ def as_recorded(text: str, facts: Facts) -> str:
 
 
 def whole_of(selection: Selection) -> str:
-    """What shares are of: ``mean step``, ``step``, ``recording``."""
+    """Base of shares: ``mean step``, ``step``, ``recording``."""
     noun = step_noun(selection.facts)
     return f"mean {noun}" if noun == "step" and selection.count > 1 else noun
 

@@ -49,7 +49,7 @@ class Grid(Struct, frozen=True):
 
 
 class ExplainedRecording(Struct, frozen=True):
-    """What the file is."""
+    """Kind and size of the file."""
 
     path: str
     trace: str  # begins ids of its events: "1a2b3c4d"

@@ -43,7 +43,7 @@ from .render import (
 F = TypeVar("F", bound=Callable[..., Any])
 ROWS = 15
 BASELINE = "baseline"
-"""Worker of the recordings that ``check --keep`` keeps: each is of a start of its own."""
+"""Worker of the recordings that ``check --keep`` keeps: each belongs to another start."""
 _GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules", "memory")
 _TITLES = {
     "operators": "Operators",

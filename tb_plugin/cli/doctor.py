@@ -102,7 +102,7 @@ def version(distribution: str) -> str | None:
 
 
 def compilations() -> str:
-    """What the handler records of torch.compile with the installed torch."""
+    """Records of torch.compile that the handler can make with the installed torch."""
     found = version("torch")
     return since_then(found) if found else "not recorded: torch is not installed"
 

@@ -47,7 +47,7 @@ def is_before(torch_era: str, first: str) -> bool:
 
 
 def with_option(option: Option, torch_era: str) -> str:
-    """How to record with an option that a file of this era lacks.
+    """Recipe for a recording with an option that a file of this era lacks.
 
     >>> with_option(FRAMES, "F")
     'record with `with_stack=True`'

@@ -72,7 +72,7 @@ class Recordings(Protocol):
     def ready(
         self, places: Sequence[TracePlace], spec: ArtifactSpec[Any], *, read: bool
     ) -> Gathered:
-        """An artifact of each trace. Other processes begin to make what is missing.
+        """An artifact of each trace. Other processes begin to make the missing ones.
 
         This process makes it only where ``read``, and waits for it.
         """

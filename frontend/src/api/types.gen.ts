@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "53e32208";
+export const CONTRACT = "b8fe07fa";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -454,7 +454,7 @@ export interface Configuration {
 export interface CopyRow {
   /** From where to where memory is copied, or set. */
   readonly direction: string;
-  /** How often, in the chosen steps. */
+  /** Number in the chosen steps. */
   readonly calls: number;
   /** Sum of the durations on the device. */
   readonly total_ns: number;
@@ -614,7 +614,7 @@ export interface DiffMarks {
   readonly phases: readonly string[];
 }
 
-/** What the two recordings do not have in common. */
+/** Differences between the two recordings. */
 export interface DiffMismatch {
   readonly what: string;
   readonly base: string;
@@ -680,7 +680,7 @@ export interface DiffRow {
   readonly ratio: number | null;
   /** Differs: more than noise between these two recordings (Welch over steps, Holm 5 %), more than 1 % of the step, or of all bytes, and 1.5 % of itself. Faster, slower, more, less: the same over three recordings a side. More or fewer calls: the number repeats exactly, and makes most of the change. */
   readonly status: DiffStatus;
-  /** What another number of calls makes of the change, each as long as in A. */
+  /** Part of the change by the number of calls, each as long as in A. */
   readonly by_calls_ns: number;
   /** What longer or shorter calls, or larger and smaller ones, make of the change; with the part by calls it sums to it. */
   readonly by_speed_ns: number;
@@ -696,7 +696,7 @@ export interface DiffRow {
   readonly p: number | null;
   /** Where it goes by another name. */
   readonly other_name: string;
-  /** How rows of other names were matched: renamed, fused, split, replaced. */
+  /** Match of rows of other names: renamed, fused, split, replaced. */
   readonly relation: string;
   /** Shapes, or where it was allocated. */
   readonly detail: string;
@@ -1560,7 +1560,7 @@ export interface KernelQuery {
 /** All kernels of one group; means of blocks and occupancy are weighted by duration. */
 export interface KernelRow {
   readonly key: string;
-  /** The kernel, class or graph; what the grouping does not tell apart is one row. */
+  /** The kernel, class or graph, one row for each group. */
   readonly name: string;
   /** the name as far as it differs from others */
   readonly short: string;
@@ -1576,7 +1576,7 @@ export interface KernelRow {
   readonly registers: number | null;
   /** Shared memory per block. */
   readonly shared_bytes: number | null;
-  /** What it is for, by rules over names that a file of yours may extend. */
+  /** Purpose, by rules over names that a file of yours may extend. */
   readonly kernel_class: string;
   /** Number of launches in the chosen steps. */
   readonly calls: number;
@@ -1620,7 +1620,7 @@ export interface KernelRow {
   readonly fused: string;
   /** File that holds the generated kernel. */
   readonly source: string;
-  /** How the kernel was joined to its operator. */
+  /** Link from the kernel to its operator. */
   readonly link: string;
   /** The rule that gave the class. */
   readonly class_why: string;
@@ -2645,7 +2645,7 @@ export interface PhaseMark {
   readonly end: number;
 }
 
-/** One piece of both steps: an anchor, or what stands between two of them. */
+/** One piece of both steps: an anchor, or the events between two of them. */
 export interface Piece {
   /** Its place, and that of the pieces around it. */
   readonly path: string;
@@ -2663,9 +2663,9 @@ export interface Piece {
   readonly base_device_ns: number;
   /** Device time that it launched in B. */
   readonly other_device_ns: number;
-  /** How often, in all chosen steps of A. */
+  /** Number in all chosen steps of A. */
   readonly base_count: number;
-  /** How often, in all chosen steps of B. */
+  /** Number in all chosen steps of B. */
   readonly other_count: number;
   readonly has_inside: boolean;
 }
@@ -3261,7 +3261,7 @@ export interface SpanInfo {
   readonly start: number;
 }
 
-/** How fast the device could have been, and where the time is. */
+/** Speed of light of the device, and the time above it. */
 export interface SpeedOfLight {
   readonly headline: string;
   readonly detail: string;
@@ -3289,7 +3289,7 @@ export interface SpeedOfLight {
 /** A part of the chosen steps; the parts sum to them exactly. */
 export interface SpeedPart {
   readonly key: string;
-  /** What the device did, or did not do. */
+  /** Activity of the device, or its absence. */
   readonly name: string;
   /** Time within the chosen steps. */
   readonly ns: number;
@@ -3324,11 +3324,11 @@ export interface SpeedReason {
   readonly ns: number;
   /** Share of the compute time. */
   readonly ratio: number;
-  /** What is behind it, or helps. */
+  /** Its cause or remedy. */
   readonly help: string;
 }
 
-/** What one group of kernels did, and the least time that it could have taken. */
+/** Work of one group of kernels, and the least time for it. */
 export interface SpeedRow {
   /** The op, kernel or module. */
   readonly name: string;
@@ -3340,11 +3340,11 @@ export interface SpeedRow {
   readonly measured_ns: number;
   /** The least time by the data sheet: the larger of least FLOPs ÷ peak and bytes ÷ bandwidth. */
   readonly light_ns: number | null;
-  /** Light ÷ measured, of what has light. */
+  /** Light ÷ measured time, of work with a model. */
   readonly light_ratio: number | null;
-  /** Measured − light, of what has light. */
+  /** Measured time − light, of work with a model. */
   readonly waste_ns: number | null;
-  /** Whether FLOPs or bytes need the longer time. */
+  /** The larger need of time: FLOPs or bytes. */
   readonly bound: string | null;
   /** By the convention of `torch.utils.flop_counter`: a multiply-add is two; only products, convolutions and attention count. */
   readonly flops: number | null;
@@ -3436,7 +3436,7 @@ export interface StatisticsRow {
   readonly self_increase_bytes: number;
   /** Number of allocations, including everything it called. */
   readonly allocations: number;
-  /** Number of its own allocations, without what it called. */
+  /** Allocations in it, without those of ops that it called. */
   readonly self_allocations: number;
   /** Bytes allocated, releases aside, with everything it called. */
   readonly allocation_bytes: number;

@@ -29,7 +29,7 @@ _FORMATS = of_code(r"(^|/)traceback\.py\(\d+\): format_stack$")
 
 @on_host(hides_python=True)
 def find_anomaly(code: HostCode) -> Iterator[Found]:
-    """What anomaly detection adds: the stack behind every op as text, a search in each gradient.
+    """Cost of anomaly detection: a stack as text behind every op, a search in each gradient.
 
     Without frames the text is what ops of the forward pass do beside the ops that they call.
     """

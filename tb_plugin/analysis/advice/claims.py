@@ -1,4 +1,4 @@
-"""What recognizers find in a trace, what findings claim of it, and phrases about both.
+"""Patterns that recognizers find in a trace, times that findings claim of it, phrases about both.
 
 A recognizer looks for one thing that programs do; ``on_host``, ``on_kernels`` and
 ``on_collectives`` register it. ``patterns_of`` asks all, step by step, and keeps how the times that
@@ -121,7 +121,7 @@ def patterns_of(
 
 
 def _each(recognizers: Sequence[Callable[[T], Iterator[Found]]], code: T) -> list[list[Found]]:
-    """What each of them finds."""
+    """Findings of each."""
     return each(lambda one: list(one(code)), recognizers)
 
 
@@ -142,7 +142,7 @@ def _on_host(code: HostCode) -> list[Found]:
 
 
 def _on_device(code: HostCode, work: DeviceWork, counters: tuple[Series, ...]) -> list[Found]:
-    """The patterns of the kernels of a device; ``counters`` are what was sampled of it."""
+    """The patterns of the kernels of a device; ``counters`` are its samples."""
     one = DeviceCode(code, work, counters)
     asked = [*(_KERNELS if len(one.rows) else ()), *(_COLLECTIVES if len(one.collectives) else ())]
     return list(chain.from_iterable(_each(asked, one)))
@@ -275,7 +275,7 @@ class PatternSum(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is about, as code: `` `aten::mm` and the like``."""
+        """Its subject, as code: `` `aten::mm` and the like``."""
         return f"`{self.pattern.name}` and the like"
 
     @property
@@ -450,7 +450,7 @@ def with_shared(selection: Selection, findings: Sequence[Finding]) -> list[Findi
 
 
 def claimed_ns(selection: Selection, gains: Sequence[Gain]) -> float:
-    """What some ceilings amount to together, per step: no instant counts twice.
+    """The sum of some ceilings per step, in which no instant counts twice.
 
     Patterns are united exactly; fields of one partition are disjoint, and each counts once. Idle
     time, or that of kernels, may be claimed by a pattern and by a field: together they are never

@@ -229,7 +229,7 @@ def find_not_replayed(code: HostCode) -> Iterator[Found]:
 
 
 def _launched(trace: Trace, ranges: I64, calls: I64) -> I64:
-    """How many of the calls begin within each range, on its own thread."""
+    """Number of calls that begin within each range, on its own thread."""
     host = trace.host
     found = np.zeros(len(ranges), np.int64)
     for thread in distinct_values(host.thread[ranges]).tolist():

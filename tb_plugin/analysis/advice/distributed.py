@@ -65,7 +65,7 @@ _DATA_PARALLEL_DOCS = "https://docs.pytorch.org/tutorials/intermediate/ddp_tutor
 
 
 def _starter(selection: Selection) -> str:
-    """What starts a process per device; torchrun is there from torch 1.10 on."""
+    """Command that starts a process per device; torchrun exists from torch 1.10 on."""
     old = is_older(selection, TORCH_1_11)
     return "python -m torch.distributed.launch --use_env" if old else "torchrun"
 
@@ -244,7 +244,7 @@ _NOT_COVERED = (
 
 
 def _compress(text: str, hook: str, *facts: Fact) -> Remedy:
-    """How to send gradients of DistributedDataParallel with fewer bits."""
+    """Remedy: send gradients of DistributedDataParallel with fewer bits."""
     return Remedy(
         f"Most of it reduces gradients{text}",
         (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, *facts),

@@ -477,7 +477,7 @@ MOST_RATE = 200  # calls of Python per millisecond
 
 
 def cost_of_frames(code: HostCode) -> float:
-    """What it takes to record one call of Python, in ns; 0 where there are few.
+    """Time to record one call of Python, in ns; 0 where there are few.
 
     The shortest tenth tells: these calls do nearly nothing.
     """

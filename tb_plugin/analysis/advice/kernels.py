@@ -551,7 +551,7 @@ def find_contention(one: DeviceCode) -> Iterator[Found]:
 
 
 def _runs_nccl(selection: Selection) -> bool:
-    """Whether kernels of NCCL or RCCL run on the device."""
+    """True if kernels of NCCL or RCCL run on the device."""
     events = (event for one in patterns(selection, "collectives") for event in one.pattern.events)
     return any("nccl" in event.name.lower() for event in events)
 

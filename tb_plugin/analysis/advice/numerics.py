@@ -87,7 +87,7 @@ _AUTOTUNE = '`torch.compile(mode="max-autotune")` looks for better kernels'
 
 
 def _tf32(selection: Selection) -> str:
-    """What allows TF32; the newer form is there from torch 1.12 on."""
+    """Setting that allows TF32; the newer form exists from torch 1.12 on."""
     if is_older(selection, TORCH_2_0):
         return "torch.backends.cuda.matmul.allow_tf32 = True"
     return 'torch.set_float32_matmul_precision("high")'
@@ -102,7 +102,7 @@ _TF32 = regex(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
 
 
 def json_of(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
-    """The value of a text; None for what is no JSON."""
+    """The value of a JSON text; None for any other text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -124,7 +124,7 @@ class _Product(Struct, frozen=True):
 
     @property
     def is_aligned(self) -> bool:
-        """Whether rows of all three matrices begin at multiples of 16 bytes.
+        """True if rows of all three matrices begin at multiples of 16 bytes.
 
         NVIDIA, Matrix Multiplication Background User's Guide: tensor cores are used best then. The
         number of rows, m, does not decide where they begin.
@@ -134,7 +134,7 @@ class _Product(Struct, frozen=True):
 
 
 def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN401
-    """The product of an op's inputs; None for what is none."""
+    """The product of an op's inputs; None where they have none."""
     try:
         a, b = dims[first], dims[first + 1]
         *batch, m, k = map(int, a)
@@ -182,7 +182,7 @@ def _is_float32(text: str) -> bool:
 
 
 def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
-    """What products take beyond max(operations ÷ peak rate, bytes ÷ bandwidth), by op call."""
+    """Time of products beyond max(operations ÷ peak rate, bytes ÷ bandwidth), by op call."""
     trace, device = one.trace, one.trace.devices[one.device]
     op = distinct_values(trace.device.op[rows].astype(np.int64))
     if not len(op):
@@ -473,7 +473,7 @@ def _square_size(text: str) -> int:
 
 
 def _has_square(text: str, sizes: set[int]) -> bool:
-    """Whether an input is a matrix with one of these sizes on both sides, or the product is."""
+    """True if an input or the product is a matrix with one of these sizes on both sides."""
     dims = json_of(text)
     shapes = [one for one in dims if isinstance(one, list) and len(one) >= 2] \
         if isinstance(dims, list) else []  # fmt: skip

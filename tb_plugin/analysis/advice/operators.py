@@ -229,7 +229,7 @@ def _come_often(code: HostCode, rows: I64) -> Mask:
 
 
 def _leading_ones(code: HostCode, rows: I64) -> I64:
-    """Whether the first op in each row works on one sample: 1, 0, or −1 where it is not known."""
+    """1 if the first op in each row works on one sample, 0 if not, −1 where unknown."""
     told = code.trace.host.args.get("input_dims")
     if told is None:
         return np.full(len(rows), -1, np.int64)
@@ -504,7 +504,7 @@ def _calls(code: HostCode, ops: I64) -> I32:
 
 
 def _interrupted(code: HostCode, ops: I64, place: I64, joined: Mask) -> Mask:
-    """Whether a long pause before each op but the first is a rare exception of its frame's call.
+    """True if long pauses between the ops of a frame's call are rare exceptions.
 
     ``place`` is that of each op among all ops that no other calls.
     """

@@ -1,4 +1,4 @@
-"""Rules of advice: what one is, what it needs, and how its answer becomes a finding.
+"""Rules of advice: their form, their needs, and the way from an answer to a finding.
 
 A rule is a function over the facts of chosen steps that returns ``Advice`` or None. ``rule`` and
 ``pattern_rule`` register it with its id, title, inputs and thresholds; its docstring is its row in
@@ -51,7 +51,7 @@ TUNING_DOCS = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.h
 
 
 class Need(Struct, frozen=True):
-    """An input of a rule. ``text`` names what is missing, and how torch.profiler records it.
+    """An input of a rule. ``text`` names the missing data and the option that records it.
 
     ``name`` is what is missing alone, where ``text`` says more that holds for torch.profiler only.
     """
@@ -62,7 +62,7 @@ class Need(Struct, frozen=True):
     name: str = ""
 
     def said(self, selection: Selection) -> str:
-        """What is missing of this recording."""
+        """Data that this recording lacks."""
         if self.name and is_of_other_recorder(selection.facts.torch_era):
             return self.name
         return self.text if isinstance(self.text, str) else self.text(selection)
@@ -107,12 +107,12 @@ def remedy_of(remedies: tuple[Remedy, ...], selection: Selection) -> Remedy:
 
 
 def applies(remedy: Remedy, selection: Selection) -> bool:
-    """Whether all facts of a remedy hold."""
+    """True if all facts of a remedy hold."""
     return all(fact.holds(selection) for fact in remedy.facts)
 
 
 def from_2_0(selection: Selection) -> str:
-    """What stands before torch.compile and other things of torch 2.0, where this one is older."""
+    """Prefix of remedies that need torch 2.0, where the recording's torch is older."""
     return "from torch 2.0 on, " if is_older(selection, TORCH_2_0) else ""
 
 
@@ -200,7 +200,7 @@ def thresholds_version() -> str:
 
 
 class Advice(Struct, frozen=True):
-    """What a rule says; the rest of its finding follows from the rule and the patterns."""
+    """Answer of a rule; the rest of its finding follows from the rule and the patterns."""
 
     title: str
     said: str  # the evidence, with number and scope, and the cause
@@ -311,7 +311,7 @@ def on_patterns(
     choose: Callable[[Seen], Seen] = tuple,
     measure: Callable[[Selection, Seen], float] = share_of,
 ) -> Advice | None:
-    """What is said of patterns, with their ceiling, their longest events and their figures."""
+    """Advice on patterns, with their ceiling, their longest events and their figures."""
     seen = choose(patterns(selection, *((kinds,) if isinstance(kinds, str) else kinds)))
     least = limits[0].of(selection.limits) if limits else 0.0
     if not seen or (limits and measure(selection, seen) <= least):
@@ -439,7 +439,7 @@ def _as_recorded(finding: Finding, facts: Facts) -> Finding:
 
 
 def missing(rule: Rule, selection: Selection) -> Need | None:
-    """What a rule lacks: of several the one without which no other recording helps, else the first.
+    """The missing need of a rule: one that no recording can meet comes before the first.
 
     What a device is asked for is not missing where there is none.
     """
@@ -460,7 +460,7 @@ _NVIDIA = ("NVIDIA", "")  # or of an unknown vendor
 
 
 def _device_activity(chosen: Selection) -> str:
-    """How to record the accelerator that the file names, or the one that the run may have had."""
+    """Options that record the accelerator that the file names, or the run may have had."""
     facts = chosen.facts
     if why := facts.unavailable.get("kernels"):
         return f"kernels: {why.rstrip('.')}"
@@ -470,7 +470,7 @@ def _device_activity(chosen: Selection) -> str:
 
 
 def _with(what: str, option: Option) -> Callable[[Selection], str]:
-    """What is missing, and the option that records it."""
+    """The missing data, and the option that records it."""
     return lambda chosen: f"{what}: {with_option(option, chosen.facts.torch_era)}"
 
 

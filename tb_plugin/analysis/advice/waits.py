@@ -88,7 +88,7 @@ def is_compute_bound(selection: Selection, total: Partition) -> bool:
 
 
 def compute_bound(compute: float, largest_other: float) -> bool:
-    """Whether kernels take that much of a step, beside the largest other part of it."""
+    """True if kernels take that much of a step, beside its largest other part."""
     most = compute >= MOSTLY_RATIO and largest_other < SMALL_RATIO
     return most or compute >= COMPUTE_BOUND_RATIO
 
@@ -135,7 +135,7 @@ RELEASES = r"Free"
 
 
 def repeats(selection: Selection, held: HeldSum) -> bool:
-    """Whether a call comes in most steps, and its first one is not most of its time.
+    """True if a call comes in most steps and its first one is not most of its time.
 
     Of a recording without steps: whether it comes twice.
     """
@@ -217,7 +217,7 @@ def _named(cause: str, call: str = "", op: str = "") -> Fact:
 def idles_for(
     selection: Selection, limit: float, advice: Advice, causes: tuple[str, ...], *more: str
 ) -> Advice | None:
-    """What is said where a device idles for some causes for more than a limit; None for less.
+    """Advice where a device idles for some causes for longer than a limit; else None.
 
     ``advice.method`` is the end of a sentence: what the host does then. ``more`` is said, too.
     """

@@ -39,7 +39,7 @@ PARTS: dict[Division, tuple[str, ...]] = {
 CLOCK = "clock_ns"
 """Key of the part that another clock makes; it is no field of a division."""
 UNKNOWN = "unknown_ns"
-"""Key of what cannot be told apart where the kernels of a device were not recorded."""
+"""Key of time that stays undivided where the kernels of a device were not recorded."""
 _APART_FROM_KERNELS = ("exposed_copy_ns", "memset_ns")
 DEVICE_WORK = ("compute_ns", "kernel_ns")
 HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstrumented_ns")
@@ -146,7 +146,7 @@ def parts_by_step(
 
 
 def with_clock(found: Bridge, ratio: float, *, of_device: bool) -> Bridge:
-    """The bridge with what another clock alone makes of it as a part of its own; the sums stay.
+    """Separate the effect of the clock frequency; totals do not change.
 
     Work of the other side that lasts t takes t ÷ ``ratio`` at the clock of the base; the rest of it
     is the clock's. ``of_device``: whose clock it is, the device's or the host's.

@@ -40,7 +40,7 @@ Growth = Annotated[float, Meta(ge=0)]
 
 
 class Budget(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a change may cost."""
+    """Limits on the cost of a change."""
 
     step: Growth = BUDGET  # of the median step
     parts: Mapping[
@@ -159,7 +159,7 @@ def _without_lines(found: Checked, said: Sequence[str]) -> tuple[str, ...]:
 
 
 def _culprit(what: str, row: ItemChange, found: Checked) -> str:
-    """What takes more time: amount, line of code, calls, how sure, and where to look at it."""
+    """Causes of more time: amount, line of code, calls, certainty, and a link to each."""
     calls = (
         f"{row.base.calls:,.4g} → {row.other.calls:,.4g} calls per step"
         if row.base.calls != row.other.calls
@@ -226,7 +226,7 @@ def _part(key: str, most: float, found: Checked) -> BudgetCase:
     both = divisions(*sides)
     division = next((one for one in both if key in parts_of(*sides, one)), None)
     if division is None:
-        text = "The step has no such part, as not both recordings have what it is made of."
+        text = "The step has no such part: one of the recordings lacks its data."
         return BudgetCase(name, "cannot tell", text)
     between = found.comparison.bridge
     if division != between.division:

@@ -66,19 +66,19 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def by_calls_ns(self) -> float:
-        """What other numbers of calls make of it."""
+        """Part of the change by the number of calls."""
         if not self.base.calls or not self.other.calls:
             return self.change_ns
         return (self.other.calls - self.base.calls) * self.base.mean_ns
 
     @property
     def by_speed_ns(self) -> float:
-        """What longer or shorter calls make of it."""
+        """Part of the change by the length of calls."""
         return self.change_ns - self.by_calls_ns
 
     @property
     def adjusted_ns(self) -> float:
-        """The change without what the clocks alone explain."""
+        """The change without the effect of the clocks."""
         return self.other.ns / self.drift - self.base.ns
 
 
@@ -229,7 +229,7 @@ def _status(  # noqa: PLR0911  # one line a verdict
     has_other_calls: bool,
     are_repeated: bool,
 ) -> Status:
-    """The verdict on one row; ``is_real``: None where it cannot be told."""
+    """The verdict on one row; ``is_real``: None where no test applies."""
     if not pairing.base or not row.base.calls:
         return "added"
     if not pairing.other or not row.other.calls:
@@ -255,7 +255,7 @@ def _status(  # noqa: PLR0911  # one line a verdict
 
 
 class Drift(Struct, frozen=True):
-    """How much longer equal work takes, all together: other ÷ base, and of how many kinds.
+    """Time of all equal work, other ÷ base, and the number of its kinds.
 
     ``apart`` is the share of the host's work whose ratio is more than 10 % from 1, either way.
     Per step, ``work_ns`` is the equal work of the base, ``change_ns`` how much longer it took in
@@ -337,7 +337,7 @@ def drift(base: Side, other: Side) -> Drift | None:
 
 
 def _share_apart(names: Sequence[str], ratio: F64, weight: F64) -> float:
-    """How much of the work has a ratio that is more than 10 % from 1.
+    """Share of the work whose ratio is more than 10 % from 1.
 
     An operator that the code made slower is one name, which counts for a fifth at most: so it takes
     several of them.

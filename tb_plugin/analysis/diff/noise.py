@@ -62,7 +62,7 @@ _SEED = 20_200_401
 
 
 class TimeVerdict(Struct, frozen=True):
-    """What the step times of two sides say, in ns.
+    """Comparison of the step times of two sides, in ns.
 
     A time is the median step; of several recordings, the mean of their median steps.
     """
@@ -221,7 +221,7 @@ def _by_interval(found: TimeVerdict, base: F64, other: F64, budget: float) -> Ti
 
 
 def _times_as_many(half: float, change: float, budget: float) -> float:
-    """How many times as many values make the interval short enough to decide.
+    """Factor of values that makes the interval short enough to decide.
 
     Its width falls with the root of their number. It has to be shorter than the change; where that
     is within the budget, shorter than what is left of it, of which a quarter is taken at least.
@@ -232,7 +232,7 @@ def _times_as_many(half: float, change: float, budget: float) -> float:
 
 
 def _half_widths(base: F64, other: F64) -> tuple[float, float]:
-    """How far the interval of the change of the median reaches below and above it, in ns.
+    """Distances from the change of the median down and up to the ends of its interval, in ns.
 
     The steps are drawn again in blocks; what blocks of that length cannot carry is added. Short
     recordings are drawn too much alike: the interval is never shorter than that of medians of
@@ -290,7 +290,7 @@ def _block(count: int) -> int:
 
 
 def _uncarried(values: F64) -> float:
-    """How much wider the interval is than blocks of this length say, from the lag-1 correlation."""
+    """Factor by which the lag-1 correlation widens the interval of blocks of this length."""
     r = correlation(values)
     block = _block(len(values))
     carried = 1 + 2 * sum((1 - lag / block) * r**lag for lag in range(1, block))

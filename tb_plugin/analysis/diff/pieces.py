@@ -69,7 +69,7 @@ class Between(Struct, frozen=True):
 
 Node = Anchor | Between
 Groups: TypeAlias = Sequence[Sequence[Node]]
-"""What is in each step, or in each call of a piece."""
+"""Content of each step, or of each call of a piece."""
 
 
 class PieceSide(Struct, frozen=True):

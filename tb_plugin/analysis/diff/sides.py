@@ -206,7 +206,7 @@ def plain_op(name: str) -> str:
 
 
 def role_of(family: str, op: str, shapes: str) -> tuple[str, str]:
-    """What a kernel is for, and on what: the same for every vendor.
+    """Purpose and data type of a kernel, equal for every vendor.
 
     Attention kernels take heads before or after the sequence: their dimensions are sorted.
     """
@@ -391,7 +391,7 @@ def _steps_of_events(side: Side, ts: I64) -> I32:
 def _held_at_peak(
     memory: MemoryColumns, device: MemoryDevice, site: Callable[[int, int, int], int]
 ) -> Mapping[int, int]:
-    """Bytes that each site holds at the highest total; what no block stands for is left out."""
+    """Bytes that each site holds at the highest total; bytes without a block are left out."""
     held: dict[int, int] = {}
     if not device.has_addresses:
         return held

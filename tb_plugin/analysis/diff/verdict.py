@@ -72,7 +72,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "unknown_ns": "time that may be work or idle",
     }
 )
-"""Field of a division → what it is in a sentence."""
+"""Field of a division → its name in a sentence."""
 
 
 class PairVerdict(Struct, frozen=True):
@@ -96,7 +96,7 @@ class PairVerdict(Struct, frozen=True):
 
     @property
     def change_ns(self) -> int:
-        """The change of the median step: without the clocks if that was asked for."""
+        """The change of the median step, without the clocks on request."""
         return self.bridge.change_ns - (self.clock_ns if self.at_equal_clocks else 0)
 
     @property
@@ -150,7 +150,7 @@ def compare(
 
 
 def bridge_of(base: Side, other: Side, clocks: Drift | None, division: Division) -> Bridge:
-    """The bridge between two sides, with another clock as a part of its own."""
+    """The bridge between two sides, with the clock as a separate part."""
     sides = [[one.selection for one in side.judged] for side in (base, other)]
     found = bridge(sides[0], sides[1], division)
     if clocks is None or not clocks.is_other_clock or clocks.is_disturbed:
@@ -209,7 +209,7 @@ def _outcome(found: PairVerdict) -> Outcome:
 
 
 def _reconciled(found: PairVerdict, outcome: Outcome) -> tuple[Mismatch, ...]:
-    """What the two do not have in common; beside a claim, why the claim is made all the same."""
+    """Differences between the two; beside a claim, the reason why it holds all the same."""
     if outcome not in CLAIMS:
         return found.mismatches
     without = "That is taken out of the verdict" if found.at_equal_clocks else "Without that"
@@ -276,7 +276,7 @@ def _amount(found: PairVerdict) -> str:
 
 
 def _unit(found: PairVerdict) -> str:
-    """What a time is of: the median step, or the whole recording where nothing marks steps."""
+    """Subject of a time: the median step, or the whole recording where nothing marks steps."""
     return "per step" if found.times is not None else "in all"
 
 
@@ -335,7 +335,7 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
 
 
 def _without_steps(found: PairVerdict, sides: tuple[Side, Side], real: str) -> tuple[str, str]:
-    """What to say where a side has no steps: one measurement, or two things of different kind."""
+    """Sentence where a side has no steps: one measurement, or two things of different kind."""
     if unmarked := _unmarked_side(sides):
         said = f"Cannot tell: nothing marks steps in {unmarked}."
         return said, _whole_against_step(found, unmarked)
@@ -376,7 +376,7 @@ def _counts_words(real: Sequence[StepCount]) -> str:
 
 
 def _counted(one: StepCount) -> str:
-    """What a count counts, in a sentence: "kernels", "copy", "FLOPs of ops with a model"."""
+    """Name of a count in a sentence: "kernels", "copy", "FLOPs of ops with a model"."""
     if one.unit == "bytes":
         return one.label.removeprefix("Bytes ")
     name = one.label if one.unit == "flop" else one.label.lower()
@@ -411,7 +411,7 @@ def _cause_words(part: BridgePart) -> str:
 
 
 def phrase(key: str) -> str:
-    """What a part is called in a sentence."""
+    """Name of a part in a sentence."""
     cause = f"idle time ({CAUSE_NAMES[key]})" if key in CAUSE_NAMES else ""
     return PHRASES.get(key) or cause or key.removesuffix("_ns").replace("_", " ")
 
@@ -473,7 +473,7 @@ def _signed(ns: float) -> str:
 
 
 def _certainty(found: PairVerdict) -> str:
-    """How many steps and recordings were judged, and how sure the change is."""
+    """Numbers of judged steps and recordings, and the certainty of the change."""
     verdict = found.times
     if verdict is None or found.is_other_machine:
         return ""
@@ -530,7 +530,7 @@ def _ask_for_recordings(verdict: TimeVerdict) -> str:
 
 
 def _how_to_mark(sides: tuple[Side, Side]) -> str:
-    """How the steps of the sides that have none can be marked, by who recorded them."""
+    """Ways to mark the steps of the sides that have none, by their recorder."""
     unmarked = {which: one for which, one in zip("AB", sides, strict=True) if not one.step_times}
     others = [
         which

@@ -119,7 +119,7 @@ def _as_recorded(
     *,
     same_host: bool,
 ) -> Clocks:
-    """Clocks that are taken as they are, with what the ends of collectives say of them."""
+    """Unchanged clocks, with the differences between the ends of collectives."""
     zero = np.zeros(len(digests), np.int64)
     ends, of = release.astype(np.float64), matches.collective
     from_middle = ends - medians(ends, of, len(matches))[of]
@@ -163,7 +163,7 @@ def _usable(digests: Sequence[RankDigest], matches: Matches, rows: I64) -> I64:
 
 
 def _connected(matches: Matches, count: int) -> bool:
-    """Whether shared collectives lead from every rank to every other."""
+    """True if shared collectives lead from every rank to every other."""
     reached = {0}
     present = {
         frozenset(matches.member[matches.entries(row)].tolist()) for row in range(len(matches))
@@ -176,7 +176,7 @@ def _connected(matches: Matches, count: int) -> bool:
 
 
 def _fit(matches: Matches, ends: F64) -> tuple[I64, F64]:
-    """Offsets with the first rank at 0, and what is left of each end.
+    """Offsets with the first rank at 0, and the residual of each end.
 
     Medians stay where groups of ranks agree among themselves, so they begin from a chain of shared
     collectives, the largest first, that leads from the first rank to all others.
@@ -217,7 +217,7 @@ def _spread(values: F64) -> float:
 
 
 def _violation(matches: Matches, arrival: I64, release: I64) -> int:
-    """How much earlier than another's begin a rank ends the same collective, at most; ≥ 0."""
+    """Most time by which a rank ends a collective before another begins it; ≥ 0."""
     over = matches.most(arrival) - matches.least(release)
     return max(int(over.max(initial=0)), 0)
 

@@ -73,7 +73,7 @@ def findings(run: Comparison) -> RunFindings:
 
 
 def among_ranks(run: Comparison, row: int, waiting: int = 0) -> RanksSaid:
-    """What all ranks say of lateness, for the recording at a row; ``waiting`` are not read yet."""
+    """Findings of all ranks on lateness, for the recording at a row; ``waiting`` are unread."""
     if waiting:
         there = plural(waiting, "rank")
         text = f"Whether a rank is late is unknown: the recordings of {there} were not compared."
@@ -156,7 +156,7 @@ _UNCHECKED = {
         Unchecked("PP1", "Bubble of the pipeline", "matched sends between its stages"),
     )
 }  # fmt: skip
-"""What each rule on groups needs, said where a run does not have it."""
+"""Needs of each rule on groups, shown where a run lacks them."""
 
 
 class _Said(Struct, frozen=True):

@@ -75,7 +75,7 @@ class Matches(Struct, frozen=True, eq=False):
 
     @property
     def count(self) -> I64:
-        """How many members take part in each collective."""
+        """Number of members of each collective."""
         return np.diff(self.first)
 
     @property
@@ -125,7 +125,7 @@ class Matches(Struct, frozen=True, eq=False):
         return result
 
     def some(self, rows: I64) -> Matches:
-        """Some of the collectives; what is without a counterpart stays that of all."""
+        """Some of the collectives; calls without a counterpart stay those of all."""
         here = rows_between(self.first[rows], self.first[rows + 1])
         return replace(
             self,
@@ -333,7 +333,7 @@ def _part_of(digests: Sequence[RankDigest], members: Sequence[int], whole: RunGr
 
 
 def on_one_host(digests: Sequence[RankDigest]) -> bool:
-    """Whether all ranks ran on one machine, by the host names of their recordings."""
+    """True if all ranks ran on one machine, by the host names of their recordings."""
     hosts = {one.host_name for one in digests}
     return len(hosts) == 1 and "" not in hosts
 
@@ -399,7 +399,7 @@ def _fit(
     calls: Sequence[Mapping[int, int]],
     parts: Sequence[Sequence[int]],
 ) -> tuple[int, int]:
-    """How many collectives end on a member of a part before another begins; how far ends differ."""
+    """Number of collectives that end on one member before another begins; spread of ends."""
     early = apart = 0
     for one in calls:
         for part in parts:
@@ -448,7 +448,7 @@ def _match_calls(
     group: int,
     found: _Found,
 ) -> dict[int, list[int]]:
-    """Matches calls of a group; what has no counterpart on any other member is returned."""
+    """Match calls of a group; return those without a counterpart on any other member."""
     members = [m for m in rows if rows[m]]
     if not members:
         return {}

@@ -1,4 +1,4 @@
-"""What is kept of one rank, so that a thousand of them can be compared (contract).
+"""Digest of one rank, small enough to compare a thousand of them (contract).
 
 A ``RankDigest`` is made from one trace and needs no other rank. It has two parts: a *summary* of a
 few kilobytes per step, and the *timing* of every collective with the graph that a replay needs. All
@@ -52,7 +52,7 @@ class Junction(IntEnum):
 
 
 class WorkPart(IntEnum):
-    """What the time of an edge is made of: columns of ``Edges.parts``."""
+    """Parts of the time of an edge: columns of ``Edges.parts``."""
 
     KERNELS = 0
     COPIES = 1

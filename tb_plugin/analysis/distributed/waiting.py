@@ -1,4 +1,4 @@
-"""Who waited for whom? For each collective the last to arrive, and what it cost the others.
+"""Waiting in collectives: the last rank to arrive in each, and its cost for the others.
 
 Of a collective in which its members meet (a symmetric one; on a host back end a broadcast, too)
 with starts s and ends e of its members, S being the latest start:

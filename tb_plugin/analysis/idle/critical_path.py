@@ -114,7 +114,7 @@ class _Walk:
         )
 
     def _flush(self) -> None:
-        """What was found so far as a block of its own."""
+        """The path so far as a separate block."""
         self._blocks.append(np.array(self._found, np.int64).reshape(-1, _WIDTH))
         self._found = array("q")
 
@@ -190,7 +190,7 @@ class _Walk:
     # --- threads ----------------------------------------------------------------------------------
 
     def _host(self, thread: int) -> tuple[int, int]:
-        """What a thread did last, and what released it: (device row, thread)."""
+        """The last event of a thread, and its release: (device row, thread)."""
         at = self._at
         row, start = self._leaf(thread, at)
         if row < 0:
@@ -214,7 +214,7 @@ class _Walk:
         return -1, thread
 
     def _run(self, thread: int) -> None:
-        """What the thread did before, as far back as nobody else can have released it."""
+        """Walk back along the thread to the last instant when another may have released it."""
         found = self._leaves.before(thread, self._low, self._at)
         if found is None:
             return
@@ -303,7 +303,7 @@ class _Releases(Struct, frozen=True):
 
     @staticmethod
     def of(trace: Trace, found: Dependencies, gap_ns: I64) -> _Releases:
-        """``gap_ns``: what the stream of each row needs between two pieces of queued work."""
+        """``gap_ns``: gap of each row's stream between two pieces of queued work."""
         device = trace.device
         begin, end = device.ts, device.ts + device.dur
 
@@ -330,7 +330,7 @@ class _Releases(Struct, frozen=True):
 
 
 class _Leaves:
-    """What each thread was in, from one edge of an event to the next; by chunks of its events."""
+    """Open event of each thread, from one edge of an event to the next; in chunks of events."""
 
     def __init__(self, trace: Trace, hosts: Hosts, stops: NDArray[np.bool_]) -> None:
         self._host, self._first, self._stops = trace.host, hosts.first.tolist(), stops
@@ -358,7 +358,7 @@ class _Leaves:
         return np.maximum(edge[turn], low), leaf[turn]
 
     def _chunk(self, begin: int, stop: int, beyond: int) -> tuple[I64, I32, I32]:
-        """Edges of some events, what was open after each, and the last place where a run ends."""
+        """Edges of some events, the open event after each, and the last place where a run ends."""
         host = self._host
         ts, end = host.ts[begin:stop], host.ts[begin:stop] + host.dur[begin:stop]
         high = int(host.ts[stop]) if stop < beyond else _FAR
@@ -388,7 +388,7 @@ class _Leaves:
         return edge, leaf, np.maximum.accumulate(np.where(ends_run, place, np.int32(-1)))
 
     def forget(self) -> None:
-        """Lets go of what was made; another step has other chunks."""
+        """Drop the chunks; another step has others."""
         self._chunks.clear()
 
 

@@ -175,7 +175,7 @@ class HeldNames:
         return self._names.setdefault(named, len(self._names))
 
     def _firsts(self, row: I32, idle: I64) -> NDArray[np.object_]:
-        """Whether something happens for the first time in a call, where that may explain it."""
+        """True if the first use of something in a call may explain its length."""
         host = self.trace.host
         found = np.full(len(row), "", np.object_)
         long = np.flatnonzero((idle >= SHORT_NS) & (host.kind[row] == _RUNTIME))
@@ -211,7 +211,7 @@ class HeldNames:
         self._first.update(zip(codes.tolist(), first.tolist(), strict=True))
 
     def launches_first(self, calls: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether a call launched a kernel for the first time."""
+        """True if a call launched a kernel for the first time."""
         by_launch, launch, earliest = self._launched
         device = self.trace.device
         found = np.zeros(len(calls), np.bool_)

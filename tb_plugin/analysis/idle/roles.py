@@ -168,7 +168,7 @@ class HostCauses:
 
     @cached_property
     def _marks(self) -> I8 | None:
-        """What the name of each row says of a capture; None where no name says anything."""
+        """Part of a capture by the name of each row; None where no name has one."""
         of_name = self._hosts.ask_names(_capture_mark, np.int8)
         return take(of_name, self._trace.host.name) if of_name.any() else None
 
@@ -202,7 +202,7 @@ def _capture_ranges(hosts: Hosts, marks: NDArray[np.int8], thread: int) -> Inter
 
 
 def _capture_mark(name: str) -> int:
-    """Whether a name begins or ends the capture of a graph, or is a part of it."""
+    """True if a name begins or ends the capture of a graph, or is a part of it."""
     if not ("Capture" in name or "GraphInstantiate" in name or "graphs.py" in name):
         return 0
     if _CAPTURE_BEGIN.search(name):

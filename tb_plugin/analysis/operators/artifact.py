@@ -137,7 +137,7 @@ def _thread(trace: Trace, row: int) -> str:
 
 
 def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
-    """What this recording cannot show, why, and how to record it."""
+    """Data that this recording lacks, the reason, and the option that records it."""
     missing = {}
     host, device = trace.host, trace.device
     by = trace.recording.torch_era

@@ -55,7 +55,7 @@ class CallTree(Struct, frozen=True, eq=False):
 
     @property
     def survives(self) -> B:
-        """Whether a row is a call of its own."""
+        """True if a row is a separate call."""
         return np.asarray(self.survivor == np.arange(len(self.survivor), dtype=np.int32))
 
 
@@ -104,7 +104,7 @@ def call_tree_in_python(host: HostTable) -> CallTree:
 
 
 def _move(own: I64, survivor: I32) -> None:
-    """Adds what is of rows that do not survive to those that count for them; few rows do not."""
+    """Add the values of dropped rows to the rows that replace them; few are dropped."""
     merged = where(survivor != np.arange(len(survivor), dtype=np.int32))
     np.add.at(own, take(survivor, merged), take(own, merged))
     own[merged] = 0
@@ -162,7 +162,7 @@ _STEP = regex(r"ProfilerStep#\d+")
 
 
 class Keep(Struct, frozen=True):
-    """What becomes of a column, by name, as soon as it is computed; returns what stands for it."""
+    """Consumer of a column, by name, as soon as it is computed; returns its replacement."""
 
     whole: Callable[[str, Array], Array]
     part: Callable[[str, Array, SomeRows], Array]  # some rows of it

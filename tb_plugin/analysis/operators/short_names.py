@@ -286,7 +286,7 @@ def _is_name(part: str) -> bool:
 
 
 def _goes_on(part: str, rest: str) -> bool:
-    """Whether a blank stands within a type, not between a return type and a function."""
+    """True if a blank stands within a type, not between a return type and a function."""
     following = regex(r"\s*(\w*)").match(rest)
     word = following[1] if following else ""
     return part.rsplit(maxsplit=1)[-1] in _WORDS or word in _WORDS or not word
@@ -297,7 +297,7 @@ _PARAMETERS = regex(r"^\w+\([^()]*\*[^()]*\)$")
 
 
 def _is_cpp(name: str) -> bool:
-    """Whether a name is a function of C++ with arguments; ops, frames and ranges are none."""
+    """True if a name is a function of C++ with arguments; ops, frames and ranges are none."""
     if _PYTHON.search(name):
         return False
     is_qualified = "::" in name and ("<" in name or "(" in name)
@@ -330,7 +330,7 @@ _WRAPPERS = frozenset({
 
 
 def _unwrapped(one: CppName) -> CppName:
-    """What a wrapper holds, with the wrapper and its other arguments behind."""
+    """The content of a wrapper, then the wrapper and its other arguments."""
     held = next((inner for inner in one.arguments if _tells(inner)), None)
     if one.name not in _WRAPPERS or held is None:
         return one
@@ -377,7 +377,7 @@ def _groups(keys: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _arguments(of: Sequence[tuple[CppName, ...]]) -> list[str]:
-    """What a function computes, then the fewest arguments that tell its users apart."""
+    """The operation of a function, then the fewest arguments that tell its users apart."""
     telling = [next((one.name for one in arguments if _tells(one)), "") for arguments in of]
     if len(set(of)) == 1:
         return telling

@@ -88,7 +88,7 @@ def _breakdown_layers(hosts: Hosts, works: Sequence[DeviceWork]) -> Iterator[Int
 
 
 def device_shares(work: DeviceWork, windows: Windows) -> list[I64]:
-    """What a device did, by step: the columns of its partitions but for the causes of idle time.
+    """Work of a device by step: the columns of its partitions without causes of idle time.
 
     Compute, exposed communication, exposed copy, memset and idle sum to the window; the last column
     is the communication that computing hides.

@@ -168,7 +168,7 @@ class CallArguments(Struct, frozen=True):
                 return text
 
     def dtype(self, at: int) -> str | None:
-        """A type that was asked for; None where it was left out."""
+        """A requested type; None where it was left out."""
         code = self.value(at)
         return _CODES.get(code) if isinstance(code, int) else None
 
@@ -259,7 +259,7 @@ def _category(dtype: str) -> int:
 
 
 def is_floating(dtype: str) -> bool:
-    """Whether a type is one of floating point, or complex."""
+    """True if a type is one of floating point, or complex."""
     return _category(dtype) >= 2
 
 
@@ -277,7 +277,7 @@ def broadcast(shapes: Sequence[Sequence[int]]) -> int:
 
 
 class OpWork(NamedTuple):
-    """What one call must do; ``dtype`` is the type that its products multiply."""
+    """Work of one call; ``dtype`` is the type that its products multiply."""
 
     flops: int
     least: int

@@ -193,12 +193,12 @@ class SpeedGroups(Struct, frozen=True, dict=True):
 
     @cached_property
     def waste_ns(self) -> F64:
-        """Measured − light, of what has light."""
+        """Measured time − light, of work with a model."""
         return self.known_ns - self.light_ns
 
     @cached_property
     def light_ratio(self) -> F64:
-        """Light ÷ measured, of what has light."""
+        """Light ÷ measured time, of work with a model."""
         return _divided(self.light_ns, self.known_ns)
 
     @cached_property

@@ -68,7 +68,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = MappingProxyType(
         Reason.ODD: ("impossible arguments", "A size or stride that no call can have had."),
     }
 )
-"""Reason → its name, and what is behind it or helps."""
+"""Reason → its name, and its cause or remedy."""
 
 
 class KindTable(ColumnTable, frozen=True, eq=False):

@@ -74,7 +74,7 @@ def process_of(summary: msgspec.Struct) -> tuple[str, int | None]:
 
 
 def job_of(summary: msgspec.Struct) -> str:
-    """What names the job in a summary; "" for unknown."""
+    """Name of the job in a summary; "" for unknown."""
     return getattr(getattr(summary, "recording", None), "job", "")
 
 

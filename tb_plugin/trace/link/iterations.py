@@ -44,7 +44,7 @@ NO_GROUP = Requests(0, 0, 0, 0, 0)
 
 
 class Iteration(Struct, frozen=True):
-    """What the name of one range tells."""
+    """Meaning of the name of one range."""
 
     engine: str  # "vLLM", "SGLang", "ATOM", "TensorRT-LLM", "xDiT", "" of a user's own form
     rank: int  # of nested ranges that are one iteration, that of the least rank describes it
@@ -303,7 +303,7 @@ _BATCH = regex(
 
 
 def read_name(name: str) -> Iteration | None:
-    """What the name of a range tells of an iteration, a stage, a part or a capture; else None.
+    """Iteration, stage, part or capture by the name of a range; else None.
 
     >>> read_name("step[DECODE bs=32]").label, read_name("forward")
     ('decode 32', None)

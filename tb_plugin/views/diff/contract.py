@@ -142,7 +142,7 @@ class DiffCount(Struct, frozen=True):
 
 
 class DiffMismatch(Struct, frozen=True):
-    """What the two recordings do not have in common."""
+    """Differences between the two recordings."""
 
     what: str
     base: str
@@ -189,7 +189,7 @@ def _of_kernels(query: DiffTableQuery) -> bool:
 
 
 def _not_held(query: DiffTableQuery) -> bool:
-    """What is held is no sum over calls, which another number or size of them could explain."""
+    """Held bytes are no sum over calls, so their number or size does not explain them."""
     return query.metric != "peak_bytes"
 
 
@@ -230,7 +230,7 @@ class DiffRow(Struct, frozen=True):
         float,
         column(
             "By calls",
-            "What another number of calls makes of the change, each as long as in A.",
+            "Part of the change by the number of calls, each as long as in A.",
             when=_not_held,
             is_minor=True,
         ),
@@ -285,7 +285,7 @@ class DiffRow(Struct, frozen=True):
         str,
         column(
             "Relation",
-            "How rows of other names were matched: renamed, fused, split, replaced.",
+            "Match of rows of other names: renamed, fused, split, replaced.",
             is_minor=True,
         ),
     ]
@@ -315,7 +315,7 @@ class DiffTable(Struct, frozen=True):
 
 
 class Piece(Struct, frozen=True):
-    """One piece of both steps: an anchor, or what stands between two of them."""
+    """One piece of both steps: an anchor, or the events between two of them."""
 
     path: Annotated[str, column("Path", "Its place, and that of the pieces around it.")]
     name: Annotated[str, column("Piece", "Its name in A.", kind="name")]
@@ -325,8 +325,8 @@ class Piece(Struct, frozen=True):
     other_ns: Annotated[float, column("B", "Time of the main thread per step in B.")]
     base_device_ns: Annotated[float, column("Device A", "Device time that it launched in A.")]
     other_device_ns: Annotated[float, column("Device B", "Device time that it launched in B.")]
-    base_count: Annotated[int, column("Count A", "How often, in all chosen steps of A.")]
-    other_count: Annotated[int, column("Count B", "How often, in all chosen steps of B.")]
+    base_count: Annotated[int, column("Count A", "Number in all chosen steps of A.")]
+    other_count: Annotated[int, column("Count B", "Number in all chosen steps of B.")]
     has_inside: bool
 
 

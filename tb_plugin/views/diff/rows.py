@@ -119,7 +119,7 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def comparison(self) -> PairVerdict:
-        """The verdict, and what it rests on."""
+        """The verdict and its evidence."""
         return compare(
             self.base.side, self.other.side, self.budget, at_equal_clocks=self.equal_clocks
         )
@@ -183,7 +183,7 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def kernels_by(self) -> answers.KernelKey:
-        """What kernels are matched by: names mean nothing on another device."""
+        """Key that matches kernels: names mean nothing on another device."""
         names = [one.side.selection.device_facts for one in (self.base, self.other)]
         a, b = ((one.name or one.vendor) if one else "" for one in names)
         return "role" if a != b else "name"

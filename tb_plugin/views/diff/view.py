@@ -131,7 +131,7 @@ def marks(subject: Subject, query: answers.DiffQuery) -> answers.DiffMarks:
 
 
 def _marks(side: Side) -> tuple[answers.StepMarks, ...]:
-    """The steps of the host with what is directly in them; the whole where none is marked."""
+    """The steps of the host with their direct children; the whole where none is marked."""
     thread = MainThread(side)
     facts, indexes = side.selection.facts, side.selection.indexes
     if side.steps is None or len(thread.steps) != len(indexes):

@@ -92,7 +92,7 @@ def _names(table: KernelGroups, at: Rows) -> Values:
 
 
 def _short_names(table: KernelGroups, at: Rows) -> Values:
-    """What tells the shown rows apart."""
+    """Text that tells the shown rows apart."""
     return short_names([str(name) for name in _names(table, at)])
 
 
@@ -190,7 +190,7 @@ class KernelRow(Struct, frozen=True):
         str,
         column(
             "Name",
-            "The kernel, class or graph; what the grouping does not tell apart is one row.",
+            "The kernel, class or graph, one row for each group.",
             kind="name",
             is_sortable=True,
             of=_names,
@@ -244,7 +244,7 @@ class KernelRow(Struct, frozen=True):
         str,
         column(
             "Class",
-            "What it is for, by rules over names that a file of yours may extend.",
+            "Purpose, by rules over names that a file of yours may extend.",
             of=_classes,
             when=_not_by_graph,
         ),
@@ -383,7 +383,7 @@ class KernelRow(Struct, frozen=True):
     ]
     link: Annotated[
         str,
-        column("Found by", "How the kernel was joined to its operator.", is_minor=True, of=_links),
+        column("Found by", "Link from the kernel to its operator.", is_minor=True, of=_links),
     ]
     class_why: Annotated[
         str,
@@ -551,7 +551,7 @@ class CopyRow(Struct, frozen=True):
         str,
         column("Copies and sets", "From where to where memory is copied, or set.", of=_directions),
     ]
-    calls: Annotated[int, column("Calls", "How often, in the chosen steps.", of=_counts)]
+    calls: Annotated[int, column("Calls", "Number in the chosen steps.", of=_counts)]
     total_ns: Annotated[int, column("Total", "Sum of the durations on the device.")]
     total_bytes: Annotated[
         int | None,

@@ -291,7 +291,7 @@ class StatisticsRow(Struct, frozen=True):
         int, column("Allocations", "Number of allocations, including everything it called.")
     ]
     self_allocations: Annotated[
-        int, column("Self allocations", "Number of its own allocations, without what it called.")
+        int, column("Self allocations", "Allocations in it, without those of ops that it called.")
     ]
     allocation_bytes: Annotated[
         int,

@@ -34,7 +34,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class AdviceScope(Struct, frozen=True):
-    """What the advice is about."""
+    """Subject of the advice."""
 
     steps: tuple[int, ...]  # numbers, as the page shows them
     step_source: str  # "profiler_step", "annotation", or "whole_trace": the recording is one step
@@ -71,7 +71,7 @@ class AdviceGain(Struct, frozen=True):
 
 
 class AdviceAction(Struct, frozen=True):
-    """What to do."""
+    """The remedies."""
 
     text: str
     snippet: str
@@ -96,7 +96,7 @@ class AdviceFinding(Struct, frozen=True):
 
 
 class CannotAnswer(Struct, frozen=True):
-    """What to record, or why nothing can be, and the rules that this recording cannot answer."""
+    """Missing data, options that record it, and the rules that this recording cannot answer."""
 
     record: str
     rules: tuple[RuleName, ...]

@@ -243,7 +243,7 @@ def _among_ranks(
 def _told(
     facts: Facts, query: OverviewQuery, ranks: RanksSaid | None = None
 ) -> tuple[Selection, Said]:
-    """The chosen steps and device, and what is said of them."""
+    """The chosen steps and device, and the answer about them."""
     # An answer that was kept needs no rules.
     from ...analysis.advice.rule import thresholds
     from ...analysis.headline import verdict

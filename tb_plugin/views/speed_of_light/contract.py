@@ -127,7 +127,7 @@ def _sources(groups: SpeedGroups, at: Rows) -> Values:
 
 
 class SpeedRow(Struct, frozen=True):
-    """What one group of kernels did, and the least time that it could have taken."""
+    """Work of one group of kernels, and the least time for it."""
 
     name: Annotated[
         str,
@@ -158,15 +158,15 @@ class SpeedRow(Struct, frozen=True):
         ),
     ]
     light_ratio: Annotated[
-        float | None, column("Share of light", "Light ÷ measured, of what has light.")
+        float | None, column("Share of light", "Light ÷ measured time, of work with a model.")
     ]
     waste_ns: Annotated[
         int | None,
-        column("Waste", "Measured − light, of what has light.", of=_whole("waste_ns")),
+        column("Waste", "Measured time − light, of work with a model.", of=_whole("waste_ns")),
     ]
     bound: Annotated[
         str | None,
-        column("Bound", "Whether FLOPs or bytes need the longer time.", of=_bounds),
+        column("Bound", "The larger need of time: FLOPs or bytes.", of=_bounds),
     ]
     flops: Annotated[
         int | None,
@@ -253,7 +253,7 @@ class SpeedPart(Struct, frozen=True):
     """A part of the chosen steps; the parts sum to them exactly."""
 
     key: str
-    name: Annotated[str, column("Part", "What the device did, or did not do.", kind="words")]
+    name: Annotated[str, column("Part", "Activity of the device, or its absence.", kind="words")]
     ns: Annotated[int, column("Time", "Time within the chosen steps.")]
     ratio: Annotated[float, column("Share", "Share of the chosen steps.")]
     help: str
@@ -265,11 +265,11 @@ class SpeedReason(Struct, frozen=True):
     reason: Annotated[str, column("No figure because", "The reason.", kind="words")]
     ns: Annotated[int, column("Time", "Compute time within the chosen steps.")]
     ratio: Annotated[float, column("Share", "Share of the compute time.")]
-    help: Annotated[str, column("Remedy", "What is behind it, or helps.", kind="text")]
+    help: Annotated[str, column("Remedy", "Its cause or remedy.", kind="text")]
 
 
 class SpeedOfLight(Struct, frozen=True):
-    """How fast the device could have been, and where the time is."""
+    """Speed of light of the device, and the time above it."""
 
     headline: str
     detail: str

@@ -97,7 +97,7 @@ def _parts(
             "no_figure",
             "compute without a figure",
             totals.no_figure_ns,
-            "Kernels without a model or without what it needs.",
+            "Kernels without a model, or without its inputs.",
         ),
         (
             "exposed_communication",
@@ -161,7 +161,7 @@ def _words(
 
 
 def tables(answer: answers.SpeedOfLight) -> tuple[Table, ...]:
-    """The rows, the parts of the steps, and what has no figure."""
+    """The rows, the parts of the steps, and the work without a figure."""
     window = answer.table
     found = [table_from("Speed of light", window.columns, window.rows, window.count)]
     if answer.parts:

@@ -26,15 +26,15 @@ CAUSES = (
     "slower_kernels", "more_work", "host", "copies", "input", "blocking_calls", "launches",
     "transfers",
 )  # fmt: skip
-"""What may make a rank slow; "transfers" is what its collectives take, which is no fault of it."""
+"""Causes of a slow rank; "transfers" is time of its collectives, which is no fault of it."""
 MOST_PEERS = 32
 """Peers whose kernels are compared: their median does not need all of a thousand."""
 LEAST_WORK = 0.02
 """Share of every step that work of one rank alone takes at least."""
 MOST_OF_IT = 0.5
-"""Part of an excess that a name must explain to be said."""
+"""Least part of an excess that a name must explain."""
 INNER = 0.8
-"""Part of the largest excess that a shorter range inside must have to be said instead."""
+"""Part of the largest excess that a shorter range inside must have to replace it."""
 _PARTS = len(WorkPart)
 _OF_WORK = {
     WorkPart.COPIES: "copies",
@@ -56,7 +56,7 @@ class LatenessCause(Struct, frozen=True):
 
 
 class OwnParts(Struct, frozen=True, eq=False):
-    """What the own time of each rank is made of, over the chosen steps: (R, len(WorkPart) + 1).
+    """Parts of the own time of each rank, over the chosen steps: (R, len(WorkPart) + 1).
 
     The last column is transfers of collectives on the way.
     """
@@ -275,7 +275,7 @@ def _typical(
     peers: Sequence[int],
     kinds: Sequence[int],
 ) -> dict[tuple[int, int, int], int]:
-    """The median of peers by place; at most eight peers are asked."""
+    """The median of peers by place; at most eight peers count."""
     found: dict[tuple[int, int, int], list[int]] = {}
     for m in peers[:8]:
         for edge in parts.edges[m]:
@@ -293,7 +293,7 @@ def _code(digest: RankDigest, text: str) -> int:
 
 
 class LongerWork(Struct, frozen=True):
-    """What a rank runs for longer than its peers, per step."""
+    """Work that a rank runs for longer than its peers, per step."""
 
     name: str
     mine_ns: int  # of the median step

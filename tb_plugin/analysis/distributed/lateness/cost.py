@@ -74,7 +74,7 @@ def late_cost(
 
 
 def _lateness(some: Matches, ready: I64, place: I64) -> tuple[I64, I64]:
-    """How much later than the latest of another place the last entry was ready, and that entry."""
+    """Delay of the last entry behind the latest of another place, and that entry."""
     latest = some.most(ready)
     at_last = np.flatnonzero(ready == latest[some.collective])
     last = at_last[np.unique(some.collective[at_last], return_index=True)[1]]

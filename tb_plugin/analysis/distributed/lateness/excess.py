@@ -21,7 +21,7 @@ from .peers import calls_in_order, others_median
 from .replay import JointGraph
 
 ROUNDS = 8
-"""How often another way is looked for that binds an arrival once the longest is shorter."""
+"""Number of searches for another way that binds an arrival once the longest is shorter."""
 
 
 def work_before_arrival(joint: JointGraph, alone: I64) -> I64:
@@ -58,7 +58,7 @@ def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
 
 
 def beyond_others(work: I64, of: I64) -> I64:
-    """What each is beyond the median of the others of the same ``of``; three are needed.
+    """Distance of each above the median of the others of the same ``of``; needs three.
 
     Both have shape (n,); ``of`` ascends. What is unknown (−1) is 0, and counts for nobody.
     """

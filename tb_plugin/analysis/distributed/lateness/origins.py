@@ -52,7 +52,7 @@ def origins(joint: JointGraph, own: OwnTime, waiting: Waiting) -> Origins:
 
 
 class _Ways:
-    """What binds each point of the replay, and the excess of each rank up to each entry."""
+    """The edge that binds each point of the replay, and each rank's excess up to each entry."""
 
     def __init__(self, joint: JointGraph, own: OwnTime) -> None:
         self.joint = joint
@@ -95,7 +95,7 @@ class _Ways:
         return found
 
     def _lateness(self, entry: int) -> float:
-        """How much later than the median of the others it comes; 0 alone."""
+        """Delay behind the median of the others; 0 alone."""
         here = np.arange(self.joint.matches.first[self.collective[entry]],
                          self.joint.matches.first[self.collective[entry] + 1])  # fmt: skip
         others = here[(here != entry) & (self.joint.arrival[here] >= 0)]

@@ -25,14 +25,14 @@ CLEARLY = 2.0
 LONGEST_IN = 2 / 3
 OUTLIER = 3.5
 NORMAL = math.sqrt(math.pi / 2)
-"""Standard deviation / mean distance, of what is normally distributed."""
+"""Standard deviation / mean distance of a normal distribution."""
 MOST_CANDIDATES = 8
 TIE_NS = 20_000
 MOST_LATE_NS = 2_000_000_000
 
 
 class OwnTime(Struct, frozen=True, eq=False):
-    """What each rank needs by itself; R digests, S steps, K entries of the matches."""
+    """Own time of each rank; R digests, S steps, K entries of the matches."""
 
     own_ns: F64  # (R, S), NaN absent
     measured_ns: F64  # (R, S)
@@ -151,7 +151,7 @@ def usual_above(own: OwnTime, members: Sequence[int]) -> float:
 def is_beyond_chance(
     own: OwnTime, members: Sequence[int], above: float, steps: Sequence[int] | None = None
 ) -> bool:
-    """Whether ranks are further above their peers than ranks and steps differ by anyway."""
+    """True if ranks are further above their peers than ranks and steps differ anyway."""
     return above > 0 and above >= OUTLIER * usual_spread(own, members, steps)
 
 
@@ -183,7 +183,7 @@ def usual_spread(
 def is_often_longest(
     own: OwnTime, members: Sequence[int], steps: Sequence[int] | None = None
 ) -> bool:
-    """Whether in two thirds of the steps ranks take longer than each of their other peers."""
+    """True if in two thirds of the steps ranks take longer than each of their other peers."""
     steps = own.steps if steps is None else steps
     rest = np.setdiff1d(np.arange(len(own.above)), members)
     here = own.above[:, list(steps)]

@@ -48,7 +48,7 @@ def peers_of(digests: Sequence[RankDigest], matches: Matches) -> tuple[I64, ...]
 
 
 def _stages(digests: Sequence[RankDigest], matches: Matches) -> list[int]:
-    """The stage of each digest, by who sends the first message of a pair; 0 without messages."""
+    """The stage of each digest, by the sender of the first message of a pair; 0 without any."""
     count = len(digests)
     behind: dict[int, set[int]] = {}
     met: set[frozenset[int]] = set()

@@ -251,7 +251,7 @@ _ALL_NEED_ALL = SYMMETRIC | {"send", "expert_exchange"}
 def _needed(
     digests: Sequence[RankDigest], matches: Matches, instance: int, entries: I64
 ) -> list[tuple[Sequence[int], int]] | None:
-    """Whose arrival each member needs: (entries needed, entry). None: that is not modelled."""
+    """Arrivals that each member needs: (entries needed, entry). None: not modelled."""
     members = matches.member[entries].tolist()
     calls = matches.call[entries].tolist()
     pairs = zip(members, calls, strict=True)
@@ -284,7 +284,7 @@ def _tree_needs(members: Sequence[int], root: int, at: int) -> list[int]:
 def anchors(
     digests: Sequence[RankDigest], matches: Matches, shift: I64, *, by_clock: bool
 ) -> I64 | Refusal:
-    """What to add to the times of each digest so that they run on one clock.
+    """Offsets that put the times of all digests on one clock.
 
     On devices the release of the first symmetric collective is one instant for all its members;
     groups that share ranks carry it on. Releases of host back ends are no instants: there the
@@ -356,7 +356,7 @@ def tails(joint: JointGraph) -> I64:
 
 
 def residual(joint: JointGraph, matches: Matches, tie_ns: int) -> Residual:
-    """How well the replay without an edit repeats the recording."""
+    """Error of a replay without an edit against the recording."""
     plain = _lengths(joint, joint.times())
     told = _lengths(joint, joint.times(joint.weight + tails(joint)))
     real = _lengths(joint, joint.measured)

@@ -1,4 +1,4 @@
-"""Who makes the others wait? The first of these that holds is said, with its figures.
+"""The straggler: the first of these verdicts that holds, with its figures.
 
 | said | where |
 |---|---|
@@ -52,9 +52,9 @@ MOST_NAMED = 8
 MOST_OF_ITS_RANKS = 2 / 3
 FEW_ELSEWHERE = 0.1
 CHANCE = 0.01
-"""That a change of own time at some step of some rank is called one by chance."""
+"""Chance that a change of own time is claimed at some step of some rank without one."""
 PAIR_CHANCE = 0.02
-"""That of two ranks one is called slower by chance: there is no third to tell the spread."""
+"""Chance that one of two equal ranks is called slower; no third rank shows the spread."""
 CLEAR = 1.5
 """Times the usual threshold that a few steps have to be above."""
 APART = 1.5
@@ -63,7 +63,7 @@ MOST_CANDIDATES = 2
 
 
 class Verdict(Struct, frozen=True):
-    """Whether ranks make the others wait, in a sentence and as data."""
+    """Verdict on late ranks, as a sentence and as data."""
 
     kind: str  # "onset", "time", "work", "some_steps", "none", "unknown"
     members: tuple[int, ...]  # digests that are named, those of a node too
@@ -90,7 +90,7 @@ class _Found(Struct, frozen=True):
 
 
 class LatenessEvidence(Struct, frozen=True, eq=False):
-    """What a verdict is made of."""
+    """Inputs of a verdict."""
 
     digests: Sequence[RankDigest]
     matches: Matches
@@ -103,7 +103,7 @@ class LatenessEvidence(Struct, frozen=True, eq=False):
 
 
 def verdict(run: LatenessEvidence) -> Verdict:
-    """Who is named, if anybody."""
+    """The named ranks, if any."""
     meets = run.matches.meetings(run.digests) & (run.matches.count > 1)
     if len(run.digests) < 2 or not meets.any():
         return Verdict(
@@ -127,7 +127,7 @@ class _Judge:
         self.compared = [m for m in range(self.count) if not np.isnan(self.above[m]).any()]
 
     def _cost(self, place: I64 | None) -> F64:
-        """What places cost, as a share of each step that counts (places, S).
+        """Cost of places as a share of each step that counts (places, S).
 
         No more than the longest wait of a rank of another place: on the host, not all time without
         an op is waiting.
@@ -190,7 +190,7 @@ class _Judge:
         return None
 
     def _holds(self, members: Sequence[int], at: Sequence[int]) -> bool:
-        """Whether ranks are longest, beyond chance, and cost the others something."""
+        """True if ranks are longest, beyond chance, and cost the others something."""
         steps = [self.steps[one] for one in at]
         here = self.above[:, list(at)]
         above = float(np.median(np.median(here[list(members)], axis=1)))
@@ -382,7 +382,7 @@ class _Judge:
         return order[len(order) // 2]
 
     def _why(self, found: _Found) -> str:
-        """What takes longer there, as the end of a sentence; "" unknown."""
+        """The longer work there, as the end of a sentence; "" unknown."""
         m = self._typical(found)
         peers = [int(one) for one in self.own.peers[m] if one not in found.members]
         excess = self._excess_of(m, found.steps)
@@ -409,7 +409,7 @@ class _Judge:
         return round(float((by_step(before, chosen) - by_step(after, chosen)).mean()))
 
     def _first_late(self, m: int) -> tuple[int, int]:
-        """The first collective to which the rank brings an excess of its own that is no tie."""
+        """The first collective to which the rank brings an own excess that is no tie."""
         matches, own = self.run.matches, self.own
         here = matches.entries_of(m)
         late = here[(own.excess_ns[here] > TIE_NS) & (own.lateness_ns[here] > TIE_NS)]
@@ -450,7 +450,7 @@ class _Judge:
         return Verdict("unknown", (), f"{text}{start}")
 
     def _nobody(self) -> str:
-        """That no rank makes the others wait, and which is slower at no cost."""
+        """Verdict that no rank makes the others wait, and which is slower at no cost."""
         stages = len({int(self.own.peers[m][0]) for m in self.compared}) > 1
         middle = np.nan_to_num(np.median(self.above, axis=1))
         m = int(np.argmax(middle))
@@ -493,7 +493,7 @@ class _Judge:
 
 
 def _is_certain(above: F64) -> bool:
-    """Whether the slower of two ranks is so beyond chance, by its steps alone."""
+    """True if the slower of two ranks is so beyond chance, by its steps alone."""
     error = float(above.std(ddof=1)) / math.sqrt(len(above)) if len(above) > 1 else math.inf
     mean = float(above.mean())
     return error == 0 or two_sided(mean / error, len(above) - 1) <= PAIR_CHANCE

@@ -28,7 +28,7 @@ from .replay import JointGraph, lengths
 
 
 class Edit(Struct, frozen=True):
-    """What is edited: the work of ranks, the transfers of a group, or the input of all ranks."""
+    """Subject of an edit: work of ranks, transfers of a group, or the input of all ranks."""
 
     kind: str  # "ranks" | "transfers" | "input"
     members: tuple[int, ...] = ()  # digests, for "ranks": a rank, or all ranks of a stage

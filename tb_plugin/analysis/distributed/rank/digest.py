@@ -68,7 +68,7 @@ _MOST_TEXT = 200
 
 
 def digest_of(trace: Trace) -> RankDigest:
-    """What is kept of the rank that a trace recorded."""
+    """Digest of the rank that a trace recorded."""
     hosts, windows = hosts_of(trace), step_windows(trace)
     strings = _Strings()
     found = find_calls(trace)
@@ -226,7 +226,7 @@ def _steps(
 
 
 def _idle_around(windows: Windows, work: Intervals, loader: Intervals) -> I64:
-    """Of each step what lies before its first and after its last work, without the DataLoader."""
+    """Time of each step before its first and after its last work, without the DataLoader."""
     start, end = windows.start, windows.end
     around = union(start, end)
     if len(work):

@@ -1,4 +1,4 @@
-"""On what did each collective of a rank wait, and how much of its own work lay between?
+"""Waits of each collective of a rank, and the work of that rank between them.
 
 The events of a rank are walked in time order. Each becomes a point that comes as long after its
 latest predecessor as it was recorded (its *slack*); junctions are kept, with the longest way
@@ -38,7 +38,7 @@ LATE_RANGE_NS = 1_500_000
 """So much later than its waiter a range of gloo may end."""
 _TOLERANCE_NS = 2_000  # clocks of host and device; whole-microsecond files
 _FOLLOWS_NS = 10_000
-"""So soon after a release begins what had waited for it, with or without a recorded wait."""
+"""Longest time from a release to the work that waited for it, recorded or not."""
 _STREAM_WAIT = regex(r"StreamWaitEvent")
 _COLLECTIVE_OP = regex(r"^(c10d|_?c10d_functional(_autograd)?)::|^(nccl|xccl|hccl):")
 
@@ -205,7 +205,7 @@ class _DeviceWalk:
         self.ended[row] = self.on_stream[int(device.stream[row])] = point
 
     def _begins(self) -> I64:
-        """When work begins: at the end of what it overlaps by no more than clocks tell.
+        """Begin of work: the end of earlier work that it overlaps by no more than clock error.
 
         That is earlier work of its stream, and collectives: spans that are written in whole or
         fractions of a microsecond overlap by rounding alone.

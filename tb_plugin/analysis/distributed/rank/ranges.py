@@ -38,7 +38,7 @@ def common_name(name: str) -> str:
 def ranges_of(
     trace: Trace, hosts: Hosts, windows: Windows, code: Callable[[str], int]
 ) -> DigestRanges:
-    """What takes at least 0.2 % of each step, at most 20 names a step; O(events × log events)."""
+    """Names with at least 0.2 % of each step, at most 20 a step; O(events × log events)."""
     host = trace.host
     rows = np.flatnonzero(_told(trace, hosts) & (host.step >= 0) & (host.step < len(windows)))
     rows = rows[_outermost(trace, rows)]
