@@ -150,6 +150,9 @@ class View(Struct, frozen=True):
     among: Callable[[Facts, Recordings], str | None] | None = None
     looks_beside: bool = False  # it says what other workers of the run show, where there are any
     reads_others: Callable[[Any], bool] = reads_no_others  # of a query: see Part.reads_others
+    lends: bool = (
+        False  # operators of replayed graphs come from recordings beside: see views/origins
+    )
 
 
 def view_among(views: Iterable[View], name: str) -> View:

@@ -28,6 +28,7 @@ from ..session.session import CatalogSession, Session
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
 from ..trace.health_record import WORST_FIRST
+from ..views.origins import has_replays, near_captures
 from ..views.shared import S, once, parse
 from ..views.view import Part, View, view_among
 from .computing import Computing
@@ -201,10 +202,11 @@ def view(site: Site, request: Request, path: str) -> Answer:
     def alone(entry: Entry) -> bool:
         if chosen.among is not None or (part.reads_others if part else chosen.reads_others(query)):
             return False
+        session = CatalogSession(site.catalog, entry)
+        if chosen.lends and has_replays(session.facts()) and near_captures(session.seen_by(chosen)):
+            return False
         beside = part is None and chosen.looks_beside
-        return (
-            not beside or len(CatalogSession(site.catalog, entry).recordings(chosen).workers()) < 2
-        )
+        return not beside or len(session.recordings(chosen).workers()) < 2
 
     shared = part is None or part.file is None  # a download is made anew for each who takes it
     return _trace_answer(site, request, choice, build, alone=alone, shared=shared)

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "b8fe07fa";
+export const CONTRACT = "5051f11e";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2394,6 +2394,8 @@ export interface OperatorRow {
   readonly device_self_ratio: number | null;
   /** Time of all device activity launched by the calls and by those inside. */
   readonly device_total_ns: number | null;
+  /** Share of the device time whose operator comes from a recording of the graph's capture; such calls have no host time. */
+  readonly lent_ratio: number | null;
   /** Host time of the calls without those that lie strictly inside them, runtime calls included. Of two that overlap and are not inside each other, the common time counts in both; where children overlap each other it may be below 0, as in torch, and is no part of the shares. */
   readonly self_ns: number;
   /** Share of the host self time of everything recorded in the chosen steps, whatever kinds and names are shown. */

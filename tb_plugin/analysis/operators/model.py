@@ -144,6 +144,7 @@ class OperatorColumns(Struct, frozen=True, eq=False, dict=True):
     steps: tuple[str, ...]
     missing: Mapping[str, str]  # "shapes", "modules", "device", …: why it is not there
     counters: tuple[Series, ...] = ()  # what was sampled of the devices
+    lent_count: int = 0  # calls at the end that a recording of a capture lends (graphs/origins)
 
     @cached_property
     def sums_by_name(self) -> Mapping[str, NamedSums]:

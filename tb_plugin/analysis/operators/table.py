@@ -59,6 +59,50 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         return self.calls.total_ns
 
     @cached_property
+    def lent_count(self) -> I64:
+        """Calls that a recording of a capture lends: they have device time alone."""
+        is_lent = np.arange(len(self.calls)) >= len(self.calls) - self.operators.lent_count
+        return self.groups.sums(is_lent)
+
+    @cached_property
+    def lent_ratio(self) -> F64:
+        """Share of the device self time that is lent; NaN where there is none."""
+        is_lent = np.arange(len(self.calls)) >= len(self.calls) - self.operators.lent_count
+        lent = self.groups.sums(np.where(is_lent, self.calls.device_self_ns, 0))
+        return _ratio(lent, self.device_self_ns)
+
+    # Of calls with a time on the host; where all are lent, 0.
+
+    @cached_property
+    def mean_ns(self) -> F64:
+        """Total divided by the calls with a host time."""
+        return self.total_ns / np.maximum(self.count - self.lent_count, 1)
+
+    @cached_property
+    def min_ns(self) -> I64:
+        """The shortest."""
+        return self._of_host(0.0)
+
+    @cached_property
+    def p50_ns(self) -> I64:
+        """The median."""
+        return self._of_host(0.5)
+
+    @cached_property
+    def p95_ns(self) -> I64:
+        """The 95th percentile."""
+        return self._of_host(0.95)
+
+    def _of_host(self, ratio: float) -> I64:
+        """Nearest rank among calls with a host time: lent ones, of 0 ns, come first in a group."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        size = np.maximum(self.count - self.lent_count, 1)
+        rank = np.ceil(ratio * size).astype(np.int64).clip(1, size)
+        at = np.minimum(self.groups.first[:-1] + self.lent_count + rank, self.groups.first[1:])
+        return self.row_ns[self.groups.member[at - 1]]
+
+    @cached_property
     def self_ns(self) -> I64:
         """Host time without children."""
         return self.groups.sums(self.calls.own_ns)

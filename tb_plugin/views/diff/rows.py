@@ -27,21 +27,18 @@ from ...analysis.facts import Facts
 from ...analysis.memory import artifact as memory_artifact
 from ...analysis.memory.model import MemoryDevice
 from ...analysis.modules import artifact as module_artifact
-from ...analysis.operators import artifact as operator_artifact
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
 from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
 from ..legend import BREAKDOWN, COPY, HOST, PARTITION, LegendEntry, named_for
+from ..origins import OPERATORS
 from ..shared import as_structs, column_named
 from ..table import Column, heads, sorts
 from ..view import TracePlace
 from . import contract as answers
 
-OPERATORS = ArtifactSpec(
-    operator_artifact.NAME, operator_artifact.MAKE, operator_artifact.open_operators
-)
 MODULES = ArtifactSpec(module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules)
 MEMORY = ArtifactSpec(memory_artifact.NAME, memory_artifact.MAKE, memory_artifact.open_memory)
 

@@ -11,11 +11,12 @@ from ...analysis.diff.sides import Items, Side, operator_items
 from ...analysis.facts import Facts
 from ...analysis.steps import step_parameter
 from ...base.errors import QueryError, UnavailableError
+from ..origins import OPERATORS, lending
 from ..shared import as_structs
 from ..table import Table, heads, table_from
 from ..view import Part, Recordings, Subject, TracePlace, View
 from . import contract as answers
-from .rows import OPERATORS, Pair, Recorded, columns_of, row_of
+from .rows import Pair, Recorded, columns_of, row_of
 
 MOST_ROWS = 100
 MOST_STEPS = 500  # to begin two timelines at
@@ -43,8 +44,8 @@ def pair_of(subject: Subject, query: answers.DiffQuery) -> Pair:
         hint = "Compare two of them in Memory."
         raise UnavailableError("The base holds memory alone, without steps.", hint=hint)
     return Pair(
-        Recorded(base.facts, base.other_artifact, place, query.base_steps),
-        Recorded(subject.facts, subject.other_artifact, own, query.steps),
+        Recorded(base.facts, lending(base), place, query.base_steps),
+        Recorded(subject.facts, lending(subject), own, query.steps),
         query.budget,
         query.equal_clocks,
     )

@@ -5,23 +5,20 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from ...analysis.graphs.artifact import CAPTURES, GRAPHS
+from ...analysis.graphs.artifact import GRAPHS
 from ...analysis.graphs.captures import LEAST_SHARE, Lent, lend
 from ...analysis.graphs.model import NONE, CaptureColumns, GraphColumns
 from ...analysis.graphs.table import OUTSIDE, GraphGroups, graph_table
 from ...analysis.operators.kernels import ChosenKernels
-from ...analysis.operators.model import OperatorColumns
-from ...base.errors import NotReadyError, QueryError, TraceFormatError
+from ...base.errors import QueryError
 from ...base.units import plural, share
+from ..origins import FoundCaptures, captures_of, near_captures, operators_of, says_capture
 from ..shared import key_named, no_such_row
 from ..view import RunWorker, Subject, TracePlace
 from . import contract as answers
 from .rows import batches_of, chosen_of
 
 MOST_CHOICES = 50
-MOST_CAPTURES = 64
-"""Recordings of captures that are read for one graph."""
-_CAPTURE = "capture"
 
 
 class OpenedGraph(Struct, frozen=True, eq=False):
@@ -53,7 +50,7 @@ def opened(subject: Subject, query: answers.GraphQuery) -> OpenedGraph:
         QueryError: there is no such graph, or no such recording.
         NotReadyError: a recording of its capture is being read.
     """
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     graphs: GraphColumns = subject.other_artifact(GRAPHS)
     chosen = chosen_of(subject.facts, query.steps, query.device)
     table = graph_table(operators, graphs, chosen)
@@ -63,7 +60,7 @@ def opened(subject: Subject, query: answers.GraphQuery) -> OpenedGraph:
         raise no_such_row()
     graph = key - 1
     sizes = batches_of(graphs, np.flatnonzero(graphs.replays.graph == graph))
-    captures, problems, choices = _captures(subject, query)
+    (captures, problems), choices = _captures(subject, query)
     lent = lend(graphs, graph, max(sizes, default=NONE), [columns for _, columns in captures])
     capture = _capture(subject, captures, lent, problems, choices, graphs.label(graph))
     return OpenedGraph(subject, table, at, graph, chosen, lent, captures, capture)
@@ -71,65 +68,32 @@ def opened(subject: Subject, query: answers.GraphQuery) -> OpenedGraph:
 
 def _captures(
     subject: Subject, query: answers.GraphQuery
-) -> tuple[
-    tuple[tuple[TracePlace, CaptureColumns], ...], list[str], tuple[answers.CaptureChoice, ...]
-]:
+) -> tuple[FoundCaptures, tuple[answers.CaptureChoice, ...]]:
     """The recordings to compare with, why others are not, and which there are to choose from."""
     beside = subject.recordings
-    own = beside.own
-    every = [one for one in beside.everything() if one.place != own]
+    every = [one for one in beside.everything() if one.place != beside.own]
     choices = {
         (one.place.run, one.place.worker): None
-        for one in sorted(every, key=lambda one: (not _says_capture(one.place), one.place))
+        for one in sorted(every, key=lambda one: (not says_capture(one.place), one.place))
     }
     listed = tuple(answers.CaptureChoice(*one) for one in list(choices)[:MOST_CHOICES])
     rank = subject.facts.rank
-    chosen = [one for one in every if _is_meant(one, query, own, rank)]
+    chosen = near_captures(subject)
+    if query.capture_run:
+        chosen = [one for one in every if _is_meant(one, query, rank)]
     if query.capture_run and not chosen:
         raise QueryError(
             "capture_run: there is no such recording beside this one",
             hint="Name a run below the same folder, and a worker of it.",
         )
-    found: list[tuple[TracePlace, CaptureColumns]] = []
-    problems = [f"{one.place.worker}: {one.problem}" for one in chosen if one.problem]
-    if len(chosen) > MOST_CAPTURES:
-        problems.append(f"{len(chosen) - MOST_CAPTURES} further recordings were not looked at")
-    waiting: NotReadyError | None = None
-    for one in chosen[:MOST_CAPTURES]:
-        if one.problem:
-            continue
-        try:
-            found.append((one.place, beside.artifact(one.place, CAPTURES)))
-        except NotReadyError as error:
-            waiting = error  # all of them are asked for first, so that they are read together
-        except (TraceFormatError, OSError) as error:
-            problems.append(f"{one.place.worker}: {error}")
-    if waiting is not None:
-        raise waiting
-    return tuple(found), problems, listed
+    return captures_of(subject, chosen), listed
 
 
-def _is_meant(
-    one: RunWorker, query: answers.GraphQuery, own: TracePlace | None, rank: int | None
-) -> bool:
-    """True if a recording is to be compared: by the query, else by its name and place."""
-    if query.capture_run:
-        named = query.capture_worker in ("", one.place.worker)
-        is_mine = query.capture_worker != "" or rank is None or one.rank in (None, rank)
-        return one.place.run == query.capture_run and named and is_mine
-    same = rank is None or one.rank is None or one.rank == rank
-    return (
-        own is not None and same and _says_capture(one.place) and _is_near(one.place.run, own.run)
-    )
-
-
-def _says_capture(place: TracePlace) -> bool:
-    return _CAPTURE in f"{place.run}/{place.worker}".casefold()
-
-
-def _is_near(run: str, own: str) -> bool:
-    """True if a run is in the same folder, one below it, or one beside it."""
-    return run.startswith((own, f"{own}/")) or run.rpartition("/")[0] == own.rpartition("/")[0]
+def _is_meant(one: RunWorker, query: answers.GraphQuery, rank: int | None) -> bool:
+    """True if the query names a recording."""
+    named = query.capture_worker in ("", one.place.worker)
+    is_mine = query.capture_worker != "" or rank is None or one.rank in (None, rank)
+    return one.place.run == query.capture_run and named and is_mine
 
 
 def _capture(

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from ...analysis.facts import Facts
 from ...analysis.graphs.artifact import GRAPHS
 from ...analysis.graphs.table import graph_table
-from ...analysis.operators import artifact
 from ...analysis.operators.groups import group
 from ...analysis.operators.kernels import (
     ChosenKernels,
@@ -23,10 +22,10 @@ from ...analysis.operators.kernels import (
 from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import MatrixUse
 from ...analysis.steps import scope_of
-from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import Link
 from ..legend import core_words, cores_name
+from ..origins import OPERATORS, operators_of
 from ..shared import (
     SharePart,
     SlowCall,
@@ -61,7 +60,7 @@ _NO_GRAPH = "No kernel was replayed by a graph in this recording."
 
 def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     """The kernels of the chosen steps. Raises QueryError."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     chosen = chosen_of(subject.facts, query.steps, query.device)
     scope = scope_of(subject.facts, query.steps)
     by_name = kernel_table(operators, chosen)
@@ -102,7 +101,7 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
 
 def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
     """A window of the table. Raises QueryError."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     chosen = chosen_of(subject.facts, query.steps, query.device, query.search, query.search_op)
     row = GraphRow if query.group_by == "graph" else KernelRow
     sort_by = column_named(query.sort_by or "total_ns", sorts(row))
@@ -244,7 +243,7 @@ def _tables_of_graph(answer: answers.Kernels) -> tuple[Table, ...]:
 
 def details(subject: Subject, query: answers.KernelRowQuery) -> answers.KernelDetails:
     """The parts of a row. Raises QueryError for an unknown key."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     chosen = chosen_of(subject.facts, query.steps, query.device)
     table = kernel_table(operators, chosen, query.group_by)
     key = key_named(query.key)
@@ -322,7 +321,8 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
-    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    artifact=OPERATORS,
+    lends=True,
     reads_others=lambda query: bool(query.graph),
     parts=(
         Part("table", answers.KernelQuery, answers.KernelTable, window),

@@ -13,6 +13,7 @@ from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.stacks import frame_place, frames_of
 from ...analysis.operators.table import CallSelection, CallTable, one_group
 from ...analysis.steps import scope_of
+from ..origins import operators_of
 from ..shared import SlowCall, key_named, no_such_row
 from ..table import rows_from
 from ..view import Subject
@@ -25,7 +26,7 @@ MOST_CALLS = 20
 
 def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     """The parts of a row. Raises QueryError for an unknown key."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     scope = scope_of(subject.facts, query.steps)
     chosen = CallSelection(scope.steps, frozenset(CallKind))
     table = one_group(operators, chosen, query.group_by, query.stack_depth, key_named(query.key))

@@ -106,6 +106,11 @@ def has_device(table: CallTable) -> bool:
     return len(table.operators.activities) > 0
 
 
+def has_lent(table: CallTable) -> bool:
+    """True if a recording of a capture lends calls."""
+    return table.operators.lent_count > 0
+
+
 def _has_groups(table: CallTable) -> bool:
     return table.group_by != "name"
 
@@ -180,6 +185,15 @@ class OperatorRow(Struct, frozen=True):
             "Time of all device activity launched by the calls and by those inside.",
             of=_device_total,
             when=has_device,
+        ),
+    ]
+    lent_ratio: Annotated[
+        float | None,
+        column(
+            "From capture",
+            "Share of the device time whose operator comes from a recording of the graph's capture;"
+            " such calls have no host time.",
+            when=has_lent,
         ),
     ]
     self_ns: Annotated[

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ...analysis.call_tree.flame import FlameTree, folded, pruned, sandwich
 from ...analysis.facts import Facts
-from ...analysis.operators import artifact
 from ...analysis.operators.credit import REASONS
 from ...analysis.operators.flame import KERNEL, flame_tree
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
@@ -22,11 +21,11 @@ from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Scope, scope_of
-from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
 from ..legend import core_words, cores_name
+from ..origins import OPERATORS, operators_of, origin_words, origins_of
 from ..shared import Flame, flame_of, outside_words, share_parts, steps_of
 from ..table import Table, heads, help_of, rows_from, shown, table_from
 from ..view import Part, Subject, View
@@ -144,8 +143,8 @@ _CHARTS: tuple[tuple[Stem, str, str], ...] = (
 
 def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     """The operators of the chosen steps. Raises QueryError."""
-    operators: OperatorColumns = subject.artifact("")
-    facts = subject.facts
+    origins = origins_of(subject)
+    operators, facts = origins.operators, subject.facts
     scope = scope_of(facts, query.steps)
     kinds = kinds_named(query.kinds) | {CallKind.OP}
     by_name = call_table(operators, CallSelection(scope.steps, kinds))
@@ -156,9 +155,10 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     headline, detail = words(by_name, ops, facts, has_device=has_device)
     outside = _outside(operators, scope, chosen)
     cores = cores_name(facts.devices)
+    graphs = origin_words(origins, facts)
     return answers.Operators(
         headline=headline,
-        detail=f"{detail} {outside}".strip(),
+        detail=" ".join(text for text in (detail, graphs, outside) if text),
         step_count=scope.count(facts),
         charts=tuple(
             _chart(by_name, ops, one, query.parts)
@@ -183,7 +183,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
 
 def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTable:
     """A window of the table. Raises QueryError."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     table = table_of(operators, subject.facts, query)
     sort_by = sort_named(query.sort_by, operators)
     order = table.order(sort_by, ascending=query.ascending)
@@ -239,7 +239,7 @@ def _chart(
 
 def find(subject: Subject, query: answers.FindQuery) -> answers.FindAnswer:
     """Matching ops, annotations and kernels, the best matches of each."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     return answers.FindAnswer(
         tuple(
             _names_of(operators, kind, names_found(operators, kind, query.search, query.limit))
@@ -307,7 +307,7 @@ NARROW = 0.0005  # of a sandwich: what is less is too narrow to see
 
 def flame(subject: Subject, query: FlameGraphQuery) -> Flame:
     """The flame graph of the chosen steps. Raises QueryError."""
-    operators: OperatorColumns = subject.artifact("")
+    operators = operators_of(subject)
     missing = operators.missing.get("device", "") if query.metric == "device" else ""
     tree = _tree_of(subject, query)
     return flame_of(tree, _unit(query.metric), query.min_ratio, query.focus, missing)
@@ -352,7 +352,7 @@ def _tree_of(subject: Subject, query: FoldedQuery) -> FlameTree:
     if KERNEL_NAME in names:
         kinds.add(KERNEL)
     steps = steps_of(subject.facts, query.steps)
-    return _tree(subject.artifact(""), steps, query.metric, frozenset(kinds))
+    return _tree(operators_of(subject), steps, query.metric, frozenset(kinds))
 
 
 @lru_cache(maxsize=8)
@@ -376,7 +376,8 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
-    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    artifact=OPERATORS,
+    lends=True,
     parts=(
         Part("table", answers.OperatorQuery, answers.OperatorTable, window),
         Part("find", answers.FindQuery, answers.FindAnswer, find),

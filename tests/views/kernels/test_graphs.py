@@ -196,6 +196,8 @@ def test_the_command_line_shows_the_nodes_with_the_mark(log: Path) -> None:
 
 
 def test_the_server_keeps_no_answer_that_depends_on_another_file(log: Path) -> None:
+    plain_events = [launch(0, 1, 1), kernel("k", 2, 3, correlation=1)]
+    write(log / "plain" / "worker0.pt.trace.json", plain_events)
     with facts_catalog(resolve(str(log), None)) as catalog:
         app = create_app(catalog, (VIEW,), "standalone")
         from werkzeug.test import Client
@@ -209,7 +211,10 @@ def test_the_server_keeps_no_answer_that_depends_on_another_file(log: Path) -> N
         page = wait_for(lambda: ready("/api/view/kernels/graph?key=1&run=job"))
         assert page.json["capture"]["state"] == "lent"
         digest = wait_for(lambda: ready("/api/trace?run=job")).json["digest"]
-        kept = client.get(f"/api/view/kernels/table?run=job&digest={digest}")
+        lent = client.get(f"/api/view/kernels/table?run=job&digest={digest}")
+        assert "immutable" not in lent.headers["Cache-Control"], "operators of another file"
+        other = wait_for(lambda: ready("/api/trace?run=plain")).json["digest"]
+        kept = wait_for(lambda: ready(f"/api/view/kernels/table?run=plain&digest={other}"))
         asked = client.get(f"/api/view/kernels/graph?key=1&run=job&digest={digest}")
         assert "immutable" in kept.headers["Cache-Control"]
         assert "immutable" not in asked.headers["Cache-Control"]

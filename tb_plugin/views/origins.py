@@ -1,0 +1,162 @@
+"""The operators of a recording, those of replayed graphs too: one way for every view.
+
+A recording of the capture of graphs lies beside the run, in a folder or under a name that says so
+(``capture_traces/``, ``graph_capture_profile/``). What its launches tell is lent to the replays
+(``analysis/graphs/origins``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..analysis.facts import Facts
+from ..analysis.graphs.artifact import CAPTURES, GRAPHS
+from ..analysis.graphs.captures import LEAST_SHARE
+from ..analysis.graphs.model import CaptureColumns
+from ..analysis.graphs.origins import OperatorOrigins, with_origins
+from ..analysis.operators import artifact as made_operators
+from ..analysis.operators.model import OperatorColumns
+from ..base.artifact_spec import ArtifactSpec
+from ..base.errors import NotReadyError, TraceFormatError
+from ..base.units import plural, share
+from .view import RunWorker, Subject, TracePlace
+
+OPERATORS: ArtifactSpec[OperatorColumns] = ArtifactSpec(
+    made_operators.NAME, made_operators.MAKE, made_operators.open_operators
+)
+MOST_CAPTURES = 64
+"""Recordings of captures that are read for one recording."""
+_CAPTURE = "capture"
+WORTH_SAYING = 0.01  # of the device time in replays
+_SWITCHES = {
+    "SGLang": "`SGLANG_ENABLE_CUDA_GRAPH_CAPTURE_TRACE=1` writes one into `graph_capture_profile/`",
+}
+_ANY_ENGINE = "run a profiler around the capture, and keep its file in a folder `capture_traces/`"
+
+
+class FoundCaptures(NamedTuple):
+    """Recordings of captures, and why others were not read."""
+
+    opened: tuple[tuple[TracePlace, CaptureColumns], ...]
+    problems: list[str]
+
+
+def operators_of(subject: Subject) -> OperatorColumns:
+    """The calls of a recording, with those that recordings of its captures lend.
+
+    Raises:
+        NotReadyError: one of them is being read.
+    """
+    return origins_of(subject).operators
+
+
+def origins_of(subject: Subject) -> OperatorOrigins:
+    """The same, with what each graph is lent.
+
+    Raises:
+        NotReadyError: a recording of a capture is being read.
+    """
+    operators: OperatorColumns = subject.other_artifact(OPERATORS)
+    if not has_replays(subject.facts):
+        return OperatorOrigins(operators, (), 0, 0)
+    found = captures_of(subject, near_captures(subject))
+    return with_origins(
+        operators, subject.other_artifact(GRAPHS), tuple(one for _, one in found.opened)
+    )
+
+
+def lending(subject: Subject) -> Callable[[ArtifactSpec[Any]], Any]:
+    """The artifacts of a recording, its operators with those that captures lend."""
+
+    def artifact(spec: ArtifactSpec[Any]) -> Any:  # noqa: ANN401  # what it opens as
+        return operators_of(subject) if spec is OPERATORS else subject.other_artifact(spec)
+
+    return artifact
+
+
+def has_replays(facts: Facts) -> bool:
+    """True if a graph was replayed."""
+    return facts.traits.graph_launches > 0
+
+
+def captures_of(subject: Subject, chosen: list[RunWorker]) -> FoundCaptures:
+    """Some recordings of captures, opened.
+
+    Raises:
+        NotReadyError: one of them is being read.
+    """
+    found: list[tuple[TracePlace, CaptureColumns]] = []
+    problems = [f"{one.place.worker}: {one.problem}" for one in chosen if one.problem]
+    if len(chosen) > MOST_CAPTURES:
+        problems.append(f"{len(chosen) - MOST_CAPTURES} further recordings were not looked at")
+    waiting: NotReadyError | None = None
+    for one in chosen[:MOST_CAPTURES]:
+        if one.problem:
+            continue
+        try:
+            found.append((one.place, subject.recordings.artifact(one.place, CAPTURES)))
+        except NotReadyError as error:
+            waiting = error  # all of them are asked for first, so that they are read together
+        except (TraceFormatError, OSError) as error:
+            problems.append(f"{one.place.worker}: {error}")
+    if waiting is not None:
+        raise waiting
+    return FoundCaptures(tuple(found), problems)
+
+
+def near_captures(subject: Subject) -> list[RunWorker]:
+    """The recordings of captures of the same rank, by their names and places."""
+    own, rank = subject.recordings.own, subject.facts.rank
+    if own is None:
+        return []
+    return [
+        one
+        for one in subject.recordings.everything()
+        if one.place != own
+        and (rank is None or one.rank is None or one.rank == rank)
+        and says_capture(one.place)
+        and _is_near(one.place.run, own.run)
+    ]
+
+
+def says_capture(place: TracePlace) -> bool:
+    """True if the name of a run or worker says that it recorded a capture."""
+    return _CAPTURE in f"{place.run}/{place.worker}".casefold()
+
+
+def _is_near(run: str, own: str) -> bool:
+    """True if a run is in the same folder, one below it, or one beside it."""
+    return run.startswith((own, f"{own}/")) or run.rpartition("/")[0] == own.rpartition("/")[0]
+
+
+def words_of(subject: Subject) -> str:
+    """Whether device time in replayed graphs has operators, and how to record them; "" without."""
+    return origin_words(origins_of(subject), subject.facts)
+
+
+def origin_words(origins: OperatorOrigins, facts: Facts) -> str:
+    """The same, of what is known already."""
+    whole = int(origins.operators.activities.dur_ns.sum())
+    if not origins.graph_ns or origins.graph_ns < WORTH_SAYING * whole:
+        return ""
+    part = share(origins.graph_ns / whole)
+    if origins.lent_ns:
+        return (
+            f"{part} of the device time is in replayed graphs: {share(origins.ratio)} of that has"
+            " its operator from the recording of the capture."
+        )
+    best = max((one.lent for one in origins.graphs if one.lent), key=lambda one: one.ratio,
+               default=None)  # fmt: skip
+    if best is not None:
+        return (
+            f"{part} of the device time is in replayed graphs. The recording of a capture beside it"
+            f" fits {share(best.ratio)} of a graph's kernel time"
+            f" ({best.matched:,} of {plural(best.kernels, 'kernel')}), less than"
+            f" {LEAST_SHARE * 100:.0f} %: nothing is taken from there."
+        )
+    engine = next((one.engine for one in facts.iterations if one.engine), "")
+    return (
+        f"{part} of the device time is in replayed graphs. A recording of the capture would name"
+        f" its operators: {_SWITCHES.get(engine, _ANY_ENGINE)}."
+    )
