@@ -76,7 +76,8 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
     @cached_property
     def mean_ns(self) -> F64:
         """Total divided by the calls with a host time."""
-        return self.total_ns / np.maximum(self.count - self.lent_count, 1)
+        found: F64 = self.total_ns / np.maximum(self.count - self.lent_count, 1)
+        return found
 
     @cached_property
     def min_ns(self) -> I64:
@@ -100,7 +101,8 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         size = np.maximum(self.count - self.lent_count, 1)
         rank = np.ceil(ratio * size).astype(np.int64).clip(1, size)
         at = np.minimum(self.groups.first[:-1] + self.lent_count + rank, self.groups.first[1:])
-        return self.row_ns[self.groups.member[at - 1]]
+        found: I64 = self.row_ns[self.groups.member[at - 1]]
+        return found
 
     @cached_property
     def self_ns(self) -> I64:

@@ -169,11 +169,11 @@ def _families(work: DeviceWork | None, index: I64, count: int) -> list[Mapping[s
     for code in distinct(name, len(trace.strings)).tolist():
         family = known.of(trace.strings[code]).name
         of_name[code] = codes.setdefault(family, len(codes))
-    family = of_name[name]
+    kind = of_name[name]
     for klass, text in _APART.items():
-        family[work.klass == klass] = codes.setdefault(text, len(codes))
+        kind[work.klass == klass] = codes.setdefault(text, len(codes))
     own = np.flatnonzero(index >= 0)
-    cell = index[own] * len(codes) + family[own]
+    cell = index[own] * len(codes) + kind[own]
     sums = np.bincount(cell, work.dur[own], count * len(codes)).reshape(count, -1)
     return [
         {
