@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct, field, structs
 
 from ..trace.health_record import HealthRecord
+from .compile.model import CompiledFacts
 from .findings import Patterns
 from .serving.model import IterationFacts
 
@@ -514,6 +515,7 @@ class Facts(Struct, frozen=True):
     # and belongs to no step. 0: none.
     head_ns: int = 0
     iterations: tuple[IterationFacts, ...] = ()  # of an inference engine, in order of time
+    compiled: CompiledFacts | None = None  # what torch.compile did; None: nothing
 
     def skipped_before(self, index: int) -> range:
         """The numbers that are missing between a step of the profiler and the one before it."""

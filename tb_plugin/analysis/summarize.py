@@ -13,6 +13,7 @@ from ..base.arrays import I64, distinct_values, is_any, take
 from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
 from .advice.claims import patterns_of
+from .compile.build import compiled_facts
 from .counters.measured import step_counters
 from .counters.samples import Series, counters_of
 from .device_work import DeviceWork, used_devices
@@ -133,6 +134,7 @@ def summarize(trace: Trace) -> Facts:
         patterns=patterns,
         head_ns=windows.head_ns,
         iterations=iterations,
+        compiled=compiled_facts(trace, hosts),
     )
 
 

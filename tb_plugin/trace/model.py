@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse, distinct_values
+from .compile_record import CompileRecord
 from .health_record import HealthRecord
 from .memory_model import MemoryTimeline, Snapshot
 from .raw import NO_POINTS, Blocks, SeekIndex
@@ -306,6 +307,7 @@ class Trace(Struct, frozen=True, eq=False):
     graph_edges: GraphEdgeTable = NO_EDGES
     snapshot: Snapshot | None = None  # of the device allocator, where the file is one
     timeline: MemoryTimeline | None = None  # exported bytes by category, where the file is one
+    compile_record: CompileRecord | None = None  # of torch.compile, from the file beside the trace
 
     @property
     def is_memory_alone(self) -> bool:

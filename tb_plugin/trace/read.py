@@ -48,6 +48,7 @@ from .build.occupancy import Filled
 from .build.order import TablePlaces, order_rows, places_in, split
 from .build.route import Rows, sort_out
 from .build.times import base_ns, resolution_ns
+from .compile_record import record_beside
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
 from .io.source import TIMELINE, beginning, special_file
@@ -404,7 +405,9 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
         file_bytes = path.stat().st_size
         if on_progress is not None:
             on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
-        return build(scanned.pop(), path, file_bytes)
+        trace = build(scanned.pop(), path, file_bytes)
+    record = record_beside(path, trace.recording.handler)
+    return trace if record is None else replace(trace, compile_record=record)
 
 
 # Few files are of memory alone: what reads them is imported for them.

@@ -17,6 +17,7 @@ STEMS = (
     "timeline",
     "memory",
     "modules",
+    "compile",
     "speed_of_light",
     "distributed",
     "diff",

@@ -1,0 +1,1 @@
+"""Compiled functions: what torch.compile compiled, why again, and what ran of it."""

@@ -1,0 +1,168 @@
+"""Which nodes and lines of the user is a fused kernel made of?
+
+Kernels of Triton are on the device. Those in C++ are ops, ``graph_0_cpp_fused_add_0``, and only
+where Inductor was asked to mark them. A kernel belongs to a graph by its name; where graphs share a
+name, by the compiled region around its launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from msgspec import Struct
+
+from ...base.arrays import I64, distinct
+from ...base.regex import regex
+from ...trace.compile_record import CompileRecord, FusedKernel
+from ...trace.model import HostKind, Trace
+from .model import MOST_KERNELS, KernelSource
+
+_FUSED = regex(
+    r"^(?:graph_\d+_)?(?P<kernel>(?:triton|cpp|cutlass|pallas)_(?:[a-z]{3}_)?fused_(?P<nodes>.+?)(?:_\d+)?)"
+    r"(?:_kernel|_\d+d\w*)?$"
+)
+_MARK = regex(r"^graph_\d+_")
+_REGION = regex(r"^Torch-Compiled Region: (?P<id>\d+/\d+)$")
+_MOST_LEVELS = 64
+
+
+class _Candidate(Struct, frozen=True):
+    """A kernel of a graph of the record."""
+
+    id: str
+    backward: bool
+    kernel: FusedKernel
+
+
+def kernel_sources(
+    trace: Trace, record: CompileRecord
+) -> tuple[tuple[KernelSource, ...], int, int]:
+    """The fused kernels of a trace, the time of all, and of those with a line."""
+    known: dict[str, list[_Candidate]] = {}
+    for graph in record.graphs:
+        for kernel in graph.kernels:
+            known.setdefault(kernel.name, []).append(
+                _Candidate(graph.compilation, graph.backward, kernel)
+            )
+    found: dict[tuple[str, str, bool], KernelSource] = {}
+    for name, dur, launch in _runs(trace):
+        some = known.get(name, [])
+        ids = _regions_of(trace, launch) if len(some) > 1 else [""] * len(launch)
+        for one, part in _split(some, ids):
+            source = _source(name, one, int(dur[part].sum()), len(part))
+            found[name, source.id, source.backward] = source
+    rows = sorted(found.values(), key=lambda one: -one.total_ns)
+    whole = sum(one.total_ns for one in rows)
+    return tuple(rows[:MOST_KERNELS]), whole, sum(one.total_ns for one in rows if one.lines)
+
+
+def _runs(trace: Trace) -> Iterable[tuple[str, I64, I64]]:
+    """Name, durations and launching host rows of each fused kernel."""
+    tables = (
+        (trace.device.name, trace.device.dur, trace.device.op),
+        (trace.host.name, trace.host.dur, np.arange(len(trace.host.name))),
+    )
+    for on_host, (names, dur, launch) in enumerate(tables):
+        for code in distinct(names, len(trace.strings)).tolist():
+            match = _FUSED.match(trace.strings[code])
+            if match is None or (on_host and not _MARK.match(trace.strings[code])):
+                continue
+            rows = np.flatnonzero(names == code)
+            if on_host:
+                rows = rows[trace.host.kind[rows] == HostKind.OP]
+            if len(rows):
+                yield _MARK.sub("", trace.strings[code]), dur[rows], launch[rows].astype(np.int64)
+
+
+def _regions_of(trace: Trace, rows: I64) -> list[str]:
+    """The compile id of the region around each row; "" outside, as in a backward."""
+    result = [""] * len(rows)
+    for i, row in enumerate(rows.tolist()):
+        at = row
+        for _ in range(_MOST_LEVELS):
+            if at < 0:
+                break
+            match = _REGION.match(trace.strings[int(trace.host.name[at])])
+            if match:
+                result[i] = match["id"]
+                break
+            at = int(trace.host.parent[at])
+    return result
+
+
+def _split(some: list[_Candidate], ids: list[str]) -> Iterable[tuple[_Candidate | None, list[int]]]:
+    """The runs of a name by the graph that they belong to; None: which one is not known."""
+    parts: dict[int, list[int]] = {}
+    for row, identity in enumerate(ids):
+        if len(some) == 1:
+            at = 0
+        else:
+            fits = [
+                i
+                for i, one in enumerate(some)
+                if (one.id == identity and not one.backward) or (not identity and one.backward)
+            ]
+            same = {(some[i].kernel.nodes, some[i].kernel.lines) for i in fits}
+            at = fits[0] if len(same) == 1 else -1
+        parts.setdefault(at, []).append(row)
+    for at, rows in parts.items():
+        yield (some[at] if at >= 0 else None), rows
+
+
+def _source(name: str, one: _Candidate | None, total_ns: int, calls: int) -> KernelSource:
+    match = _FUSED.match(name)
+    lines = [f"{file}:{line}" for file, line, _ in one.kernel.lines] if one else []
+    nodes = (
+        one.kernel.nodes if one and one.kernel.nodes else nodes_of(match["nodes"] if match else "")
+    )
+    return KernelSource(
+        name=name,
+        id=one.id if one else "",
+        backward=bool(one and one.backward),
+        nodes=tuple(nodes),
+        lines=tuple(dict.fromkeys(lines)),
+        calls=calls,
+        total_ns=total_ns,
+    )
+
+
+def nodes_of(part: str) -> tuple[str, ...]:
+    """The operations in a kernel's name, as far as they can be told apart.
+
+    >>> nodes_of("add_mul_native_layer_norm__to_copy")
+    ('add', 'mul', 'native_layer_norm', '_to_copy')
+    """
+    found: list[str] = []
+    rest = part
+    while rest:
+        known = next((one for one in _LONG if rest == one or rest.startswith(one + "_")), None)
+        if known is None:
+            head, _, tail = rest.partition("_") if not rest.startswith("_") else _private(rest)
+            known, rest = head, tail
+        else:
+            rest = rest[len(known) + 1 :]
+        if known:
+            found.append(known)
+    return tuple(found)
+
+
+def _private(rest: str) -> tuple[str, str, str]:
+    head, _, tail = rest[1:].partition("_")
+    return f"_{head}", "_", tail
+
+
+_LONG = (
+    "_native_batch_norm_legit_functional", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention", "native_layer_norm_backward", "native_group_norm",
+    "native_layer_norm", "native_dropout_backward", "native_dropout", "nll_loss_forward",
+    "nll_loss_backward", "threshold_backward", "embedding_dense_backward", "constant_pad_nd",
+    "_log_softmax_backward_data", "_softmax_backward_data", "_log_softmax", "_softmax",
+    "max_pool2d_with_indices_backward", "max_pool2d_with_indices", "_adaptive_avg_pool2d",
+    "_unsafe_view", "_unsafe_index", "_to_copy", "index_put", "masked_fill", "scalar_tensor",
+    "new_zeros", "zeros_like", "ones_like", "full_like", "empty_like", "logical_not", "logical_and",
+    "logical_or", "bitwise_and", "bitwise_or", "bitwise_not", "as_strided", "select_backward",
+    "slice_backward", "slice_scatter", "select_scatter", "sigmoid_backward", "silu_backward",
+    "gelu_backward", "tanh_backward", "convolution_backward", "sum_to_size",
+    "prepare_softmax_online",
+)  # fmt: skip

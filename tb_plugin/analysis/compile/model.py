@@ -1,0 +1,130 @@
+"""What torch.compile did, as facts of a trace (contract). Times are ns; None = not known."""
+
+# Without `from __future__ import annotations`: see facts.
+from msgspec import Struct
+
+MOST_VERSIONS = 400
+MOST_BREAKS = 200
+MOST_OCCURRENCES = 2000
+MOST_REASONS = 12
+MOST_KERNELS = 500
+
+
+class Reason(Struct, frozen=True):
+    """A guard that failed: the version it belongs to, its kind, its text, the user's line."""
+
+    of: str
+    kind: str
+    guard: str
+    place: str  # "train.py:12"; "" unknown
+
+
+class Version(Struct, frozen=True):
+    """One version of a compiled function: the compile id F/C, forward and backward together."""
+
+    id: str  # "0/1"; "" before torch 2.6 without a record
+    function: int  # row of ``CompiledFacts.functions``
+    calls: int  # runs in the recording
+    run_ns: int  # of these, with what they call
+    compile_ns: int | None  # in the recording
+    before_ns: int | None  # before the recording began
+    reasons: tuple[Reason, ...] = ()
+    failed: str = ""  # why nothing was compiled
+    cache_hit: bool = False
+    guards: int | None = None
+    ts: int = -1  # the longest run, or the compilation, in the recording
+    dur_ns: int = 0
+    slice: int = -1
+
+    @property
+    def is_again(self) -> bool:
+        """True for all versions but the first of a function."""
+        return not self.id.endswith("/0")
+
+
+class Function(Struct, frozen=True):
+    """A compiled function, or the rest of one behind a graph break."""
+
+    name: str  # as the user wrote it; "frame 0" unknown
+    file: str
+    line: int
+    resumes_at: int = 0  # the line of the break behind which it goes on; 0: from its start
+
+    @property
+    def place(self) -> str:
+        """``train.py:12``; "" where it is not known."""
+        return f"{self.file}:{self.line}" if self.file else ""
+
+    @property
+    def label(self) -> str:
+        """``f``; behind a break ``f, from line 12``."""
+        return f"{self.name}, from line {self.resumes_at}" if self.resumes_at else self.name
+
+
+class Break(Struct, frozen=True):
+    """A line at which a function leaves its graph; ``gap_ns`` is an estimate."""
+
+    function: int
+    name: str  # the function of the user's line
+    file: str
+    line: int
+    reason: str
+    explanation: str
+    hint: str
+    callers: tuple[str, ...]  # places outside of it: "train.py:40"
+    versions: int  # compilations that met it
+    calls: int  # runs behind it, in the recording
+    gap_ns: int | None  # from the graph before to the region behind, without ops
+    ts: int = -1
+    slice: int = -1
+
+    @property
+    def place(self) -> str:
+        """``train.py:12``."""
+        return f"{self.file}:{self.line}" if self.file else ""
+
+
+class Occurrence(Struct, frozen=True, array_like=True, gc=False):
+    """One compilation inside the recording."""
+
+    version: int  # row of ``CompiledFacts.versions``
+    ts: int
+    dur_ns: int
+
+
+class KernelSource(Struct, frozen=True):
+    """A fused kernel: its nodes and the user's lines that they come from.
+
+    Without ``lines`` nodes are those that Inductor put into the kernel's name.
+    """
+
+    name: str
+    id: str  # compile id of its graph; "" unknown
+    backward: bool
+    nodes: tuple[str, ...]
+    lines: tuple[str, ...]  # "train.py:12", each once
+    calls: int
+    total_ns: int
+
+
+class CompiledFacts(Struct, frozen=True):
+    """What was compiled, what ran of it, and where it left its graphs."""
+
+    functions: tuple[Function, ...] = ()
+    versions: tuple[Version, ...] = ()
+    breaks: tuple[Break, ...] = ()
+    occurrences: tuple[Occurrence, ...] = ()
+    kernels: tuple[KernelSource, ...] = ()  # those that take most, first
+    fused_ns: int = 0  # time of all fused kernels …
+    lined_ns: int = 0  # … and of those with a line
+    recorded: bool = False  # there is a record beside the trace
+    problem: str = ""  # why the record that the trace names was not read
+    missing: tuple[str, ...] = ()
+    lookup_ns: int = 0  # guards: TorchDynamo Cache Lookup
+    lookups: int = 0
+
+    def label(self, version: Version) -> str:
+        """The function of a version."""
+        if version.function < 0:
+            return f"frame {version.id.partition('/')[0]}" if version.id else "(a function)"
+        return self.functions[version.function].label

@@ -1,0 +1,108 @@
+"""The JSON of the compile view (contract). Durations are ns; ``None`` = not known."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from ...analysis.findings import Reference
+from ..table import Column, column
+
+
+class CompileQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole recording is shown."""
+
+
+class CompiledRow(Struct, frozen=True):
+    """One version of a compiled function."""
+
+    name: Annotated[str, column("Function", "The compiled function.", kind="name")]
+    place: Annotated[str, column("Place", "File and line of the function.", kind="path")]
+    id: Annotated[
+        str,
+        column("Version", "Compile id: frame/version. Version 0 is the first.", kind="words"),
+    ]
+    kind: Annotated[
+        str,
+        column(
+            "Compiled",
+            "`first`: version 0. `again`: a further version. `refused`: the limit was met.",
+            kind="words",
+        ),
+    ]
+    calls: Annotated[int, column("Runs", "Runs of this version in the recording.")]
+    run_ns: Annotated[int, column("Run time", "Host time of these runs, with what they call.")]
+    compile_ns: Annotated[
+        int | None,
+        column("Compiled inside", "Compilation inside the recording, forward and backward."),
+    ]
+    before_ns: Annotated[
+        int | None, column("Compiled before", "Compilation before the recording began.")
+    ]
+    why: Annotated[
+        str | None,
+        column(
+            "Why again",
+            "The guard of the newest version that failed, with its line.",
+            kind="text",
+        ),
+    ]
+    guards: Annotated[int | None, column("Guards", "Guards of this version.", is_minor=True)]
+    cache: Annotated[
+        str | None,
+        column(
+            "Cache", "`hit`: torch took the code from a cache on disk.", kind="words", is_minor=True
+        ),
+    ]
+    link: Reference | None = None  # the compilation, or the longest run, in the Trace view
+
+
+class BreakRow(Struct, frozen=True):
+    """A line at which a function leaves its graph."""
+
+    place: Annotated[str, column("Line", "The user's line that cannot be traced.", kind="path")]
+    name: Annotated[str, column("Function", "The function of that line.", kind="name")]
+    reason: Annotated[str, column("Reason", "As torch gives it.", kind="text")]
+    calls: Annotated[int, column("Runs behind", "Runs of the code behind it, in the recording.")]
+    gap_ns: Annotated[
+        int | None,
+        column(
+            "Cost",
+            "Estimate: host time from the end of the graph before to the code behind the break,"
+            " without ops. Lost fusion is not counted.",
+        ),
+    ]
+    hint: Annotated[str | None, column("Hint of torch", "", kind="text")]
+    callers: Annotated[
+        str | None, column("Called from", "Lines outside of it.", kind="path", is_minor=True)
+    ]
+    versions: Annotated[int, column("Met", "Compilations that met it.", is_minor=True)]
+    link: Reference | None = None
+
+
+class KernelLine(Struct, frozen=True):
+    """A fused kernel with a node and lines."""
+
+    kernel: Annotated[str, column("Kernel", "Name of the kernel.", kind="name")]
+    version: Annotated[str, column("Version", "Compile id of its graph.", kind="words")]
+    direction: Annotated[str, column("Pass", "Forward or backward.", kind="words")]
+    nodes: Annotated[str, column("Nodes", "Operations fused into it.", kind="text")]
+    lines: Annotated[str, column("Lines", "Lines of your code, each once.", kind="text")]
+    calls: Annotated[int, column("Calls", "Launches in the recording; on the CPU, its events.")]
+    total_ns: Annotated[int, column("Time", "Sum of their durations.")]
+
+
+class Compiled(Struct, frozen=True):
+    """What torch.compile did."""
+
+    headline: str
+    detail: str
+    versions: tuple[CompiledRow, ...]
+    versions_columns: tuple[Column, ...]
+    breaks: tuple[BreakRow, ...]
+    breaks_columns: tuple[Column, ...]
+    kernels: tuple[KernelLine, ...]
+    kernels_columns: tuple[Column, ...]
+    missing: str  # what is not available, and what records it; "" nothing
+    no_lines: str  # why kernels have no lines; "" they have
