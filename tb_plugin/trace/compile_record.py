@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import zlib
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..base.errors import TraceFormatError
+from ..base.regex import regex
 from .io.json_text import decoded
 
 SUFFIX = ".compile.json.gz"
@@ -25,7 +25,7 @@ MOST_BYTES = 16 << 20
 MOST_TEXT_BYTES = 64 << 20
 MOST_ROWS = 5000
 _MOST_CHARACTERS = 500
-_TRACE_SUFFIX = re.compile(r"(\.pt\.trace)?\.json(\.gz)?$|\.pftrace(\.gz)?$")
+_TRACE_SUFFIX = regex(r"(\.pt\.trace)?\.json(\.gz)?$|\.pftrace(\.gz)?$")
 
 
 class FailedGuard(Struct, frozen=True):

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "5051f11e";
+export const CONTRACT = "c1996745";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -296,6 +296,27 @@ export interface BlockQuery {
   readonly block: number;
 }
 
+/** A line at which a function leaves its graph. */
+export interface BreakRow {
+  /** The user's line that cannot be traced. */
+  readonly place: string;
+  /** The function of that line. */
+  readonly name: string;
+  /** As torch gives it. */
+  readonly reason: string;
+  /** Runs of the code behind it, in the recording. */
+  readonly calls: number;
+  /** Estimate: host time from the end of the graph before to the code behind the break, without ops. Lost fusion is not counted. */
+  readonly gap_ns: number | null;
+  /** What torch advises. */
+  readonly hint: string | null;
+  /** Lines outside of it. */
+  readonly callers: string | null;
+  /** Compilations that met it. */
+  readonly versions: number;
+  readonly link: Reference | null;
+}
+
 /** Arrows of a view, bundled where they are close together on the screen. */
 export interface BundlesQuery extends RangeQuery {
   readonly columns?: number;
@@ -442,6 +463,54 @@ export interface CompareQuery {
   readonly device?: string;
   /** of what the other file holds: an answer is of both */
   readonly other_digest?: string;
+}
+
+/** The whole recording is shown. */
+export interface CompileQuery {
+}
+
+/** What torch.compile did. */
+export interface Compiled {
+  readonly headline: string;
+  readonly detail: string;
+  readonly versions: readonly CompiledRow[];
+  readonly versions_columns: readonly Column[];
+  readonly breaks: readonly BreakRow[];
+  readonly breaks_columns: readonly Column[];
+  readonly kernels: readonly KernelLine[];
+  readonly kernels_columns: readonly Column[];
+  /** what is not available, and what records it; "" nothing */
+  readonly missing: string;
+  /** why kernels have no lines; "" they have */
+  readonly no_lines: string;
+}
+
+/** One version of a compiled function. */
+export interface CompiledRow {
+  /** The compiled function. */
+  readonly name: string;
+  /** File and line of the function. */
+  readonly place: string;
+  /** Compile id: frame/version. Version 0 is the first. */
+  readonly id: string;
+  /** `first`: version 0. `again`: a further version. `refused`: the limit was met. */
+  readonly kind: string;
+  /** Runs of this version in the recording. */
+  readonly calls: number;
+  /** Host time of these runs, with what they call. */
+  readonly run_ns: number;
+  /** Compilation inside the recording, forward and backward. */
+  readonly compile_ns: number | null;
+  /** Compilation before the recording began. */
+  readonly before_ns: number | null;
+  /** The guard of the newest version that failed, with its line. */
+  readonly why: string | null;
+  /** Guards of this version. */
+  readonly guards: number | null;
+  /** `hit`: torch took the code from a cache on disk. */
+  readonly cache: string | null;
+  /** the compilation, or the longest run, in the Trace view */
+  readonly link: Reference | null;
 }
 
 /** The setup of the recording: label → value, in order. */
@@ -1527,6 +1596,24 @@ export interface KernelDetails {
   readonly launches_count: number;
   /** of `row.calls` */
   readonly slowest: readonly SlowCall[];
+}
+
+/** A fused kernel with a node and lines. */
+export interface KernelLine {
+  /** Name of the kernel. */
+  readonly kernel: string;
+  /** Compile id of its graph. */
+  readonly version: string;
+  /** Forward or backward. */
+  readonly direction: string;
+  /** Operations fused into it. */
+  readonly nodes: string;
+  /** Lines of your code, each once. */
+  readonly lines: string;
+  /** Launches in the recording; on the CPU, its events. */
+  readonly calls: number;
+  /** Sum of their durations. */
+  readonly total_ns: number;
 }
 
 /** A choice of kernels, and their grouping. */
@@ -3812,6 +3899,7 @@ export interface ViewAnswers {
   readonly timeline: TimelineManifest;
   readonly memory: Memory;
   readonly modules: Modules;
+  readonly compile: Compiled;
   readonly speed_of_light: SpeedOfLight;
   readonly distributed: Distributed;
   readonly diff: Diff;
@@ -3826,6 +3914,7 @@ export interface ViewQueries {
   readonly timeline: LayoutQuery;
   readonly memory: MemoryQuery;
   readonly modules: ModulesQuery;
+  readonly compile: CompileQuery;
   readonly speed_of_light: SpeedQuery;
   readonly distributed: DistributedQuery;
   readonly diff: DiffQuery;

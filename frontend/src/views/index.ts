@@ -27,6 +27,7 @@ export const VIEWS: readonly PageView[] = [
   view("timeline", true, () => import("./timeline"), true),
   view("memory", true, () => import("./memory")),
   view("modules", true, () => import("./modules")),
+  view("compile", true, () => import("./compile")),
   view("speed_of_light", true, () => import("./speed_of_light")),
   view("distributed", true, () => import("./distributed")),
   view("diff", true, () => import("./diff")),

@@ -29,8 +29,8 @@ from .model import (
     Break,
     CompiledFacts,
     Function,
+    GuardReason,
     Occurrence,
-    Reason,
     Version,
 )
 
@@ -164,7 +164,7 @@ def _version(
         one.dur_us * 1000 for one in told if one.dur_us is not None and one.in_window is False
     ]
     reasons = tuple(
-        Reason(one.of or "", one.kind, one.guard, f"{one.file}:{one.line}" if one.file else "")
+        GuardReason(one.of or "", one.kind, one.guard, f"{one.file}:{one.line}" if one.file else "")
         for each in told
         for one in each.reasons
     )

@@ -10,7 +10,7 @@ MOST_REASONS = 12
 MOST_KERNELS = 500
 
 
-class Reason(Struct, frozen=True):
+class GuardReason(Struct, frozen=True):
     """A guard that failed: the version it belongs to, its kind, its text, the user's line."""
 
     of: str
@@ -28,7 +28,7 @@ class Version(Struct, frozen=True):
     run_ns: int  # of these, with what they call
     compile_ns: int | None  # in the recording
     before_ns: int | None  # before the recording began
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[GuardReason, ...] = ()
     failed: str = ""  # why nothing was compiled
     cache_hit: bool = False
     guards: int | None = None

@@ -73,7 +73,7 @@ class BreakRow(Struct, frozen=True):
             " without ops. Lost fusion is not counted.",
         ),
     ]
-    hint: Annotated[str | None, column("Hint of torch", "", kind="text")]
+    hint: Annotated[str | None, column("Hint", "What torch advises.", kind="text")]
     callers: Annotated[
         str | None, column("Called from", "Lines outside of it.", kind="path", is_minor=True)
     ]

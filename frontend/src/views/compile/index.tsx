@@ -1,0 +1,99 @@
+/** What did torch.compile compile, why again, and what does a graph break cost? */
+import type { BreakRow, CompiledRow, KernelLine, Reference } from "../../api/types.gen";
+import { harmless } from "../../base/text/shown_name";
+import { CopyTable } from "../../components/controls/copy_table";
+import { ViewLink } from "../../components/controls/view_link";
+import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
+import { Panel } from "../../components/states/panel";
+
+import { Hero } from "../../components/text/hero";
+import { Paragraph } from "../../components/text/prose";
+
+/** A text that leads to its place in the Trace view, where there is one. */
+function Placed({ text, link }: { readonly text: string; readonly link: Reference | null }) {
+  return link === null ? (
+    harmless(text)
+  ) : (
+    <ViewLink stem={link.view} params={link.params}>
+      {harmless(text)}
+    </ViewLink>
+  );
+}
+
+export default function CompileView() {
+  return (
+    <ViewAnswer stem="compile" query={{}} waiting={<Skeleton heights={[48, 320, 240]} />}>
+      {(answer, isOld) => (
+        <div className={isOld ? "stack stale" : "stack"}>
+          <Hero headline={answer.headline} detail={answer.detail} />
+          <Panel
+            title="Compiled functions"
+            hint="a row for each version, the longest compilation first"
+            isOld={isOld}
+            controls={
+              <CopyTable
+                label="the functions"
+                table={() => declaredToPlain<CompiledRow>(answer.versions_columns)(answer.versions)}
+              />
+            }
+          >
+            <DeclaredTable
+              heads={answer.versions_columns}
+              rows={answer.versions}
+              keyOf={({ id }) => id}
+              cells={{ id: ({ id, link }) => <Placed text={id} link={link} /> }}
+            />
+            <Paragraph text={answer.missing} className="dim" />
+          </Panel>
+          {answer.breaks.length > 0 && (
+            <Panel
+              title="Graph breaks"
+              hint="cost is an estimate; lost fusion is not counted"
+              isOld={isOld}
+              controls={
+                <CopyTable
+                  label="the breaks"
+                  table={() => declaredToPlain<BreakRow>(answer.breaks_columns)(answer.breaks)}
+                />
+              }
+            >
+              <DeclaredTable
+                heads={answer.breaks_columns}
+                rows={answer.breaks}
+                keyOf={({ place, reason }) => `${place} ${reason}`}
+                cells={{ place: ({ place, link }) => <Placed text={place} link={link} /> }}
+              />
+            </Panel>
+          )}
+          {(answer.kernels.length > 0 || answer.no_lines !== "") && (
+            <Panel
+              title="Fused kernels"
+              hint="the longest first"
+              isOld={isOld}
+              controls={
+                answer.kernels.length > 0 && (
+                  <CopyTable
+                    label="the kernels"
+                    table={() =>
+                      declaredToPlain<KernelLine>(answer.kernels_columns)(answer.kernels)
+                    }
+                  />
+                )
+              }
+            >
+              {answer.kernels.length > 0 && (
+                <DeclaredTable
+                  heads={answer.kernels_columns}
+                  rows={answer.kernels}
+                  keyOf={({ kernel, version, direction }) => `${kernel} ${version} ${direction}`}
+                />
+              )}
+              <Paragraph text={answer.no_lines} className="dim" />
+            </Panel>
+          )}
+        </div>
+      )}
+    </ViewAnswer>
+  );
+}

@@ -1,0 +1,79 @@
+"""views/compile: the sentence tells warm-up from compiled again; what is missing is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kinetoscope.analysis.compile.model import Break, CompiledFacts, Function, GuardReason, Version
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.views.compile.contract import Compiled, CompileQuery
+from kinetoscope.views.compile.view import build, tables, unavailable
+from tests.drawing import draw
+
+FACTS = summarize(draw("op |aa|"))
+FIRST = Version("0/0", 0, 2, 5000, 3_000_000, 0)
+AGAIN = Version(
+    "0/1", 0, 1, 4000, 2_000_000, 0,
+    reasons=(
+        GuardReason("0/0", "size", "size 0 of x", "a.py:7"),
+        *[GuardReason("0/0", "value", "n", "")] * 3,
+    ),
+)  # fmt: skip
+
+
+def _answer(**fields: Any) -> Compiled:
+    functions = (Function("f", "a.py", 3),)
+    found = CompiledFacts(functions=functions, **{"recorded": True, **fields})
+    return build(msgspec.structs.replace(FACTS, compiled=found), CompileQuery())
+
+
+def test_compiled_again_leads_and_warm_up_is_said_to_be_warm_up() -> None:
+    answer = _answer(versions=(FIRST, AGAIN))
+    assert answer.headline == "1\u00a0version compiled again: 2.00\u00a0ms."
+    assert answer.detail.startswith("First compilations, which are warm-up, take 3.00\u00a0ms.")
+    assert [(one.id, one.kind, one.name) for one in answer.versions] == [
+        ("0/0", "first", "f"),
+        ("0/1", "again", "f"),
+    ]
+    assert answer.versions[1].why == "size 0 of x (a.py:7); n; 2 more"
+
+
+def test_warm_up_alone_is_no_version_again() -> None:
+    assert (
+        _answer(versions=(FIRST,)).headline == "1\u00a0function compiled, all first: 3.00\u00a0ms."
+    )
+
+
+def test_a_healthy_recording_says_nothing_more() -> None:
+    healthy = msgspec.structs.replace(FIRST, compile_ns=0)
+    answer = _answer(versions=(healthy,))
+    assert (answer.headline, answer.detail) == (
+        "Nothing is compiled inside the recording.",
+        "No graph break.",
+    )
+
+
+def test_the_limit_and_breaks_are_said() -> None:
+    refused = msgspec.structs.replace(AGAIN, id="0/8", failed="limit", compile_ns=0)
+    gap = Break(0, "f", "a.py", 9, "print", "", "", ("b.py:2",), 1, 4, 6000)
+    answer = _answer(versions=(refused,), breaks=(gap,))
+    assert "The recompile limit was met: `f` runs eager." in answer.detail
+    assert "1\u00a0graph break, 6.00\u00a0µs of host time (estimate)." in answer.detail
+    assert answer.versions[0].kind == "refused"
+    assert [table.title for table in tables(answer)] == ["Compiled functions", "Graph breaks"]
+
+
+def test_without_a_record_the_page_says_how_to_record() -> None:
+    assert "tensorboard_trace_handler" in _answer(versions=(FIRST,), recorded=False).missing
+    assert "not beside" in _answer(versions=(FIRST,), problem="x is not beside the trace").missing
+    assert _answer(versions=(FIRST,), missing=("callbacks",)).missing == (
+        "Not available in this torch: callbacks."
+    )
+    assert _answer(versions=(FIRST,)).missing == ""
+
+
+def test_a_recording_without_compiled_code_has_no_view() -> None:
+    assert unavailable(FACTS) is not None
+    assert unavailable(msgspec.structs.replace(FACTS, compiled=CompiledFacts())) is None
