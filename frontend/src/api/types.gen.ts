@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c1996745";
+export const CONTRACT = "ec60ceb5";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -55,7 +55,7 @@ export type NodeKindName = "kernel" | "copy" | "set" | "host" | "event";
 
 export type Outcome = "better" | "worse" | "differs" | "no change" | "cannot tell";
 
-export type RankPlaceKind = "culprit" | "victim" | "median";
+export type RankPlaceKind = "late" | "last" | "waits most" | "median";
 
 export type Severity = "high" | "medium" | "low" | "info";
 
@@ -920,6 +920,8 @@ export interface DistributedCollective {
   readonly match: string;
   /** latency-bound: smaller than 256 KiB, at less than 10% of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50% of it or more. Else nothing. */
   readonly verdict: string;
+  /** from the first arrival on, on the rank that came last */
+  readonly link: Reference;
 }
 
 /** One thing that was found; text between backticks is code. */
@@ -1433,6 +1435,8 @@ export interface HeatColumns {
   readonly own: readonly RankCell[];
   /** behind the first; () not available */
   readonly start: readonly RankCell[];
+  /** each column in Trace */
+  readonly links: readonly Reference[];
 }
 
 /** The hit before or after an instant (or a slice) in order of time. */

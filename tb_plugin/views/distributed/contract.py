@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ...analysis.findings import Reference
 from ..shared import Words
 from ..table import Column
 from .declared import (
@@ -32,7 +33,7 @@ MOST_COLUMNS = 24
 MOST_IN_MATRIX = 64
 """Most rows of the waiting matrix; with more ranks, neighbours share a row."""
 
-RankPlaceKind = Literal["culprit", "victim", "median"]
+RankPlaceKind = Literal["late", "last", "waits most", "median"]
 DistributedRole = Literal[
     "",
     "data parallel",
@@ -68,6 +69,7 @@ class HeatColumns(Struct, frozen=True):
     waiting: tuple[RankCell, ...]
     own: tuple[RankCell, ...]  # own work before arrival beyond its peers'; () not available
     start: tuple[RankCell, ...]  # behind the first; () not available
+    links: tuple[Reference, ...] = ()  # each column in Trace
 
 
 class LayoutAxis(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from ...analysis.findings import Reference
 from ..table import column
 
 SMALL_BYTES = 256 << 10
@@ -351,6 +352,7 @@ class DistributedCollective(Struct, frozen=True):
         ),
     ]
     verdict: Annotated[str, column("Verdict", _VERDICT, is_sortable=True, when=some("verdict"))]
+    link: Reference  # from the first arrival on, on the rank that came last
 
 
 class BandwidthPoint(Struct, frozen=True):

@@ -16,6 +16,7 @@ from ...analysis.distributed.hang import said_ranks
 from ...analysis.distributed.matching import METHODS
 from ...analysis.distributed.model import RankDigest
 from ...analysis.distributed.pictures import OperationRow, operations
+from ...analysis.findings import Reference, at_time
 from ...base.arrays import I32, I64
 from ...base.units import size
 from ...trace.worker_names import node_of, process_role
@@ -71,6 +72,7 @@ class RunRows:
         names = [one.place.worker for one in compared.workers]
         self.labels = _labels([(group.label, group.ranks) for group in self.of.groups])
         self.process_roles = roles_of_processes(names, self.of.digests)
+        self.extents = extents(self.of.digests, matches, self.of.clocks.shift_ns)
 
     # --- ranks ----------------------------------------------------------------------------------
 
@@ -163,7 +165,8 @@ class RunRows:
         others = [at for at in range(count) if at != culprit]
         victim = max(others, key=lambda at: int(self.lost[at]))
         rest = sorted((at for at in others if at != victim), key=lambda at: int(self.lost[at]))
-        found = (answers.WhoWaits(culprit, "culprit"), answers.WhoWaits(victim, "victim"))
+        kind: answers.RankPlaceKind = "late" if named >= 0 else "last"
+        found = (answers.WhoWaits(culprit, kind), answers.WhoWaits(victim, "waits most"))
         return (*found, answers.WhoWaits(rest[len(rest) // 2], "median")) if rest else found
 
     @property
@@ -222,6 +225,10 @@ class RunRows:
             waiting=_cells(waiting, present, is_last) if self.of.waiting.instances else (),
             own=_cells(excess, present, is_last) if own is not None else (),
             start=start,
+            links=tuple(
+                Reference(f"Step {number} in Trace", "timeline", {"steps": str(number)})
+                for number in numbers.tolist()
+            ),
         )
 
     def collective_map(self) -> answers.HeatColumns:
@@ -243,7 +250,7 @@ class RunRows:
         own = self.of.replay.own
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable and len(rows):
-            arrival, _ = extents(self.of.digests, matches, self.of.clocks.shift_ns)
+            arrival, _ = self.extents
             start = _cells(table(arrival) - matches.least(arrival)[rows], present, is_last)
         work: tuple[answers.RankCell, ...] = ()
         if own is not None:
@@ -256,7 +263,27 @@ class RunRows:
             waiting=_cells(table(self.of.waiting.wait_ns), present, is_last),
             own=work,
             start=start,
+            links=tuple(self._door(row) for row in rows.tolist()),
         )
+
+    def _door(self, row: int) -> Reference:
+        """A collective in Trace from the first arrival on, on the last rank and the first."""
+        of = self.of
+        entries = of.matches.entries(row)
+        members = of.matches.member[entries]
+        arrival, release = (one[entries] for one in self.extents)
+        last = int(of.waiting.last[row])
+        at = int(np.flatnonzero(members == last)[0]) if last in members else 0
+        # On the clock of its own recording.
+        shift = int(of.clocks.shift_ns[members[at]])
+        begin = int(arrival.min() if of.clocks.comparable else arrival[at]) - shift
+        link = at_time("Open in Trace", begin, int(release[at]) - shift - begin)
+        first = int(members[arrival.argmin()])
+        names = [self.compared.workers[one].place.worker for one in (int(members[at]), first)]
+        ranks = {"worker": names[0]}
+        if first != members[at]:
+            ranks["workers"] = names[1].replace("%", "%25").replace(",", "%2C")
+        return structs.replace(link, params={**link.params, **ranks})
 
     # --- collectives ----------------------------------------------------------------------------
 
@@ -293,6 +320,7 @@ class RunRows:
             tied=int(of.waiting.tied[row]) if is_uneven else 0,
             match=METHODS[int(of.matches.method[row])],
             verdict=_verdict(bytes_, float(speed), fast.get(group, 0.0)),
+            link=self._door(row),
         )
 
     def _fast(self) -> dict[int, float]:

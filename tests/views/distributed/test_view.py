@@ -19,6 +19,7 @@ from kinetoscope.analysis.recording import no_message_sizes
 from kinetoscope.base.errors import NotReadyError, QueryError, UnavailableError
 from kinetoscope.session.recordings import CatalogRecordings
 from kinetoscope.session.session import choose
+from kinetoscope.trace.read import read
 from kinetoscope.trace.worker_names import node_of
 from kinetoscope.views import compared
 from kinetoscope.views.compared import READ, READ_LATER, READING, Comparisons
@@ -76,7 +77,28 @@ def test_a_rank_with_slower_kernels_costs_what_the_others_wait(tmp_path: Path) -
 
 def test_of_two_ranks_both_are_to_be_looked_at_the_late_one_first(tmp_path: Path) -> None:
     found = answer(write_run(tmp_path / "run", 2, slower_us={1: 500}))
-    assert [(one.rank, one.kind) for one in found.look_at] == [(1, "culprit"), (0, "victim")]
+    assert [(one.rank, one.kind) for one in found.look_at] == [(1, "last"), (0, "waits most")]
+
+
+@pytest.mark.parametrize(("ahead_h", "seen_us"), [(0, 500), (5, 0)])
+def test_a_collective_opens_in_trace_on_the_clock_of_the_last_rank(
+    tmp_path: Path, ahead_h: int, seen_us: int
+) -> None:
+    """From the first arrival on, where clocks can be compared."""
+    run = set_clocks(write_run(tmp_path / "run", 2, slower_us={1: 500}), {1: ahead_h})
+    found = answer(run)
+    row = found.table[0]
+    assert (row.last, row.waiting_ns) == (1, 500 * US)
+    assert row.link.params["worker"] == found.ranks[1].worker
+    assert row.link.params["workers"] == found.ranks[0].worker
+    begin, end = (int(one) for one in row.link.params["at"].split("-"))
+    margin = (end - begin) // 6  # a quarter of the length on either side
+    trace = read(next(run.glob("*_1001.*")))
+    starts, ends = trace.device.ts, trace.device.ts + trace.device.dur
+    at = int(np.abs(ends - (end - margin)).argmin())
+    assert abs(int(ends[at]) - (end - margin)) < 4
+    assert abs(int(starts[at]) - seen_us * US - (begin + margin)) < 4
+    assert [link.params["steps"] for link in found.steps.links] == list(found.steps.columns)
 
 
 def set_clocks(run: Path, ahead_h: Mapping[int, int]) -> Path:

@@ -2,7 +2,7 @@
 import type { BandwidthPoint, Distributed } from "../../api/types.gen";
 import type { Theme } from "../../base/style/theme";
 import { plainTable } from "../../base/text/delimited";
-import { bytes, count, fixed, time } from "../../base/text/format";
+import { bytes, count, fixed, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Chart } from "../../components/charts/chart";
 import type { ChartOption } from "../../components/charts/echarts";
@@ -123,6 +123,7 @@ const bandwidthTable = plainTable<BandwidthPoint>([
 
 export function Bandwidth({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const points = answer.bandwidth;
+  const alone = points.length === 1 ? points[0] : undefined;
   const kinds = [...new Set(points.map(({ operation }) => operation))];
   return (
     <Panel
@@ -132,7 +133,12 @@ export function Bandwidth({ answer, isOld }: { answer: Distributed; isOld: boole
       className="bandwidth-panel"
       controls={<CopyTable label="bandwidth" table={() => bandwidthTable(points)} />}
     >
-      {points.length === 0 ? (
+      {alone !== undefined ? (
+        <p className="ink2 small">
+          {harmless(alone.operation)} of {bytes(alone.bytes)}, {plural(alone.count, "call")}:{" "}
+          <b>{speed(alone.bus_gbs)} GB/s</b> bus
+        </p>
+      ) : points.length === 0 ? (
         <Paragraph
           className="ink2 small"
           text={`Bandwidth is not available. ${answer.reasons["bandwidth"] ?? ""}`}

@@ -14,10 +14,12 @@ import { LiveCanvas } from "../../components/charts/live_canvas";
 import { CopyTable } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
+import { ViewLink, viewPatch } from "../../components/controls/view_link";
 import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useThemeName, useValues } from "../../state/host/environment";
+import { useLeadsTo } from "../../state/page_context";
 import {
   linesOf,
   RAMP,
@@ -60,6 +62,8 @@ interface Grid {
   readonly cells: readonly RankCell[];
   readonly most: number;
   readonly scale: Scale;
+  /** The recording of each rank. */
+  readonly workers: readonly string[];
   /** The row of the rank that is looked for. */
   readonly found: number | null;
 }
@@ -71,14 +75,16 @@ const isFound = ({ found }: Grid, { rows }: RankLine): boolean =>
 function cellOf({ lines, cells }: Grid, line: number, column: number) {
   let value: number | null = null;
   let isLast = false;
+  let worst = lines[line]?.rows[0];
   for (const row of lines[line]?.rows ?? []) {
     const found = cells[row]?.values[column] ?? null;
     if (found !== null && (value === null || found > value)) {
       value = found;
+      worst = row;
     }
     isLast = isLast || (cells[row]?.last[column] ?? false);
   }
-  return { value, isLast };
+  return { value, isLast, worst };
 }
 
 function cellWords(grid: Grid, metric: Metric, line: number, column: number): string {
@@ -92,6 +98,14 @@ function cellWords(grid: Grid, metric: Metric, line: number, column: number): st
   return `${where}: ${METRICS[metric].toLowerCase()} ${time(value)}${isLast ? ", came last" : ""}`;
 }
 
+/** The cell in Trace: the step of a rank, or the collective on the ranks that tell of it. */
+function doorOf(grid: Grid, line: number, column: number) {
+  const params = grid.columns.links[column]?.params;
+  const { worst } = cellOf(grid, line, column);
+  const worker = worst === undefined ? undefined : grid.workers[worst];
+  return params === undefined || worker === undefined ? null : { worker, ...params };
+}
+
 interface CellProps {
   readonly grid: Grid;
   readonly metric: Metric;
@@ -102,12 +116,21 @@ interface CellProps {
 function Cell({ grid, metric, line, column }: CellProps) {
   const { value, isLast } = cellOf(grid, line, column);
   const isNothing = value === null || value === 0;
+  const words = isNothing ? (isLast ? "last" : "") : inScale(value, grid.scale);
+  const hasTrace = useLeadsTo("timeline");
+  const door = words === "" || !hasTrace ? null : doorOf(grid, line, column);
   return (
     <td
       className={`${rampClass(value, grid.most)}${isLast ? " last" : ""}`}
       title={cellWords(grid, metric, line, column)}
     >
-      {isNothing ? (isLast ? "last" : "") : inScale(value, grid.scale)}
+      {door === null ? (
+        words
+      ) : (
+        <ViewLink stem="timeline" params={door} className="heat-door">
+          {words}
+        </ViewLink>
+      )}
     </td>
   );
 }
@@ -170,6 +193,8 @@ function Painted({ grid, metric }: { grid: Grid; metric: Metric }) {
   const [place, width] = useWidth<HTMLDivElement>();
   const [at, setAt] = useState<{ line: number; column: number } | null>(null);
   const theme = useThemeName();
+  const address = useAddress();
+  const hasTrace = useLeadsTo("timeline");
   const heights = heightsOf(grid.lines);
   const height = heights.reduce((sum, one) => sum + one, 0) + AXIS;
   const count = grid.columns.columns.length;
@@ -194,6 +219,12 @@ function Painted({ grid, metric }: { grid: Grid; metric: Metric }) {
     const column = Math.floor((event.clientX - box.left - GUTTER) / wide);
     setAt(column < 0 || column >= count ? null : { line: lineAt(event.clientY - box.top), column });
   };
+  const open = () => {
+    const door = at === null || !hasTrace ? null : doorOf(grid, at.line, at.column);
+    if (door !== null) {
+      address.navigate(viewPatch("timeline", door));
+    }
+  };
   const walk = (event: KeyboardEvent) => {
     const moves: Readonly<Record<string, readonly [number, number]>> = {
       ArrowUp: [-1, 0],
@@ -202,7 +233,9 @@ function Painted({ grid, metric }: { grid: Grid; metric: Metric }) {
       ArrowRight: [0, 1],
     };
     const move = moves[event.key];
-    if (move !== undefined) {
+    if (event.key === "Enter") {
+      open();
+    } else if (move !== undefined) {
       event.preventDefault();
       const now = at ?? { line: 0, column: 0 };
       setAt({
@@ -221,13 +254,14 @@ function Painted({ grid, metric }: { grid: Grid; metric: Metric }) {
         role="img"
         tabIndex={0}
         aria-label={`${METRICS[metric]} of ${plural(grid.lines.length, "line")} of ranks in ${plural(count, "column")}; arrows walk them.`}
+        onClick={open}
         onPointerMove={point}
         onPointerLeave={() => setAt(null)}
         onKeyDown={walk}
       />
       <p className="hint heat-words" role="status">
         {at === null
-          ? "Point at a cell, or walk with the arrows."
+          ? "Point at a cell, or walk with the arrows. A click or Enter opens it in Trace."
           : capital(cellWords(grid, metric, at.line, at.column))}
       </p>
     </div>
@@ -394,11 +428,12 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
   const map = answer[columns];
   const metric = metricOf(map, values["distributed.metric"]);
   const cells = map[metric];
-  const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? null;
+  const worst = answer.look_at[0]?.rank ?? null;
   const found = useFoundRank(answer);
   const lines = linesOf(answer, found ?? worst);
   const most = Math.max(0, ...cells.flatMap(({ values: row }) => row.map((value) => value ?? 0)));
-  const grid: Grid = { lines, columns: map, cells, most, scale: timeScale(most), found };
+  const workers = answer.ranks.map(({ worker }) => worker);
+  const grid: Grid = { lines, columns: map, cells, most, scale: timeScale(most), workers, found };
   const count = map.columns.length;
   const isPainted = isLarge(lines.length, count);
   const lost = lines.map(({ rows }) => {

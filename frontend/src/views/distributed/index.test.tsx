@@ -86,6 +86,12 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
     waiting: cells(ranks, steps),
     own: [],
     start: [],
+    links: Array.from({ length: steps }, (_, step) => ({
+      text: "",
+      view: "timeline",
+      params: { steps: String(step + 1) },
+      url: "",
+    })),
   },
   collectives: {
     columns: ["all_reduce"],
@@ -93,6 +99,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
     waiting: cells(ranks, 1),
     own: [],
     start: [],
+    links: [],
   },
   nodes: [],
   groups: [
@@ -137,6 +144,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
       tied: 0,
       match: "sequence",
       verdict: "",
+      link: { text: "", view: "timeline", params: { at: "5-9", worker: "worker1" }, url: "" },
     },
   ],
   count: 1,
@@ -149,8 +157,8 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   experts_text: "",
   replay: "What if is not available: Rank 3 is missing from a group.",
   look_at: [
-    { rank: 1, kind: "culprit" },
-    { rank: 0, kind: "victim" },
+    { rank: 1, kind: "late" },
+    { rank: 0, kind: "waits most" },
     { rank: 2, kind: "median" },
   ],
   logs: false,
@@ -199,6 +207,19 @@ it("says first who makes the others wait, and leads to three ranks in Trace", as
   expect(link.getAttribute("href")).toContain("timeline.workers=worker0");
 });
 
+it("leads from a cell to the step of its rank, and from a collective to its place", async () => {
+  const { user } = openPage("#view=distributed");
+  const cell = await screen.findByTitle(/^rank 2, step 3/);
+  const door = within(cell).getByRole("link").getAttribute("href");
+  expect(door).toContain("worker=worker2");
+  expect(door).toContain("steps=3");
+  const rows = within(await screen.findByRole("region", { name: "Collectives" }));
+  await user.click(rows.getByText("all_reduce"));
+  expect(window.location.hash).toContain("view=timeline");
+  expect(window.location.hash).toContain("timeline.at=5-9");
+  expect(window.location.hash).toContain("worker=worker1");
+});
+
 it("leads to Trace only where it shows the recording", async () => {
   const views = [
     { stem: "distributed", unavailable: null, badge: null },
@@ -230,7 +251,7 @@ it.each([
 });
 
 it("says how many are read, names nobody, and compares those that are there when asked", async () => {
-  const nothing = { columns: [], details: [], waiting: [], own: [], start: [] };
+  const nothing = { columns: [], details: [], waiting: [], own: [], start: [], links: [] };
   const half = {
     headline: "2 of 4 ranks are read so far.",
     ranks: [rankOf(0), rankOf(1)].map((one) => ({

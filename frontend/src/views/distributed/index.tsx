@@ -17,6 +17,7 @@ import { HeatMap } from "./heat";
 import { Layout } from "./layout";
 import { Collectives, Operations } from "./lists";
 import { Findings, Hang, Notes } from "./notes";
+import { rankName } from "./rank_names";
 import { RankSteps } from "./rank_steps";
 import { Nodes, Ranks, Stages } from "./sets";
 import { WhatIf } from "./what_if";
@@ -83,8 +84,7 @@ function LookAt({ answer }: { answer: Distributed }) {
       <span className="row wrap">
         {names.map(({ kind, found }) => (
           <span key={found.worker} className="chip">
-            {found.rank ?? found.worker}{" "}
-            {kind === "culprit" ? (answer.headline.startsWith("No ") ? "last" : "late") : kind}
+            {rankName(found)}: {kind}
           </span>
         ))}
         <ViewLink
@@ -139,31 +139,21 @@ const MANY = 32;
 /** What several ranks say together. */
 function Compared({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const shown = { answer, isOld };
+  const hasMany = answer.ranks.length > MANY;
   return (
     <>
       <div className="distributed-grid">
-        <HeatMap {...shown} />
-        {answer.ranks.length > MANY ? (
-          <div className="side-panels">
-            <Layout {...shown} />
-            <Blame {...shown} />
-          </div>
-        ) : (
+        <div className="main-panels">
+          <HeatMap {...shown} />
+          <RankSteps {...shown} />
+          {hasMany ? null : <WhatIf {...shown} />}
+        </div>
+        <div className="side-panels">
+          {hasMany ? <Layout {...shown} /> : null}
           <Blame {...shown} />
-        )}
-        <RankSteps {...shown} />
-        {answer.ranks.length > MANY ? (
-          <div className="side-panels">
-            <Bandwidth {...shown} />
-            <WhatIf {...shown} />
-          </div>
-        ) : (
-          <>
-            <Bandwidth {...shown} />
-            <WhatIf {...shown} />
-            <Layout {...shown} />
-          </>
-        )}
+          <Bandwidth {...shown} />
+          {hasMany ? <WhatIf {...shown} /> : <Layout {...shown} />}
+        </div>
       </div>
       <Collectives {...shown} />
       <Operations {...shown} />

@@ -11,6 +11,7 @@ import { harmless } from "../../base/text/shown_name";
 import { CellBar } from "../../components/charts/cell_bar";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
+import { viewPatch } from "../../components/controls/view_link";
 import { type Cells, declaredColumns, declaredToPlain } from "../../components/data_table/declared";
 import { useSorted } from "../../components/data_table/rows";
 import { DataTable } from "../../components/data_table/table";
@@ -18,7 +19,8 @@ import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
-import { useValues } from "../../state/host/environment";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useLeadsTo } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
 import { speed } from "./bandwidth";
 import { rankName } from "./rank_names";
@@ -66,6 +68,10 @@ function LastRank({ name, tied }: { name: string; tied: number }) {
 
 export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const { table, table_columns: heads } = answer;
+  const address = useAddress();
+  const hasTrace = useLeadsTo("timeline");
+  const open = ({ link }: DistributedCollective) =>
+    address.navigate(viewPatch(link.view, link.params));
   const most = Math.max(1, ...table.map(({ waiting_ns }) => waiting_ns ?? 0));
   const cells: Cells<DistributedCollective> = {
     number: { width: 56, grow: 0, cell: (one) => <span className="dim">{one.number}</span> },
@@ -134,6 +140,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
             keyOf={({ number }) => number}
             toPlain={toPlain}
             empty="No collective of the chosen steps is on two ranks."
+            {...(hasTrace ? { onChoose: open } : {})}
             isOld={isOld}
           />
         )}

@@ -92,7 +92,7 @@ const isKind = (text: string | undefined): text is Kind => KINDS.some(([key]) =>
 /** What is asked, as the address says; at first of the node that is named, else of the worst rank. */
 function chosen(answer: Distributed, asked: string) {
   const [kindAsked, targetAsked = ""] = asked.split(":");
-  const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? 0;
+  const worst = answer.look_at[0]?.rank ?? 0;
   // Where a whole node is named, none of its ranks alone would gain anything.
   const late = answer.nodes.find(({ is_late }) => is_late)?.name;
   const kinds = KINDS.filter(([key]) => key === "input" || targetsOf(answer, key).length > 0);
