@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,6 +66,14 @@ def test_ranks_are_the_nearest(pairs: list[tuple[int, int]]) -> None:
         assert ranks.median[group] == statistics.median_low(members)
         assert ranks.p95[group] == nearest_rank(members, 95)
         assert ranks.longest[group] == pairs.index((group, max(members)))
+
+
+@pytest.mark.parametrize("rank", [group_ranks, group_ranks_in_python])
+def test_each_rank_of_a_hundred_values_is_another(rank: Callable[..., GroupRanks]) -> None:
+    value = np.random.default_rng(1).permutation(np.arange(1, 101))
+    found = rank(np.zeros(100, np.int32), value, np.array([100]))
+    ranks = (found.least[0], found.median[0], found.p95[0], found.most[0], found.longest[0])
+    assert ranks == (1, 50, 95, 100, value.argmax())
 
 
 @requires_native

@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("tb_plugin/analysis", "tb_plugin/views")
+OF_LAYERS = {"tb_plugin/views": "tests/views/test_headings.py"}
+"""Tests of what all modules of a layer declare."""
 NOTICED, MISSED, TIMED_OUT = "noticed", "missed", "timeout"
 _SECONDS = 300
 _COMPARISONS: dict[type[ast.cmpop], str] = {
@@ -159,7 +161,8 @@ def tests_beside(path: str) -> list[str]:
             for one in (f"{dotted} import", f"import {dotted}", f"{package} import {name}")
         )
     ]
-    return [str(test.relative_to(ROOT)) for test in named or tests]
+    found = [test.relative_to(ROOT).as_posix() for test in named or tests]
+    return [*found, *(test for layer, test in OF_LAYERS.items() if path.startswith(layer))]
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
