@@ -123,6 +123,33 @@ def test_adagrad_is_fused_on_gpus_from_2_12_on(era: str, option: str) -> None:
     assert found.snippet.endswith(f"Adagrad(model.parameters(), …, {option})")
 
 
+@pytest.mark.parametrize(
+    ("name", "era", "on_gpu", "action"),
+    [
+        ("Adam", "D", True, "From torch 2.0 on, one op does all of it"),
+        ("Adam", "E", True, "Have one op do all of it"),
+        ("SGD", "E", True, "From torch 2.3 on, one op does all of it"),
+        ("SGD", "F1", True, "Have one op do all of it"),
+        ("SGD", "E", False, "From torch 2.4 on, one op does all of it"),
+        ("SGD", "F1", False, "Have one op do all of it"),
+        ("RMSprop", "D", True, "Use a form of it whose ops work on all parameters"),
+        ("RMSprop", "E", True, "Have one op work on all parameters"),
+    ],
+)
+def test_the_fused_form_of_an_optimizer_came_with_a_version(
+    name: str, era: str, on_gpu: bool, action: str
+) -> None:
+    def product(at: float) -> Iterator[Event]:
+        if on_gpu:
+            yield launch(at + 450, 1, int(at) + 1)
+            yield kernel("gemm", at + 452, 200, correlation=int(at) + 1)
+
+    trace = run(optimizer(name, many("aten::addcmul_", 40, 8)), product)
+    facts = structs.replace(summarize(trace), torch_era=era)
+    found = next(one for one in check_all(select(facts))[0] if one.id == "OP1")
+    assert found.action.startswith(action)
+
+
 def test_a_fused_optimizer_of_a_library_is_not_advised_to_be_fused() -> None:
     """Around one launch for all parameters it calls ops of torch for each of them."""
     for name, ids in (("Adam", ["OP1"]), ("FusedAdam", [])):
