@@ -17,6 +17,7 @@ from . import (  # noqa: F401  # each registers its rules
     memory,
     numerics,
     operators,
+    serving,
     waits,
 )
 from .rule import RULES, Rule, check_all

@@ -47,6 +47,7 @@ from .rule import (
     rule,
     sentences,
 )
+from .serving import gap_cause
 from .waits import (
     ALLOCATES,
     ALLOCATOR_RATIO,
@@ -168,7 +169,8 @@ def own_causes(selection: Selection) -> tuple[str, ...]:
     }
     found = [name for name, limit in single.items()
              if selection.ratio(cause_ns(selection, name)) > limit]  # fmt: skip
-    return (*found, *launch_causes(selection))
+    between = gap_cause(selection)
+    return (*found, *launch_causes(selection), *((between,) if between else ()))
 
 
 IN_LOADER = _most_of_idle("idle_dataloader_ns")

@@ -410,7 +410,9 @@ def _without_tensor_cores(
             f"could run on tensor cores, {duration(selection.mean(own.eligible_plain_ns))} "
             f"{per_step(selection)}{_ops(selection)}. Its kernels' names say that it does not."
         ),
-        snippet=f"with {context}:{scaler}\n    {body}{tf32}",
+        snippet=f"model = model.to(torch.{dtype}){tf32}"
+        if selection.facts.iterations  # a server loads its model in one type
+        else f"with {context}:{scaler}\n    {body}{tf32}",
         evidence=(
             Evidence("kernel time of eligible ops", of_kernels, "ratio"),
             Evidence("tensor-core time", 0.0, "ratio"),

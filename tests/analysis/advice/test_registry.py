@@ -16,6 +16,7 @@ from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from tests.analysis.advice.checks import NCCL, finding
 from tests.analysis.advice.drawn import FIRES, host, run
+from tests.analysis.advice.test_serving import findings as of_servers
 from tests.drawing import LOADER, V100, Event, draw, memory
 from tests.trace.drawn import drawn_by_others, x
 
@@ -26,7 +27,7 @@ OF_DEVICES = ("IN1", "CO1", "CO7", "CO9", "UT1", "DT2", "ME1")
 def everything() -> tuple[Finding, ...]:
     """A finding of every rule: those of devices on one run, each other one on its own."""
     found = [finding(fires(), rule) for rule, (fires, _) in FIRES.items()]
-    return (*of_devices(), *(one for one in found if one is not None))
+    return (*of_devices(), *of_servers(), *(one for one in found if one is not None))
 
 
 @cache
