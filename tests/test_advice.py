@@ -10,6 +10,7 @@ To write the columns of now anew after an intended change, and then judge what c
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
+from tests.test_verdicts import listed
 
 TABLE = Path(__file__).with_name("advice.tsv")
 
@@ -53,7 +55,8 @@ def advice_on(file: str) -> tuple[str, str]:
 
 
 def plain(text: str) -> str:
-    return text.replace("\u00a0", " ")
+    """A text on one line: names of a trace may hold anything."""
+    return re.sub(r"[\x00-\x1f\u00a0]", " ", text)
 
 
 @requires_traces
@@ -68,6 +71,11 @@ def test_what_is_said_of_a_recording(row: Advice) -> None:
 def test_each_row_is_judged_by_its_events(row: Advice) -> None:
     assert row.events
     assert not row.events.startswith("?")
+
+
+def test_every_recording_that_opens_is_judged() -> None:
+    opened = {row.file for row in listed() if row.verdict == "open"}
+    assert {row.file for row in rows()} == opened
 
 
 if __name__ == "__main__":

@@ -188,8 +188,7 @@ def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     return structs.replace(sentence, detail=detail, beyond=beyond)
 
 
-UNNAMED_RATIO = 0.10
-"""Of a step: a part without a cause that is as large is said."""
+UNNAMED_RATIO = 0.10  # of a step: a part without a cause that is as large is said
 
 
 def _unnamed(selection: Selection, said: Sentence) -> str:
@@ -324,8 +323,10 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
     text, ns = _DEVICE_CAUSES[cause], parts[cause]
     queued = selection.idle.queued_ns
-    if cause == "idle_unattributed_ns" and queued * 2 >= total.idle_ns:
-        text, ns = "{device} idles for {part} although the next work was launched.", queued
+    if cause == "idle_unattributed_ns":
+        ns = total.idle_unattributed_ns
+        if queued * 2 >= total.idle_ns or ns < total.idle_queued_ns:
+            text, ns = "{device} idles for {part} although the next work was launched.", queued
     said = text.format(device=the_device(selection), part=_part(selection, cause, ns))
     detail = _device_detail(selection, total) + _why(selection, cause, parts[cause])
     return Sentence(said, detail, _agreement(selection, cause), cause)

@@ -18,20 +18,29 @@ import msgspec
 import pytest
 
 from kinetoscope import views
+from kinetoscope.analysis.wording import fraction
 from kinetoscope.base.units import duration, share, size
 from kinetoscope.cli.render import write_csv
 from kinetoscope.session.session import FileSession
+from kinetoscope.views.overview.view import advice_on
 from kinetoscope.views.shared import with_limit
 from tests.conftest import TRACES, requires_traces
+from tests.test_advice import plain
+from tests.test_verdicts import listed
 
-# One of each kind; the whole folder takes minutes.
-RECORDINGS = (
+# One of each kind; all the others are slow together.
+QUICK = (
     "dlrm_8rank_v100/worker0_step_12.1694128201545.pt.trace.json.gz",
     "fresh_torch2.13/gpt_full/gpt.1795227686608472692.pt.trace.json.gz",
     "tracelens/h100/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
     "tracelens/mi300/gaunernst_bert-small-uncased__1016001.json.gz",
     "torch2.15_cuspy/node0_4242.1795335000000000000.pt.trace.json.gz",
 )
+RECORDINGS = [
+    pytest.param(row.file, marks=() if row.file in QUICK else pytest.mark.slow)
+    for row in listed()
+    if row.verdict == "open"
+]
 STEPS = ("", "all", "everything")
 ALONE = ("operators", "kernels", "modules", "memory")
 
@@ -48,6 +57,14 @@ class Answers:
             return None
         asked = msgspec.convert({"steps": self.steps, **query}, view.query)
         return view.build(self.session.asked(view), with_limit(asked, 1000))
+
+    @cached_property
+    def overview(self) -> Any:
+        return None if self.steps == "everything" else self.ask("overview")
+
+    @cached_property
+    def advice(self) -> Any:
+        return advice_on(self.session.facts(), self.steps, "", {})
 
     @cached_property
     def operators(self) -> Any:
@@ -76,7 +93,7 @@ class Answers:
 
 def said_share(sentence: str) -> str:
     """The first share that a sentence names."""
-    found = re.search(r"[<>\d.]+\s*%", sentence)
+    found = re.search(r"(<\s*)?[\d.]+\s*%", sentence)
     return found[0] if found else ""
 
 
@@ -167,6 +184,93 @@ def _step_count(of: Answers) -> Iterator[Any]:
             yield answer.step_count
 
 
+def _mean_step(of: Answers) -> Iterator[Any]:
+    """The mean step of the ruler, of the summary, of the rows that are chosen, and of advice."""
+    answer = of.overview
+    if answer is None or not answer.ruler.step_count:
+        return
+    chosen = [row.dur_ns for row in answer.steps if row.chosen]
+    yield answer.ruler.mean_ns
+    yield answer.summary[0].mean_ns
+    yield sum(chosen) / len(chosen)
+    yield of.advice.scope.mean_step_ns
+
+
+def _parts_of_the_step(of: Answers) -> Iterator[Any]:
+    """Each part of the ruler sums up the steps that are chosen."""
+    answer = of.overview
+    if answer is None or not answer.ruler.step_count:
+        return
+    rows = [row.partition or row.host or {} for row in answer.steps if row.chosen]
+    keys = [one.key for one in answer.ruler.shares if all(key(one.key, row) for row in rows)]
+    yield {one.key: round(one.mean_ns * len(rows)) for one in answer.ruler.shares
+           if one.key in keys}  # fmt: skip
+    yield {key: sum(row[key] for row in rows) for key in keys}
+
+
+def key(name: str, row: dict[str, Any]) -> bool:
+    return row.get(name) is not None
+
+
+def _cause(of: Answers) -> Iterator[Any]:
+    """The share in the first sentence is that of the part on the ruler, or of the finding."""
+    answer = of.overview
+    if answer is None or "alone takes" in answer.sentence.detail:
+        return
+    cause = answer.sentence.cause
+    shares = {one.key: one.ratio for one in answer.ruler.shares}
+    shares |= {one.id: one.gain.ratio for one in answer.findings if one.gain}
+    if "although the next work was launched" in answer.sentence.headline:
+        return  # several parts together
+    if "keeps it busy" in answer.sentence.headline:  # copies are work, too
+        shares[cause] = answer.ruler.busy_ns / answer.ruler.mean_ns
+    if cause in shares:
+        yield True
+        yield fraction(shares[cause]) in answer.sentence.headline
+
+
+def _first_finding(of: Answers) -> Iterator[Any]:
+    """A finding in the first sentence is the first finding, and the advice says the same."""
+    answer = of.overview
+    if answer is None:
+        return
+    found = [one.id for one in answer.findings]
+    if answer.sentence.cause in found:
+        yield next(one.id for one in answer.findings if one.gain)
+        yield answer.sentence.cause
+
+
+def _advice(of: Answers) -> Iterator[Any]:
+    """Page, terminal and programs get one sentence and one list of findings."""
+    answer = of.overview
+    if answer is not None:
+        yield plain(answer.sentence.headline), [one.id for one in answer.findings]
+        yield plain(of.advice.headline), [one.id for one in of.advice.findings]
+
+
+def _badge(of: Answers) -> Iterator[Any]:
+    if of.overview is not None and not of.steps:
+        yield len(of.overview.findings) or None
+        yield views.view_named("overview").badge(of.session.facts())
+
+
+def _loader(of: Answers) -> Iterator[Any]:
+    """The DataLoader's share in its finding and in the summary."""
+    answer = of.overview
+    found = [one for one in answer.findings if one.id == "IN1"] if answer is not None else []
+    if found:
+        yield found[0].evidence[0].value
+        yield next(one.ratio for one in answer.summary if one.key == "dataloader_ns")
+
+
+def _idle(of: Answers) -> Iterator[Any]:
+    """Idle time of the ruler, and the sum of its causes."""
+    answer = of.overview
+    if answer is not None and answer.ruler.idle_ns is not None and answer.ruler.step_count:
+        yield round(answer.ruler.idle_ns)
+        yield round(sum(one.mean_ns for one in answer.ruler.shares if one.ghost))
+
+
 class Pair(NamedTuple):
     """Figures of one thing."""
 
@@ -175,6 +279,14 @@ class Pair(NamedTuple):
 
 
 PAIRS = (
+    Pair("mean step: ruler, summary, steps, advice", _mean_step),
+    Pair("parts of the step: ruler, steps", _parts_of_the_step),
+    Pair("share of the cause: sentence, ruler or finding", _cause),
+    Pair("finding of the sentence: the first one", _first_finding),
+    Pair("sentence and findings: Overview, advice", _advice),
+    Pair("number of findings: tab, list", _badge),
+    Pair("share of the DataLoader: finding, summary", _loader),
+    Pair("idle time: ruler, causes", _idle),
     Pair("share of the first operator: sentence, bar, row", _first_operator),
     Pair("share of an operator: with and without a search", _shares_without_the_search),
     Pair("kernel time: total, rows, classes", _kernel_time),
@@ -201,14 +313,14 @@ def test_figures_of_one_thing_are_one(session: FileSession, steps: str) -> None:
     answers = Answers(session, steps)
     for pair in PAIRS:
         figures = [*pair.figures(answers)]
-        assert len({*figures}) <= 1, f"{pair.name}: {figures}"
+        assert figures[1:] == figures[:-1], f"{pair.name}: {figures}"
 
 
 @requires_traces
 @pytest.mark.parametrize("stem", ALONE)
 def test_json_and_csv_hold_the_figures_of_the_rows(session: FileSession, stem: str) -> None:
     answer = Answers(session, "").ask(stem)
-    if answer is None:
+    if answer is None or (stem == "memory" and "blocks" in answer.missing):
         pytest.skip("this recording cannot fill the view")
     table = views.view_named(stem).tables(answer)[0]
     out = io.StringIO()

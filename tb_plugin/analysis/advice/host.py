@@ -67,6 +67,9 @@ MOST_RELEASED, _ROWS = 10_000, 1 << 18
 LOCK_GAP_NS = 100_000  # a frame that takes a lock and records nothing for so long waits for it
 
 
+_SCRIPTS = of_code(r"^nn\.Module: \w*ScriptModule_\d+$")  # their code is no Python
+
+
 @in_python
 def find_python(code: HostCode, told: Intervals) -> Iterator[Found]:
     """Frames of the user's code by the time of Python in them, without the time already told.
@@ -75,7 +78,7 @@ def find_python(code: HostCode, told: Intervals) -> Iterator[Found]:
     """
     if not code.frame.any():
         return
-    told = merge(told, code.loading)
+    told = merge(told, code.loading, code.time(code.named(_SCRIPTS)))
     runs = code.frame & (code.owner >= 0)
     runs &= ~code.all_begin_in(told)
     for role in (HostRole.WAITING, HostRole.BACKWARD):

@@ -195,6 +195,19 @@ def test_python_is_judged_without_what_recording_its_calls_takes(
         assert found.gain.ns_per_step == 400_000  # of the step as it was recorded
 
 
+def test_what_a_scripted_module_does_is_no_python() -> None:
+    """Of 560 µs in which the frame is open and no op runs, 400."""
+
+    def claimed(module: str) -> float:
+        found = finding(run(python_frame(module, 5, 400)), "PY1")
+        assert found is not None
+        assert found.gain is not None
+        return found.gain.ns_per_step
+
+    own = claimed("nn.Module: Scripted_0")
+    assert own - claimed("nn.Module: RecursiveScriptModule_0") == 400_000
+
+
 @pytest.mark.parametrize(
     ("parts", "word"),
     [
