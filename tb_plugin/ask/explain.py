@@ -137,7 +137,7 @@ def explain(
     advice = advice_on(facts, steps, device, limits)
     chosen = select(facts, steps, device_row(facts, device), limits)
     whole = session.artifact(WHOLE)
-    ranks_headline, ranks = _ranks(session)
+    ranks_headline, ranks = ranks_of(session)
     functions = functions_of(whole, chosen)
     return ExplainDocument(
         schema=SCHEMA,
@@ -295,7 +295,7 @@ _OF_RANKS = ("rank", "busy_ratio", "own_ns", "excess_ns", "cost_ns", "lost_ns")
 _OF_STEP = ("length_ns", "compute_ns", "communication_ns", "idle_ns")
 
 
-def _ranks(session: Session) -> tuple[str, Grid]:
+def ranks_of(session: Session) -> tuple[str, Grid]:
     """All ranks of the run, as the Distributed view has them; nothing for a file alone."""
     view = view_named("distributed")
     try:

@@ -40,9 +40,9 @@ from ..base.units import NBSP
 
 START_HELP = "Start of the run: 1 is the oldest, -1 the newest, -2 the one before.  [default: -1]"
 _CONTROL = regex(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
 )
-_CONTROL_IN_JSON = regex(r"[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_CONTROL_IN_JSON = regex(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:
@@ -104,15 +104,16 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "ingest": "Reads every trace of a logdir into the cache, once.",
         "hang": "Says which rank never entered which collective.",
         "doctor": "Lists every file: whether it is used, and if not, why.",
+        "mcp": "Answers an agent's questions on recordings.",
         "serve": "Serves the page without TensorBoard.",
         "demo": "Records a small training and shows it in TensorBoard.",
     }
 )
 """Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
-ASK = frozenset({"explain", "sql", "export"})
+ASK = frozenset({"explain", "sql", "export", "mcp"})
 """Those of the folder ``ask``."""
 
-LASTING = (["serve"], ["demo"])
+LASTING = (["serve"], ["demo"], ["mcp"])
 """Commands that go on until they are ended."""
 MANY_OBJECTS = 100_000
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130

@@ -485,7 +485,7 @@ class FileSession(Session):
                 trace = self._known_trace = read(self.path, self._on_progress)
         except TraceFormatError as error:
             raise error.of_file(self.shown) from error
-        self._is_as_opened = self._has_version()
+        self._is_as_opened = self.is_current()
         facts = self._known_facts = with_path(summarize(trace), self.shown)
         self._keep(trace, facts)
         return trace, facts
@@ -509,7 +509,7 @@ class FileSession(Session):
             lambda root, token: publish_columns(trace, root, token, self._digest),
         )
 
-    def _has_version(self) -> bool:
+    def is_current(self) -> bool:
         """True if the file is still the one whose content key is known."""
         try:
             return FileVersion.of(os.stat(self.path)) == self._version
