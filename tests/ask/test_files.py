@@ -35,7 +35,7 @@ def test_every_table_is_written_with_its_declaration(tmp_path: Path) -> None:
 def test_formats_hold_the_same(tmp_path: Path) -> None:
     source = Source(TraceSession(draw(PICTURE)))
     for form in ("parquet", "arrow", "csv"):
-        list(files.write_tables(source, tmp_path, form, ("device",)))  # type: ignore[arg-type]
+        list(files.write_tables(source, tmp_path, form, ("device",)))
     first = pa.parquet.read_table(tmp_path / "device.parquet").to_pydict()
     with pa.ipc.open_file(tmp_path / "device.arrow") as file:
         assert file.read_all().to_pydict() == first

@@ -129,7 +129,7 @@ class Toolbox:
         changed = {}
         for group in ("operators", "kernels", "modules"):
             if group not in answer.missing:
-                table = pair.table(DiffTableQuery(group=group, limit=limit))  # type: ignore[arg-type]
+                table = pair.table(DiffTableQuery(group=group, limit=limit))
                 changed[group] = [
                     {
                         "name": row.name, "change_ns_per_step": row.change_ns,
