@@ -1,4 +1,5 @@
 /** Process groups, whose role may be said otherwise. */
+import { useMemo, useState } from "react";
 import type { Distributed, DistributedGroup } from "../../api/types.gen";
 import { bytes, count, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
@@ -58,6 +59,25 @@ function parseRoles(text: string): ReadonlyMap<string, string> {
   );
 }
 
+/** Fewer groups are looked at one by one. */
+const MOST_UNFOLDED = 12;
+
+/** Of many groups the worst of each shape and operations, those that block longest first. */
+export function foldAlike(groups: readonly DistributedGroup[]): readonly DistributedGroup[] {
+  if (groups.length <= MOST_UNFOLDED) {
+    return groups;
+  }
+  const worst = new Map<string, DistributedGroup>();
+  for (const group of groups) {
+    const key = group.alike > 1 ? `${group.shape} ${group.role}` : `${group.key} ${group.label}`;
+    const before = worst.get(key);
+    if (before === undefined || group.blocking_ns > before.blocking_ns) {
+      worst.set(key, group);
+    }
+  }
+  return [...worst.values()].sort((a, b) => b.blocking_ns - a.blocking_ns);
+}
+
 export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const address = useAddress();
   const given = parseRoles(useValues()["distributed.roles"] ?? "");
@@ -79,7 +99,14 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     label: {
       width: 150,
       grow: 2,
-      cell: ({ label, note }) => <span title={note}>{harmless(label, 60)}</span>,
+      cell: ({ label, note, alike }) => (
+        <span title={note}>
+          {harmless(label, 60)}
+          {alike > 1 && folded.length < groups.length ? (
+            <span className="dim"> worst of {count(alike)}</span>
+          ) : null}
+        </span>
+      ),
     },
     key: {
       width: 140,
@@ -136,7 +163,10 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
         ]
       : []),
   ];
-  const sorted = useSorted(groups, columns, null);
+  const [isWhole, setWhole] = useState(false);
+  const folded = useMemo(() => (isWhole ? groups : foldAlike(groups)), [groups, isWhole]);
+  const hasFolds = foldAlike(groups).length < groups.length;
+  const sorted = useSorted(folded, columns, null);
   return (
     <Panel
       title="Process groups"
@@ -147,7 +177,21 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
       }
       isOld={isOld}
       hasBody={false}
-      controls={<CopyTable label="process groups" table={() => toPlain(groups)} />}
+      controls={
+        <>
+          {hasFolds ? (
+            <button
+              type="button"
+              className="btn quiet small"
+              aria-pressed={!isWhole}
+              onClick={() => setWhole(!isWhole)}
+            >
+              Fold equal groups
+            </button>
+          ) : null}
+          <CopyTable label="process groups" table={() => toPlain(groups)} />
+        </>
+      }
     >
       <FewRows rows={sorted.rows}>
         {(rows) => (

@@ -484,6 +484,27 @@ const STUCK = {
   place: "",
 };
 
+it("folds equal groups where there are many, the one that blocks longest first", async () => {
+  const answer = answerOf(3, 3);
+  const [group] = answer.groups;
+  const many = Array.from({ length: 14 }, (_, at) => ({
+    ...group,
+    key: `${at}`,
+    label: `tp ${at}`,
+    shape: "8x1",
+    alike: 14,
+    blocking_ns: at === 9 ? 900_000 : 1_000,
+  }));
+  server.answer("view/distributed", { ...answer, groups: many });
+  const { user } = openPage("#view=distributed");
+  const groups = await panel("Process groups");
+  expect(groups.getAllByRole("row")).toHaveLength(2);
+  expect(groups.getByText("worst of 14").parentElement?.textContent).toContain("tp 9");
+  await user.click(groups.getByRole("button", { name: "Fold equal groups" }));
+  expect(groups.getAllByRole("row").length).toBeGreaterThan(10);
+  expect(groups.queryByText("worst of 14")).toBeNull();
+});
+
 it("shows of a hang what its logs tell, and no empty columns", async () => {
   server.answer("view/distributed", answerOf(3, 3, { logs: true }));
   const hang = (rows: readonly object[]) =>
@@ -500,6 +521,8 @@ it("shows of a hang what its logs tell, and no empty columns", async () => {
     (await panel("Logs of a hang")).getAllByRole("columnheader").map((one) => one.textContent);
   await screen.findByText(/only half there/);
   expect(await headsOf()).toEqual(["Collective", "Problem", "Missed"]);
+  const headline = screen.getByRole("heading", { level: 1 });
+  expect(headline.textContent).toBe("Rank 0 has not ended all_reduce #3 of world.");
   unmount();
   hang([
     STUCK,

@@ -1,13 +1,16 @@
 /** Which rank makes the others wait, and why? */
+import type { ReactNode } from "react";
 import type { Distributed } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count, plural } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { progressWords } from "../../components/states/read_progress";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useLeadsTo } from "../../state/page_context";
+import { useAsked, usePart } from "../../state/parts";
 import { useView } from "../../state/queries";
 import { Bandwidth } from "./bandwidth";
 import { Blame } from "./blame";
@@ -102,6 +105,27 @@ function LookAt({ answer }: { answer: Distributed }) {
   );
 }
 
+interface AnswerProps {
+  readonly answer: Distributed;
+  readonly isOld: boolean;
+  readonly children: ReactNode;
+}
+
+/** A hang comes first: what the recordings say of lateness is the detail then. */
+function Answer({ answer: { headline, detail, logs }, isOld, children }: AnswerProps) {
+  const { data: hang } = usePart("distributed/hang", useAsked(), logs ? {} : null);
+  const isStuck = hang !== undefined && hang.rows.length > 0;
+  return (
+    <Hero
+      headline={isStuck ? harmless(hang.sentence, 400) : headline}
+      detail={isStuck ? headline : detail}
+      isOld={isOld}
+    >
+      {children}
+    </Hero>
+  );
+}
+
 export default function DistributedView() {
   return (
     <ViewAnswer
@@ -112,12 +136,12 @@ export default function DistributedView() {
       {(answer, isOld) => (
         <div className="stack">
           <div className="distributed-head">
-            <Hero headline={answer.headline} detail={answer.detail} isOld={isOld}>
+            <Answer answer={answer} isOld={isOld}>
               {answer.missing === "" ? null : (
                 <span className="chip">missing: {answer.missing}</span>
               )}
               {answer.waiting > 0 ? <Rereading answer={answer} /> : null}
-            </Hero>
+            </Answer>
             <LookAt answer={answer} />
           </div>
           {answer.logs ? <Hang /> : null}

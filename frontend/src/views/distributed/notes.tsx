@@ -1,4 +1,4 @@
-/** What must be known beside the figures: logs of a hang, and notes of the comparison. */
+/** Beside the figures: logs of a hang, and notes of the comparison. */
 import type { Distributed, HangRow } from "../../api/types.gen";
 import { plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
@@ -39,7 +39,7 @@ export function Hang() {
       <Answered state={state}>
         {({ sentence, detail, notes, rows }) => (
           <>
-            <p className="strong">{harmless(sentence, 400)}</p>
+            {rows.length > 0 ? null : <p className="strong">{harmless(sentence, 400)}</p>}
             <Paragraph className="ink2 small" text={detail} />
             {rows.length === 0 ? null : (
               <div className="scroll">
@@ -123,7 +123,7 @@ export function Notes({ answer }: { answer: Distributed }) {
     return null;
   }
   return (
-    <Panel title="What must be known" className="notes-panel">
+    <Panel title="Limits of this comparison" className="notes-panel">
       <FirstFew items={notes} most={6}>
         {(shown) => (
           <ul className="notes">
