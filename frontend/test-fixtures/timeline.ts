@@ -308,6 +308,7 @@ export const ROWS: SliceRows = {
 export const FLAME: Flame = {
   unit: "ns",
   total: 100_000,
+  left_out: [],
   merged: 3,
   missing: "",
   nodes: [
@@ -320,6 +321,7 @@ export const FLAME: Flame = {
       self_value: 1000,
       count: 1,
       boxes: 1,
+      short: "",
     },
     {
       node: 1,
@@ -330,6 +332,7 @@ export const FLAME: Flame = {
       self_value: 60_000,
       count: 2,
       boxes: 1,
+      short: "",
     },
   ],
 };

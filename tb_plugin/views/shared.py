@@ -64,6 +64,7 @@ class Flame(Struct, frozen=True):
     nodes: tuple[FlameNode, ...]
     merged: int  # boxes that are in "…"
     missing: str  # why there is nothing to show; "" = there is
+    left_out: tuple[str, ...] = ()  # what threads run that only wait and are not shown
 
 
 def flame_of(

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "ec60ceb5";
+export const CONTRACT = "2b8f58f0";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1159,10 +1159,14 @@ export interface Flame {
   readonly merged: number;
   /** why there is nothing to show; "" = there is */
   readonly missing: string;
+  /** what threads run that only wait and are not shown */
+  readonly left_out: readonly string[];
 }
 
 /** The flame graph of the chosen steps. */
 export interface FlameGraphQuery extends FoldedQuery {
+  /** boxes by self value at the top, their callers below */
+  readonly inverted?: boolean;
   /** node of the whole graph to be its root */
   readonly focus?: number | null;
   readonly min_ratio?: number;
@@ -1189,6 +1193,8 @@ export interface FlameNode {
   readonly count: number;
   /** how many it stands for: 1, or all that are in "…" */
   readonly boxes: number;
+  /** what tells its name from the others', where that is shorter */
+  readonly short: string;
 }
 
 /** The call tree of an area as a flame graph. */
@@ -1216,6 +1222,8 @@ export interface FoldedQuery {
   readonly metric?: FlameMetric;
   /** kinds of frames that are kept */
   readonly levels?: string;
+  /** with threads that only wait */
+  readonly waiting?: boolean;
 }
 
 /** The call tree of an area as folded stacks. */

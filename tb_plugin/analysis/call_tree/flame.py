@@ -94,6 +94,7 @@ class FlameNode(Struct, frozen=True):
     self_value: float
     count: int  # its calls, or slices
     boxes: int  # how many it stands for: 1, or all that are in "…"
+    short: str = ""  # what tells its name from the others', where that is shorter
 
 
 def side_by_side(trees: Sequence[FlameTree]) -> FlameTree:
@@ -273,20 +274,25 @@ def sandwich(tree: FlameTree, name: str) -> CallersAndCallees | None:
         value=int(tree.value[outermost].sum()),
         own=int(tree.own[has].sum()),
         count=int(tree.count[has].sum()),
-        callers=_callers(tree, np.flatnonzero(outermost)),
+        callers=_callers(tree, np.flatnonzero(outermost), tree.value),
         callees=callees,
     )
 
 
-def _callers(tree: FlameTree, rows: Rows) -> FlameTree:
+def inverted(tree: FlameTree) -> FlameTree:
+    """The tree upside down: each box that weighs by itself is a root, its callers are inside."""
+    return _callers(tree, np.flatnonzero(tree.own > 0), tree.own)
+
+
+def _callers(tree: FlameTree, rows: Rows, values: I64) -> FlameTree:
     """The ways from some boxes up, merged level by level, each with the value of its box.
 
     The value is the own one of the end of the way.
     """
-    label, weight = tree.name * _KINDS + tree.kind, tree.value[rows]
+    label, weight = tree.name * _KINDS + tree.kind, values[rows]
     node, made = np.full(len(rows), NONE), 0
     levels: list[tuple[NDArray[Any], ...]] = []
-    while len(rows):
+    while len(rows) or not levels:
         found, index = np.unique((node + 1) << 32 | label[rows], return_inverse=True)
         ends = tree.parent[rows] < 0
         own = summed(np.where(ends, weight, 0), index, len(found))

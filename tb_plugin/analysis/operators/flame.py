@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from msgspec.structs import replace
 
@@ -21,17 +23,54 @@ _STEP = regex(r"ProfilerStep#\d+")
 _LABELS = (*REASONS, "ProfilerStep")
 
 
+_WAITS = regex(
+    r"<built-in (?:function|method) (?:acquire|wait|e?poll|select|sleep|recv\w*|read|accept)\b"
+    r"|threading\.py\(\d+\): (?:wait|acquire|_wait_for_tstate_lock)$"
+)
+_STARTS = regex(r"threading\.py\(\d+\): (?:_bootstrap(?:_inner)?|run)$")
+WAITING_RATIO = 0.9
+"""Share of its time that a thread spends in waiting calls if it only waits."""
+
+
+def waiting_threads(operators: OperatorColumns, steps: tuple[int, ...] | None) -> dict[int, str]:
+    """Threads without an op or a step that only wait in Python → what each of them runs.
+
+    Monitors, watchdogs and threads that pin memory are such: as long as the recording, they would
+    take half of a graph of the host.
+    """
+    calls, strings = operators.calls, operators.strings
+    rows = np.flatnonzero(in_steps(calls.step, steps))
+    thread, name = calls.thread[rows], calls.name[rows]
+    works = np.isin(calls.kind[rows], [CallKind.OP, CallKind.ANNOTATION, CallKind.RUNTIME])
+    own = np.maximum(calls.self_ns[rows], 0)
+    waits = np.isin(name, [c for c in np.unique(name).tolist() if _WAITS.search(strings[c])])
+    found = {}
+    for one in np.setdiff1d(thread, thread[works]).tolist():
+        here = thread == one
+        if own[here & waits].sum() >= WAITING_RATIO * max(int(own[here].sum()), 1):
+            names = [strings[code] for code in name[here].tolist()]
+            found[one] = next((text for text in names if not _STARTS.search(text)), names[0])
+    return found
+
+
 def flame_tree(
-    operators: OperatorColumns, steps: tuple[int, ...] | None, metric: str, kinds: frozenset[int]
+    operators: OperatorColumns,
+    steps: tuple[int, ...] | None,
+    metric: str,
+    kinds: frozenset[int],
+    left_out: Collection[int] = (),
 ) -> FlameTree:
     """The boxes of the chosen steps, of calls of the chosen kinds; time of others goes upwards.
 
     ``metric``: "host" weighs by self time, so a box is what its calls took; "device" by the time of
     the device activities below, which are boxes of their own if ``kinds`` holds ``KERNEL``;
     "calls" by the number of calls. Device activity without a call hangs below its reason.
+    ``left_out`` are threads whose calls do not count.
     """
     calls, paths = operators.calls, operators.paths
     chosen = in_steps(calls.step, steps)
+    if left_out:
+        chosen = chosen & ~np.isin(calls.thread, [*left_out])
     path = calls.path[chosen]
     number = np.bincount(path, minlength=len(paths)).astype(np.int64)
     tree = FlameTree(

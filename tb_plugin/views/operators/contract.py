@@ -197,11 +197,13 @@ class FoldedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     steps: str = ""
     metric: FlameMetric = "host"
     levels: Words = "python,module,annotation,op,kernel"  # kinds of frames that are kept
+    waiting: bool = False  # with threads that only wait
 
 
 class FlameGraphQuery(FoldedQuery, frozen=True, forbid_unknown_fields=True):
     """The flame graph of the chosen steps."""
 
+    inverted: bool = False  # boxes by self value at the top, their callers below
     focus: Count | None = None  # node of the whole graph to be its root
     min_ratio: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
 

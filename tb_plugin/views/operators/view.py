@@ -10,14 +10,16 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from ...analysis.call_tree.flame import FlameTree, folded, pruned, sandwich
+from ...analysis.call_tree.flame import FlameNode, FlameTree, folded, inverted, pruned, sandwich
 from ...analysis.facts import Facts
 from ...analysis.operators.credit import REASONS
-from ...analysis.operators.flame import KERNEL, flame_tree
+from ...analysis.operators.flame import KERNEL, KIND_NAMES, flame_tree, waiting_threads
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
+from ...analysis.operators.short_names import short_names
 from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Scope, scope_of
@@ -310,7 +312,21 @@ def flame(subject: Subject, query: FlameGraphQuery) -> Flame:
     operators = operators_of(subject)
     missing = operators.missing.get("device", "") if query.metric == "device" else ""
     tree = _tree_of(subject, query)
-    return flame_of(tree, _unit(query.metric), query.min_ratio, query.focus, missing)
+    if query.inverted:
+        tree = inverted(tree)
+    found = flame_of(tree, _unit(query.metric), query.min_ratio, query.focus, missing)
+    steps = steps_of(subject.facts, query.steps)
+    left_out = () if query.waiting else tuple(_waiting(operators, steps).values())
+    return structs.replace(found, nodes=_shortened(found.nodes), left_out=left_out)
+
+
+def _shortened(nodes: tuple[FlameNode, ...]) -> tuple[FlameNode, ...]:
+    """The boxes of kernels with names that tell them apart."""
+    names = sorted({one.name for one in nodes if one.kind == KIND_NAMES[KERNEL]})
+    short = dict(zip(names, short_names(names), strict=True))
+    return tuple(
+        structs.replace(one, short=short[one.name]) if one.name in short else one for one in nodes
+    )
 
 
 def around(subject: Subject, query: SandwichQuery) -> Sandwich:
@@ -352,14 +368,25 @@ def _tree_of(subject: Subject, query: FoldedQuery) -> FlameTree:
     if KERNEL_NAME in names:
         kinds.add(KERNEL)
     steps = steps_of(subject.facts, query.steps)
-    return _tree(operators_of(subject), steps, query.metric, frozenset(kinds))
+    operators = operators_of(subject)
+    left_out = () if query.waiting else tuple(_waiting(operators, steps))
+    return _tree(operators, steps, query.metric, frozenset(kinds), left_out)
 
 
 @lru_cache(maxsize=8)
 def _tree(
-    operators: OperatorColumns, steps: tuple[int, ...] | None, metric: str, kinds: frozenset[int]
+    operators: OperatorColumns,
+    steps: tuple[int, ...] | None,
+    metric: str,
+    kinds: frozenset[int],
+    left_out: tuple[int, ...],
 ) -> FlameTree:
-    return flame_tree(operators, steps, metric, kinds)
+    return flame_tree(operators, steps, metric, kinds, left_out)
+
+
+@lru_cache(maxsize=8)
+def _waiting(operators: OperatorColumns, steps: tuple[int, ...] | None) -> dict[int, str]:
+    return waiting_threads(operators, steps)
 
 
 def _unit(metric: str) -> str:

@@ -15,6 +15,7 @@ from kinetoscope.analysis.call_tree.flame import (
     REST,
     FlameTree,
     folded,
+    inverted,
     merged,
     pruned,
     sandwich,
@@ -162,3 +163,22 @@ def test_both_sides_hold_the_same_time(tree: FlameTree, name: str) -> None:
         assert side.value[side.parent < 0].sum() == found.value
         assert side.total == found.value
     assert (found.own, found.count) == (tree.own[has].sum(), has.sum())
+
+
+def test_upside_down_the_largest_self_values_are_roots_with_their_callers_inside() -> None:
+    found = inverted(EXAMPLE)
+    boxes = [
+        (found.text(row), int(found.parent[row]), int(found.value[row]))
+        for row in range(len(found))
+    ]
+    # c weighs 4 below a and 1 below b; each way up ends in main.
+    roots = {name: value for name, parent, value in boxes if parent < 0}
+    assert roots == {"main": 1, "a": 2, "b": 2, "c": 5}
+    c = next(at for at, (name, parent, _) in enumerate(boxes) if name == "c" and parent < 0)
+    assert {(name, value) for name, parent, value in boxes if parent == c} == {("a", 4), ("b", 1)}
+    assert len(inverted(tree_of([]))) == 0
+
+
+@given(trees)
+def test_upside_down_nothing_is_lost(tree: FlameTree) -> None:
+    assert inverted(tree).total == tree.total

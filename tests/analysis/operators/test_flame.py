@@ -10,7 +10,7 @@ import pytest
 from kinetoscope.analysis.call_tree.flame import FlameTree
 from kinetoscope.analysis.operators.artifact import operators_of
 from kinetoscope.analysis.operators.credit import REASONS
-from kinetoscope.analysis.operators.flame import KERNEL, flame_tree
+from kinetoscope.analysis.operators.flame import KERNEL, flame_tree, waiting_threads
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.trace.read import read
@@ -38,6 +38,42 @@ def lines(tree: FlameTree) -> dict[str, tuple[int, int]]:
             at = int(tree.parent[at])
         found[" > ".join(reversed(path))] = (int(tree.value[row]), int(tree.count[row]))
     return found
+
+
+WAITING = """
+    frame1 | ffffffffffffffff |
+    op1    |  aaaaaaaaaaaa    |
+    frame2 | bbbbbbbbbbbbbbbb |
+    frame2 | mmmmmmmmmmmmmmmm |
+    frame2 | {waits} |
+    """
+MONITOR = {
+    "b": "threading.py(9): _bootstrap",
+    "m": "tqdm/_monitor.py(60): run",
+    "w": "<built-in method acquire of _thread.lock object at 0x7f>",
+}
+
+
+@pytest.mark.parametrize(
+    ("waits", "found"),
+    [("wwwwwwwwwwwwwww ", ["tqdm/_monitor.py(60): run"]), ("wwwwwwwwwwwwww  ", [])],
+)
+def test_a_thread_that_waits_nine_tenths_of_its_time_is_named(waits: str, found: list[str]) -> None:
+    operators = operators_of(draw(WAITING.format(waits=waits), names=MONITOR))
+    threads = waiting_threads(operators, None)
+    assert list(threads.values()) == found
+    tree = flame_tree(operators, None, "host", ALL, tuple(threads))
+    names = {tree.text(row) for row in range(len(tree))}
+    assert ("tqdm/_monitor.py(60): run" in names) == (found == [])
+    assert {"train.py(1): f", "aten::a"} <= names
+
+
+def test_a_thread_with_ops_is_shown_however_long_it_waits() -> None:
+    picture = """
+    frame1 | wwwwwwwwwwwwwwww |
+    op1    |              a   |
+    """
+    assert waiting_threads(operators_of(draw(picture, names=MONITOR)), None) == {}
 
 
 def test_host_time_by_path() -> None:

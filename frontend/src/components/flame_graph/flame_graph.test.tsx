@@ -14,6 +14,7 @@ const box = (node: number, parent: number, name: string, value: number): FlameNo
   self_value: value,
   count: 2,
   boxes: node < 0 ? 4 : 1,
+  short: "",
 });
 
 vi.mock("../../state/host/environment", () => ({ useThemeName: () => "light" }));
@@ -30,7 +31,14 @@ const NODES = [
   box(3, 0, "load", 25),
   box(-1, 0, "…", 10),
 ];
-const FLAME: Flame = { unit: "count", total: 100, nodes: NODES, merged: 4, missing: "" };
+const FLAME: Flame = {
+  unit: "count",
+  total: 100,
+  nodes: NODES,
+  merged: 4,
+  missing: "",
+  left_out: [],
+};
 const WIDTH = 1000;
 
 const said = { focus: [] as (number | null)[], chosen: [] as (string | null)[] };

@@ -11,6 +11,7 @@ const node = (parent: number, name: string, value: number): FlameNode => ({
   self_value: value,
   count: 1,
   boxes: 1,
+  short: "",
 });
 
 /**
@@ -24,6 +25,7 @@ const ANSWER: Flame = {
   nodes: [node(-1, "main", 100), node(0, "load", 30), node(0, "forward", 60), node(2, "conv", 50)],
   merged: 0,
   missing: "",
+  left_out: [],
 };
 const tree = flameTree(ANSWER);
 const names = (indexes: readonly number[]) => indexes.map((i) => ANSWER.nodes[i]?.name);

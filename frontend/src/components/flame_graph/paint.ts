@@ -132,7 +132,7 @@ const known = new WeakMap<FlameNode, readonly string[]>();
 
 /** The name of a node, the longest form first. */
 function formsOf(node: FlameNode): readonly string[] {
-  const forms = known.get(node) ?? labelForms(harmless(node.name));
+  const forms = known.get(node) ?? labelForms(harmless(node.short || node.name));
   known.set(node, forms);
   return forms;
 }

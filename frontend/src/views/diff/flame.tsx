@@ -31,9 +31,11 @@ export function together(answer: DiffFlame): Flame {
       self_value: Math.max(0, box.base + box.other - (inside.get(box.node) ?? 0)),
       count: 1,
       boxes: 1,
+      short: "",
     })),
     merged: 0,
     missing: "",
+    left_out: [],
   };
 }
 

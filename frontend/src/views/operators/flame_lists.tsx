@@ -12,6 +12,7 @@ type Words = (value: number) => string;
 
 interface Row {
   readonly name: string;
+  readonly short: string;
   readonly value: number;
 }
 
@@ -58,10 +59,10 @@ function List({
                 <tr key={row.name}>
                   <td className="name clip">
                     {onPick === undefined ? (
-                      <CodeName name={row.name} />
+                      <CodeName name={row.name} short={row.short} />
                     ) : (
                       <button type="button" className="link" onClick={() => onPick(row.name)}>
-                        <CodeName name={row.name} />
+                        <CodeName name={row.name} short={row.short} />
                       </button>
                     )}
                   </td>
@@ -86,13 +87,16 @@ export function byName(
   value: (box: FlameNode) => number,
 ): readonly Row[] {
   const sums = new Map<string, number>();
+  const short = new Map(boxes.map((box) => [box.name, box.short || box.name]));
   for (const box of boxes) {
     const own = value(box);
     if (own > 0) {
       sums.set(box.name, (sums.get(box.name) ?? 0) + own);
     }
   }
-  return [...sums].map(([name, sum]) => ({ name, value: sum })).sort((a, b) => b.value - a.value);
+  return [...sums]
+    .map(([name, sum]) => ({ name, short: short.get(name) ?? name, value: sum }))
+    .sort((a, b) => b.value - a.value);
 }
 
 /** Of the boxes below the focus; of all where none is zoomed to. */

@@ -1,6 +1,8 @@
 import { type ReactNode, useCallback, useState } from "react";
 import { partUrl } from "../../api/routes";
 import type { Flame, FlameGraphQuery, FlameMetric, FlameNode } from "../../api/types.gen";
+import { plural } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
@@ -37,7 +39,7 @@ interface FlameToolsProps {
 
 export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsProps) {
   const search = useValues()["operators.search"] ?? "";
-  const { focus: _, ...rest } = query;
+  const { focus: _, inverted: __, ...rest } = query;
   return (
     <div className="tools">
       <Segmented
@@ -52,6 +54,15 @@ export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsPr
         value={query.levels ?? ""}
         onChange={(levels) => set({ levels, focus: undefined })}
       />
+      <button
+        type="button"
+        className="btn quiet small"
+        aria-pressed={query.inverted === true}
+        title="Largest self values on top, their callers below"
+        onClick={() => set({ inverted: query.inverted ? undefined : "1", focus: undefined })}
+      >
+        Invert
+      </button>
       <SearchField
         words="Highlight by name"
         value={search}
@@ -82,10 +93,14 @@ function useFlameQuery(steps: string): [FlameGraphQuery, (patch: Patch) => void]
   const address = useAddress();
   const values = useValues();
   const focus = values["operators.focus"];
+  const metric = (values["operators.weight"] ?? "host") as FlameMetric;
   const query = {
     steps,
-    metric: (values["operators.weight"] ?? "host") as FlameMetric,
-    levels: values["operators.levels"] ?? LEVELS[0][0],
+    metric,
+    // Python frames of the host say little of what a device did.
+    levels: values["operators.levels"] ?? LEVELS[metric === "device" ? 1 : 0][0],
+    ...(values["operators.inverted"] === "1" ? { inverted: true } : {}),
+    ...(values["operators.waiting"] === "1" ? { waiting: true } : {}),
     ...(focus === undefined ? {} : { focus: Number(focus) }),
   };
   const set = (patch: Patch) =>
@@ -116,8 +131,9 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
         </p>
       ) : (
         <>
+          <LeftOut names={data.left_out} onShow={() => set({ waiting: "1", focus: undefined })} />
           <FlameGraph
-            key={`${query.metric} ${query.levels} ${steps}`}
+            key={`${query.metric} ${query.levels} ${query.inverted} ${query.waiting} ${steps}`}
             flame={data}
             counted="call"
             focus={query.focus ?? null}
@@ -132,6 +148,19 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
   );
 }
 
+/** Threads that only wait: named, and shown on demand. */
+function LeftOut({ names, onShow }: { names: readonly string[]; onShow: () => void }) {
+  return names.length === 0 ? null : (
+    <p className="hint left-out">
+      {plural(names.length, "waiting thread")} left out:{" "}
+      {names.map((name) => harmless(name, 60)).join(", ")}{" "}
+      <button type="button" className="link" onClick={onShow}>
+        Show
+      </button>
+    </p>
+  );
+}
+
 interface ListsProps {
   readonly asked: Asked;
   readonly flame: Flame;
@@ -141,7 +170,7 @@ interface ListsProps {
 }
 
 function Lists({ asked, flame, query, chosen, set }: ListsProps) {
-  const { focus, ...rest } = query;
+  const { focus, inverted: _, min_ratio: __, ...rest } = query;
   if (flame.nodes.length === 0) {
     return null;
   }
