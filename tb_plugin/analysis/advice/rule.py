@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -296,8 +297,8 @@ def pattern_rule(  # noqa: PLR0913  # each is one declared fact of a rule
             return on_patterns(selection, kinds, word, limits, choose, measure)
 
         check.__doc__ = word.__doc__
-        limited = (rule_id, title, needs, *limits, *also)
-        rule(*limited, answers=answers, theoretical=theoretical, general=general)(check)
+        add = partial(rule, answers=answers, theoretical=theoretical, general=general)
+        add(rule_id, title, needs, *limits, *also)(check)
         return word
 
     return register
@@ -398,8 +399,7 @@ _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
 def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
     """The findings of all rules, the most worthwhile first, and rules that could not run.
 
-    Measured waste comes before what a device could do in theory, whatever its size, and the cause
-    of a finding that is general before it.
+    Measured waste comes before what a device could do in theory, and causes before what is general.
     """
     ranked: list[tuple[bool, Finding]] = []
     unchecked: list[Unchecked] = []

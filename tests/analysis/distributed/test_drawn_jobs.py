@@ -54,6 +54,22 @@ def test_on_devices_less_than_2_percent_is_not_named(size: float, named: tuple[i
     assert compared(plan).verdict.members == named
 
 
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [
+        (0.08, "No rank is slow by itself."),
+        (0.125, "Cannot tell which rank is late: rank 3 may be, in 3 of 9 steps. Record 18 steps."),
+        (0.18, "Rank 3 is slower by itself in 3 of 9 steps (4, 7 and 10), by 4.41\u00a0ms"),
+    ],
+    ids=["8 %", "12.5 %", "18 %"],
+)
+def test_a_rank_that_is_late_in_every_third_step_is_named_or_in_doubt(
+    size: float, says: str
+) -> None:
+    plan = JobPlan("gloo", "ddp", "third", 8, 9, (3,), size, 0.01, 3)
+    assert compared(plan).verdict.sentence.startswith(says)
+
+
 def test_from_a_step_on() -> None:
     plan = JobPlan("nccl", "tensor", "onset", 4, 12, (3,), 0.2, 0.003, 1)
     verdict = compared(plan).verdict

@@ -5,7 +5,7 @@
 | from a step on | as *time*, from one step on: three steps on both sides, a change that is beyond chance (1 % over all ranks, nodes and steps) |
 | time | own time above the peers' median by 10 % (back end of the host) or 2 % (device) in the median step, beyond what ranks differ by anyway, longest of the peers in two thirds of three steps or more; it costs 2 % of the median step |
 | work | the only rank that runs something for 2 % of every step, in two steps or more; it costs 2 % of a step |
-| some steps | two steps or more of one rank alone are 1.5 times as far above, and cost 1.5 times what any other costs |
+| some steps | two steps or more of one rank are 1.5 times as far above, and cost 1.5 times what any other costs; of other ranks none are, or so few that chance does not deal them so (1 % over all ranks) |
 | nobody | three steps or more, nobody costs 10 % (host) or 2 % (device) of the median step, and ranks vary so little that such a rank would be seen |
 
 Ranks that are late together are named together, up to half of the ranks and at most eight; where
@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from ....base.arrays import F64, I64
 from ....base.units import duration, listing, plural, share
@@ -291,17 +292,21 @@ class _Judge:
         )
         return self._verdict("work", _Found((m,), self.steps), text)
 
+    def _late_steps(self, times: float = CLEAR) -> NDArray[np.bool_]:
+        """The steps in which each rank is late, by so many usual thresholds (R, S)."""
+        least, above = times * self.least, np.nan_to_num(self.above)
+        late: NDArray[np.bool_] = (self.cost >= least) & (above >= least)
+        return late
+
     def _some_steps(self) -> Verdict | None:
-        """A rank that is late in a few steps, at least two, in which no other rank is."""
+        """A rank that is late in a few steps, at least two; others hardly are, or by chance."""
         if len(self.steps) < LEAST_STEPS or not self.compared:
             return None
-        is_late = (self.cost >= CLEAR * self.least) & (
-            np.nan_to_num(self.above) >= CLEAR * self.least
-        )
-        who = np.flatnonzero(is_late.any(axis=1)).tolist()
-        if len(who) != 1 or is_late[who[0]].sum() < 2:
+        is_late = self._late_steps()
+        times = is_late.sum(axis=1)
+        m = int(times.argmax())
+        if times[m] < 2 or not self._is_often_it(times, m):
             return None
-        m = who[0]
         at = np.flatnonzero(is_late[m]).tolist()
         over = np.nan_to_num(self.above) * self.own.bare_ns[:, list(self.steps)] / self.length
         others = np.where(is_late, 0, np.minimum(self.cost, over))  # the rest is inherited
@@ -315,6 +320,28 @@ class _Judge:
             f" ({which}), by {duration(self._excess(found))}{self._why(found)}."
         )
         return self._verdict("some_steps", found, text)
+
+    def _in_doubt(self) -> str:
+        """Who may be late in a few steps, where that is not clear enough to name it; "" nobody."""
+        if not self.compared:
+            return ""
+        times = self._late_steps(1.0).sum(axis=1)
+        m = int(times.argmax())
+        if times[m] > 1 and self._is_often_it(times, m):
+            return f"{self._names([m]).lower()} may be, in {times[m]} of {len(self.steps)} steps"
+        many = self._late_steps().sum(axis=1).max() > 1
+        return "several ranks are, in a few steps each" if many else ""
+
+    def _is_often_it(self, times: I64, m: int) -> bool:
+        """Whether so many of all late steps are one rank's beyond chance."""
+        total, mine = int(times.sum()), int(times[m])
+        if total == mine:
+            return True
+        count, p = len(self.compared), 1 / len(self.compared)
+        tail = sum(
+            math.comb(total, k) * p**k * (1 - p) ** (total - k) for k in range(mine, total + 1)
+        )
+        return count * tail <= CHANCE
 
     # --- sentences --------------------------------------------------------------------------------
 
@@ -431,6 +458,11 @@ class _Judge:
             text = (
                 "Cannot tell which rank is late: no rank is the slowest in most steps. Record"
                 f" {max(2 * len(self.steps), 10)} steps."
+            )
+        elif doubt := self._in_doubt():
+            text = (
+                f"Cannot tell which rank is late: {doubt}."
+                f" Record {max(2 * len(self.steps), 10)} steps."
             )
         elif len(self.compared) < self.count and not self.compared:
             text = "Cannot tell which rank is late: no two ranks make the same calls."
