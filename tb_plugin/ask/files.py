@@ -71,7 +71,7 @@ def _write(table: Any, path: Path, form: FileFormat) -> None:  # noqa: ANN401
 def _without_codes(table: Any) -> Any:  # noqa: ANN401
     """The table with texts in place of codes, which CSV does not have."""
     columns = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        column.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else column
         for column in table.columns
     ]
     return pa.table(dict(zip(table.column_names, columns, strict=True)))

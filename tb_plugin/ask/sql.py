@@ -111,11 +111,14 @@ _ON_DEMAND: Mapping[str, str] = {
     "idle_during": "CREATE MACRO idle_during(t) AS TABLE SELECT * FROM within(t, 'idle')",
     "stack": """
     CREATE MACRO stack(wanted) AS TABLE
-    WITH RECURSIVE up AS (
-        SELECT 0 AS level, id, parent, name, kind, start_ns, dur_ns FROM host WHERE id = wanted
+    WITH RECURSIVE inner_most AS (SELECT id, start_ns FROM host WHERE id = wanted), around AS (
+        SELECT h.* FROM host AS h, inner_most AS e
+        WHERE h.id <= e.id AND h.start_ns <= e.start_ns AND h.end_ns >= e.start_ns
+    ), up AS (
+        SELECT 0 AS level, id, parent, name, kind, start_ns, dur_ns FROM around WHERE id = wanted
         UNION ALL
         SELECT level + 1, h.id, h.parent, h.name, h.kind, h.start_ns, h.dur_ns
-        FROM host AS h JOIN up ON h.id = up.parent
+        FROM around AS h JOIN up ON h.id = up.parent
     )
     SELECT * FROM up ORDER BY level
     """,
@@ -213,6 +216,7 @@ def _register(
 
     is_whole = "select" not in words or not _WHOLE_ROWS.isdisjoint(words)
     is_whole |= "*" in _COUNT_ALL.sub("", text) or _is_row(name, text)
+    is_whole &= name in words  # else a macro reads it
     wanted: set[str] = set(words)
     if not _OF_MACROS.isdisjoint(words):
         wanted |= _TIMES

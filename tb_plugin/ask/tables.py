@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..analysis.call_tree.paths import innermost
 from ..analysis.idle.places import is_own_frame
+from ..analysis.overview.whole import idle_meanwhile
 from ..base.arrays import Sparse, dense, of_names
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace
 from ..trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
@@ -229,6 +230,11 @@ HOST = EventTableSpec(
         _plain("depth", "Events around it on its thread.", lambda t: t.host.depth),
         _link("parent", "Row of host: the innermost event around it.", lambda t: t.host.parent),
         _link("forward", "Row of host: the forward op of this one.", lambda t: t.host.forward),
+        EventColumn(
+            "idle_ns",
+            "The busiest device idles meanwhile, in steps.",
+            lambda t: WholeColumn(idle_meanwhile(t, t.host.ts, t.host.dur)),
+        ),
         EventColumn("function", "Innermost frame of your code, itself or around it.", _function),
         _link(
             "correlation", "Number that ties a launch to its work.", lambda t: t.host.correlation

@@ -79,6 +79,14 @@ def test_figures_are_those_of_numpy() -> None:
     ]
 
 
+def test_idle_time_of_an_event_is_that_of_the_macro() -> None:
+    of = source()
+    found = rows("SELECT w.id, h.idle_ns, w.inside_ns FROM idle_during('host') w JOIN host h"
+                 " USING (id)", of)  # fmt: skip
+    assert sum(row[1] for row in found) > 0  # type: ignore[misc]
+    assert [row for row in found if row[1] != row[2]] == []
+
+
 def test_causes_of_idle_time_sum_to_it() -> None:
     of = source()
     assert rows(
@@ -145,6 +153,21 @@ def test_columns_are_not_copied() -> None:
         assert arrow_array(column).buffers()[1].address == column.ctypes.data  # type: ignore[union-attr]
     names = TextColumn(trace.host.name, trace.strings)
     assert arrow_array(names).indices.buffers()[1].address == names.codes.ctypes.data
+
+
+def test_pandas_is_not_imported(tmp_path: Path) -> None:
+    """It takes longer than any query."""
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(path, PICTURE)
+    code = (
+        "import sys; from kinetoscope.ask.sql import SqlRequest, answer;"
+        "from kinetoscope.ask.sources import Source;"
+        "from kinetoscope.session.session import FileSession;"
+        "told = answer(Source(FileSession(sys.argv[1])), SqlRequest('FROM dictionary, steps'));"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], cwd=ROOT, check=False)
+    assert ended.returncode == 0
 
 
 def test_rows_and_bytes_are_bounded_and_go_on() -> None:

@@ -153,6 +153,16 @@ def _functions(
     )
 
 
+def idle_meanwhile(trace: Trace, ts: I64, dur: I64) -> I64:
+    """Idle time of the busiest device, in steps, during stretches of time; −1 without devices."""
+    works = used_devices(trace)
+    if not works:
+        return np.full(len(ts), UNKNOWN, np.int64)
+    busiest = max(works, key=lambda work: work.busy.total_ns)
+    unused = _idle_until(_idle(busiest, step_windows(trace)))
+    return np.asarray(unused(ts + dur) - unused(ts), np.int64)
+
+
 def _outermost(name: I64, thread: I32, start: I64, end: I64) -> np.ndarray:
     """Calls that lie in no other call of the same name on their thread."""
     order = np.lexsort((-end, start, thread, name))
