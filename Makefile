@@ -11,6 +11,7 @@
 #   make pictures  takes the pictures of the docs anew, of the recorded samples
 #   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
+#   make walks    counts the files that a request passes, for ARCHITECTURE.md
 #   make mutants  plants faults one by one: which do the tests beside a module notice?
 #   make clean   removes what was built; `make distclean` also .venv and node_modules
 #
@@ -32,7 +33,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: docs mutants pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
+.PHONY: docs walks mutants pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
   distclean
 
 help:
@@ -98,6 +99,9 @@ bench: $(VENV)/.dev $(VENV)/.torch page native
 	@set -e; for script in benchmarks/[a-z]*.py; do \
 	  name=$$(basename "$$script" .py); echo "== $$name"; $(PY) -m "benchmarks.$$name"; \
 	done
+
+walks: $(VENV)/.dev native
+	@$(PY) tools/walks.py --write
 
 # PATHS=tb_plugin/analysis/idle for one folder; MUTANTS_ARGS='--sample 200 --seed 7'.
 mutants: $(VENV)/.dev native
