@@ -101,11 +101,11 @@ bench: $(VENV)/.dev $(VENV)/.torch page native
 	done
 
 walks: $(VENV)/.dev native
-	@$(PY) tools/walks.py --write
+	@$(PY) tools/measure/walks.py --write
 
 # PATHS=tb_plugin/analysis/idle for one folder; MUTANTS_ARGS='--sample 200 --seed 7'.
 mutants: $(VENV)/.dev native
-	$(PY) tools/mutants/run.py $(MUTANTS_ARGS) $(PATHS)
+	$(PY) tools/measure/mutants.py $(MUTANTS_ARGS) $(PATHS)
 
 clean:
 	rm -rf build dist *.egg-info tb_plugin/static tb_plugin/native native/target .hypothesis \

@@ -21,6 +21,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kinetoscope.base.native import native
+from tests.slowness import (  # noqa: F401  # hooks of pytest
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_runtest_protocol,
+    pytest_sessionfinish,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 """The root of the repository."""

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 @pytest.fixture(name="mutants")
 def loaded() -> ModuleType:
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("mutants_run", ROOT / "tools/mutants/run.py")
+    spec = importlib.util.spec_from_file_location("mutants_run", ROOT / "tools/measure/mutants.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 @pytest.fixture(name="walks")
 def loaded() -> ModuleType:
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("walks", ROOT / "tools/walks.py")
+    spec = importlib.util.spec_from_file_location("walks", ROOT / "tools/measure/walks.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

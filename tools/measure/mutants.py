@@ -2,7 +2,7 @@
 
     make mutants                                   60 faults in analysis/ and views/
     make mutants PATHS="tb_plugin/analysis/idle"   in one folder
-    python tools/mutants/run.py --sample 200 --seed 7 PATHS
+    python tools/measure/mutants.py --sample 200 --seed 7 PATHS
 
 A fault is one comparison, operator or number changed in memory (``plant``): no file is touched. The
 tests beside a module are those of its folder in ``tests/`` that name it, else all of that folder.

@@ -1,4 +1,4 @@
-"""Plugin of pytest that plants one fault while a module is imported; ``run`` says which.
+"""Plugin of pytest that plants one fault while a module is imported; ``mutants`` says which.
 
 ``KINETOSCOPE_MUTANT`` holds a file, a place in its bytes, the text there and another one.
 """

@@ -1,7 +1,7 @@
 """How many files does a request pass? The figures of "Three walks" in ARCHITECTURE.md.
 
     make walks             counts, and writes the figures where they stand
-    python tools/walks.py  counts and prints
+    python tools/measure/walks.py  counts and prints
 
 A file counts once any function of it runs in the process that answers; what only defines names on
 import does not. The table of a walk counts the modules that it names.
@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
 SAMPLE = "samples/traces/train_cpu"
 PACKAGE = str(ROOT / "tb_plugin") + os.sep
