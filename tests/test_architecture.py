@@ -192,6 +192,47 @@ PRIVATE_WORDS = re.compile(
 """Words that nobody of the field would look for; the glossary has the ones to use."""
 
 
+MOST_LINES: Mapping[str, int] = {
+    "tb_plugin/base": 3250,
+    "tb_plugin/trace": 17_100,
+    "tb_plugin/analysis": 48_700,
+    "tb_plugin/views": 18_500,
+    "tb_plugin/store": 6900,
+    "tb_plugin/session": 1550,
+    "tb_plugin/ask": 2550,
+    "tb_plugin/web": 2000,
+    "tb_plugin/cli": 5100,
+    "handlers": 4700,
+    "benchmarks": 5500,
+    "native/src": 15_900,
+    "frontend/src": 58_500,
+}
+"""Layer → lines that it may have: a tenth above those when each fact got one home.
+
+A feature that needs more raises its layer, and its commit says why; what is cut lowers it again.
+"""
+
+
+def test_layers_do_not_grow_unnoticed() -> None:
+    sizes = {layer: lines_of(layer) for layer in MOST_LINES}
+    assert {layer: size for layer, size in sizes.items() if size > MOST_LINES[layer]} == {}
+    unused = {layer for layer, size in sizes.items() if size < 0.8 * MOST_LINES[layer]}
+    assert unused == set(), "lower these: the layers have shrunk"
+    layers = {path.parent.name for path in (ROOT / "tb_plugin").glob("*/__init__.py")}
+    assert {f"tb_plugin/{name}" for name in layers} <= MOST_LINES.keys()
+
+
+def lines_of(layer: str) -> int:
+    """Lines that people write in the sources below a folder, tests beside them included."""
+    sources = ("*.py", "*.rs", "*.ts", "*.tsx")
+    paths = {path for ending in sources for path in (ROOT / layer).rglob(ending)}
+    return sum(
+        len(path.read_text("utf-8").splitlines())
+        for path in paths
+        if ".gen." not in path.name and "static" not in path.parts
+    )
+
+
 def test_folders_stay_narrow() -> None:
     """A folder answers one question; what needs more than twelve modules is two questions."""
     wide = {name for name, count in modules_by_folder().items() if count > WIDEST_FOLDER}
