@@ -436,7 +436,9 @@ def _kind(digest: RankDigest, row: int) -> str:
 
 
 def _token(digest: RankDigest, row: int) -> Token:
-    return _kind(digest, row), digest.text(int(digest.calls.shape[row]))
+    """Kind and shape of a call; of a scatter the root alone records what it sends."""
+    kind = _kind(digest, row)
+    return kind, "" if kind == "scatter" else digest.text(int(digest.calls.shape[row]))
 
 
 # --- collectives ----------------------------------------------------------------------------------

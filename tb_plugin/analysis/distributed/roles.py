@@ -110,7 +110,9 @@ def _by_exchange(kinds: Sequence[str], steps: int) -> tuple[str, str]:
     if kinds.count("send") * 4 >= len(kinds) and kinds.count("send") > steps:
         return "pipeline", "its ranks send and receive"
     if "all_to_all" in kinds or "expert_exchange" in kinds:
-        return "expert", "its ranks exchange all-to-all, as experts and sharded embeddings do"
+        why = "its ranks exchange all-to-all, as experts and sharded embeddings do"
+        both = "; its all-reduces are of data, over the same ranks" if "all_reduce" in kinds else ""
+        return "expert", f"{why}{both}"
     if _gathers(kinds):
         return "sharded", "parameters are gathered and gradients scattered"
     if "all_reduce" in kinds:

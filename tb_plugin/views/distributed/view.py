@@ -281,7 +281,7 @@ def tables(answer: answers.Distributed) -> tuple[Table, ...]:
     if answer.pipeline:
         title = "Stages of the pipeline"
         found.append(table_from(title, answer.pipeline_columns, answer.pipeline))
-    found.append(table_from("Process groups", answer.groups_columns, answer.groups))
+    found.append(table_from("Process groups", answer.groups_columns, answer.groups, role=_role))
     found.append(_collective_table(answer))
     if answer.bandwidth:
         points = heads(BandwidthPoint)
@@ -290,6 +290,11 @@ def tables(answer: answers.Distributed) -> tuple[Table, ...]:
     rows = tuple((note,) for note in dict.fromkeys(notes) if note)
     found.append(Table("What must be known", (Column("note", "Note", "", "text"),), rows))
     return tuple(found)
+
+
+def _role(group: DistributedGroup) -> str:
+    """The role of a group, and that it is a guess."""
+    return f"{group.role} (guessed)" if group.role and group.why != "chosen" else group.role
 
 
 def _name(answer: answers.Distributed, row: int | None) -> str | None:

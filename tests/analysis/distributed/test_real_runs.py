@@ -143,7 +143,7 @@ def test_rank_0_comes_last_to_most_collectives() -> None:
 
 def test_what_cannot_be_replayed_is_refused_with_the_reason() -> None:
     assert "missing from a group" in compared("hta/trace_filter").replay.refused
-    assert "that others do not" in compared(COLLECTIVES).replay.refused
+    assert "gather, reduce and scatter" in compared("fresh_torch2.13/coll4").replay.refused
 
 
 def test_clocks_that_disagree_are_found_and_not_guessed() -> None:
@@ -165,6 +165,13 @@ def test_a_message_beside_collectives_makes_no_pipeline() -> None:
     run = compared(COLLECTIVES)
     assert "send" in run.matches.kind
     assert run.pipelines == ()
+
+
+def test_a_scatter_is_of_all_ranks_although_the_root_alone_records_its_size() -> None:
+    run = compared("fresh_torch2.13/coll4")
+    scatters = [i for i, kind in enumerate(run.matches.kind) if kind == "scatter"]
+    assert [int(run.matches.count[i]) for i in scatters] == [4, 4]
+    assert [len(group.ranks) for group in run.groups] == [4]
 
 
 def test_a_missing_rank_is_said_and_the_rest_is_computed() -> None:

@@ -108,3 +108,12 @@ def test_stages_send_and_receive() -> None:
 )
 def test_the_place_of_ranks(ranks: tuple[int, ...], stride: int | None, place: str) -> None:
     assert (stride_of(ranks), place_of(ranks, 32)) == (stride, place)
+
+
+def test_a_group_may_reduce_beside_what_it_exchanges() -> None:
+    """Embeddings are exchanged and gradients reduced in one group."""
+    everyone = [tuple(range(WORLD))]
+    both = roles(run_of(("all_to_all", everyone), ("all_reduce", everyone)))[everyone[0]]
+    alone = roles(run_of(("all_to_all", everyone)))[everyone[0]]
+    assert both[0] == alone[0] == "expert"
+    assert both[1] == f"{alone[1]}; its all-reduces are of data, over the same ranks"
