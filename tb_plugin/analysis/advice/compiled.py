@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec import structs
 
 from ...base.arrays import (
     I64,
-    distinct,
     distinct_values,
     is_among,
     matches,
     of_names,
+    search,
     take,
     where_code,
 )
@@ -20,13 +21,28 @@ from ...base.intervals import subtract, union
 from ...base.regex import regex
 from ...base.units import plural
 from ...trace.model import Trace
-from ..findings import Evidence, Reference
+from ..compile.build import COMPILE_ID
+from ..compile.model import Break, Version
+from ..compile.reasons import Change, changes_of
+from ..facts import Spot
+from ..findings import Evidence, Reference, SeenEvent
 from ..host_activity import HostRole
 from ..kernel_families import family_of
 from ..steps import Selection
 from ..user_code import MOST_FRAMES, DeviceCode, Found, HostCode, of_code
 from ..wording import step_noun
-from .claims import Seen, count_of, often, on_host, on_kernels, part_of_step, spent_by, wasted
+from .claims import (
+    MOST_EVENTS,
+    Seen,
+    count_of,
+    often,
+    on_host,
+    on_kernels,
+    part_of_step,
+    seen_event,
+    spent_by,
+    wasted,
+)
 from .launches import CAN_BE_COMPILED, SERVES
 from .rule import (
     COMPILE_DOCS,
@@ -42,8 +58,10 @@ from .rule import (
     Threshold,
     is_older,
     pattern_rule,
+    rule,
 )
 
+_WAIT = "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1)"
 _COMPILER_DOCS = "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html"
 
 
@@ -52,74 +70,247 @@ def _logs(selection: Selection, since: str = "2.1") -> str:
     return f" (torch {since} or later)" if is_older(selection, TORCH_2_4) else ""
 
 
-_COMPILE_ID = regex(r"compile_id=(\d+)/(\d+)")
-
-
 @on_host(hides_python=True)
 def find_compilation(code: HostCode) -> Iterator[Found]:
-    """Compilation, with the frame that was running when it began."""
+    """Compilation, with the frame that was running when it began.
+
+    What is compiled for the first time is warm-up and told apart from what is compiled again.
+    """
     mask = code.role(HostRole.COMPILE) & ~code.hosts.marker[code.low : code.high]
     rows = code.outermost(np.flatnonzero(mask))
     if not len(rows):
         return
-    size = len(code.trace.strings)
-    ids = {
-        (int(match[1]), int(match[2]))
-        for text in {code.trace.strings[one] for one in distinct(code.name, size).tolist()}
-        if (match := _COMPILE_ID.search(text))
-    }
-    again = sum(version > 0 for _, version in ids)
-    for frame, mine in code.by_owner(rows, code.dur[rows], MOST_FRAMES):
-        name = code.trace.strings[int(code.name[mine[0]])]
-        figures = {"again": float(again), "frames": float(len({one for one, _ in ids}))}
-        yield Found("compiling", name, code.time(mine), code.host_rows(mine), frame, figures)
+    versions = _versions(code, rows)
+    for kind, some in (
+        ("compiling", rows[versions < 0]),
+        ("compiling_first", rows[versions == 0]),
+        ("compiled_again", rows[versions > 0]),
+    ):
+        for frame, mine in code.by_owner(some, code.dur[some], MOST_FRAMES) if len(some) else ():
+            name = code.trace.strings[int(code.name[mine[0]])]
+            yield Found(kind, name, code.time(mine), code.host_rows(mine), frame)
+
+
+def _versions(code: HostCode, rows: I64) -> I64:
+    """The version that each compilation made; −1 where nothing tells it.
+
+    By the twins of its phases, else by the record beside the trace.
+    """
+    result = np.full(len(rows), -1, np.int64)
+    begin, end = code.ts[rows], code.end[rows]
+    twins = np.flatnonzero(matches(code.trace.strings, code.name, COMPILE_ID))
+    at = search(begin, code.ts[twins], side="right") - 1
+    for twin, row in zip(twins.tolist(), at.tolist(), strict=True):
+        match = COMPILE_ID.search(code.trace.strings[int(code.name[twin])])
+        if row >= 0 and match and code.ts[twin] < end[row] and result[row] < 0:
+            result[row] = int(match["id"].partition("/")[2])
+    record = code.trace.compile_record
+    for one in record.compilations if record is not None else ():
+        _, _, version = (one.id or "").partition("/")
+        if one.start_us is None or one.dur_us is None or not version.isdecimal():
+            continue
+        middle = (2 * one.start_us + one.dur_us) * 500 - code.trace.base_ns
+        fits = np.flatnonzero((begin <= middle) & (middle < end) & (result < 0))
+        result[fits] = int(version)
+    return result
+
+
+@pattern_rule(
+    "CP0",
+    "First compilation in the steps",
+    (TIME, WHOLE, HOST_RANGES),
+    "compiling_first",
+    Threshold("warm_up_ratio", 0.01, "first compilation in the steps"),
+    answers=("compile_ns", "idle_compile_ns"),
+)
+def warming_up(selection: Selection, seen: Seen) -> Advice:
+    """First compilations take more than {warm_up_ratio} of the steps.
+
+    That is warm-up: later steps do not pay for it.
+    """
+    times = plural(count_of(seen), "time")
+    where = f"; `{seen[0].frame}` called it" if seen[0].frame else ""
+    return Advice(
+        title="Warm-up: code is compiled for the first time",
+        said=f"First compilation takes {spent_by(selection, seen)}, {times}{where}. It is warm-up.",
+        action="Run some steps before the recording starts: code is compiled when it first runs.",
+        snippet=_WAIT,
+        headline="First compilation, which is warm-up, takes {part}.",
+        confidence=0.95,
+        verify=f"Record again: no compilation in the {step_noun(selection.facts)}.",
+    )
+
+
+_BY_KIND = {
+    "size": (
+        "Mark the size as dynamic, or pad to a few sizes.",
+        "torch._dynamo.mark_dynamic(x, 0)\n# or: model = torch.compile(model, dynamic=None)",
+    ),
+    "value": (
+        "Pass what changes as a tensor, or keep it to a few values.",
+        "step = torch.tensor(step)  # instead of a number of Python",
+    ),
+    "global": ("Do not change this global between calls, or pass it as an argument.", ""),
+    "object": ("Pass the same object in every call: its identity is guarded.", ""),
+    "dtype": ("Pass tensors of one type, device and `requires_grad`.", ""),
+}
 
 
 @pattern_rule(
     "CP1",
-    "Compilation in the steps",
+    "Compilation again in the steps",
     (TIME, WHOLE, HOST_RANGES),
-    "compiling",
-    Threshold("compile_ratio", 0.01, "compilation in the steps"),
+    ("compiled_again", "compiling"),
+    Threshold("compile_ratio", 0.01, "compilation in the steps, without first ones"),
     answers=("compile_ns", "idle_compile_ns"),
 )
 def compiling(selection: Selection, seen: Seen) -> Advice:
-    """Compilation takes more than {compile_ratio} of the steps.
+    """Compilation takes more than {compile_ratio} of the steps, without first compilations.
 
-    Versions after the first are said.
+    A record beside the trace names the guard that failed. What nothing tells first or again, counts
+    here.
 
-    Ceiling: time in the compiler.
+    Ceiling: time in the compiler, without first compilations.
     """
-    again = int(max(one.figure("again") for one in seen))
     where = f"; `{seen[0].frame}` called it" if seen[0].frame else ""
-    if again:
-        said = (
-            f"Compilation takes {spent_by(selection, seen)}. {plural(again, 'version')} of code "
-            f"that was compiled before {'are' if again > 1 else 'is'} compiled again{where}."
-        )
-        action = (
-            "Shapes or values change from call to call: mark what changes as dynamic, or pad to a "
-            f"few sizes. `TORCH_LOGS=recompiles`{_logs(selection)} names the guard that failed."
-        )
-        snippet = (
-            "model = torch.compile(model, dynamic=True)\n# or: torch._dynamo.mark_dynamic(x, 0)"
-        )
-    else:
-        times = plural(count_of(seen), "time")
-        said = f"Compilation takes {spent_by(selection, seen)}, {times}{where}."
-        action = "Code is compiled when it first runs: run some steps before the recording starts."
-        snippet = "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1)"
-    return Advice(
-        title=f"Code is compiled {'again ' if again else ''}in the steps",
-        said=said,
-        action=action,
-        snippet=snippet,
-        method="time in the compiler",
+    again = count_of(tuple(one for one in seen if one.pattern.kind == "compiled_again"))
+    base = Advice(
+        title="Code is compiled in the steps",
+        said=(
+            f"Compilation takes {spent_by(selection, seen)}, "
+            f"{plural(count_of(seen), 'time')}{where}."
+        ),
+        action="Run some steps before the recording starts: code is compiled when it first runs.",
+        snippet=_WAIT,
+        method="time in the compiler, without first compilations",
         headline="Compilation takes {part}.",
         confidence=0.95,
-        evidence=(Evidence("versions compiled again", float(again), "count", 0),),
-        verify=f"Record again: no compilation in the {step_noun(selection.facts)}.",
         links=(Reference("Why code is compiled again", url=_COMPILER_DOCS),),
+        verify=f"Record again: no compilation in the {step_noun(selection.facts)}.",
+    )
+    if not again:
+        return base
+    count = _versions_in(selection) or again
+    said = (
+        f"Compilation takes {spent_by(selection, seen)}. {plural(count, 'version')} of code that "
+        f"was compiled before {'are' if count > 1 else 'is'} compiled again{where}."
+    )
+    evidence = (Evidence("versions compiled again", float(count), "count", 0),)
+    known = _changes(selection)
+    if known is None:
+        return structs.replace(
+            base,
+            title="Code is compiled again in the steps",
+            said=said,
+            action=(
+                "Shapes or values change from call to call: mark what changes as dynamic, or pad to"
+                f" a few sizes. `TORCH_LOGS=recompiles`{_logs(selection)} names the guard that"
+                " failed."
+            ),
+            snippet=(
+                "model = torch.compile(model, dynamic=True)\n# or: torch._dynamo.mark_dynamic(x, 0)"
+            ),
+            evidence=evidence,
+        )
+    function, changes, is_designed = known
+    first = changes[0]
+    place = f" ({first.place})" if first.place else ""
+    more = f", and {plural(len(changes) - 1, 'other guard')}" if len(changes) > 1 else ""
+    action, snippet = _BY_KIND.get(first.kind, ("Keep what the guard checks equal.", ""))
+    if is_designed:
+        said += " That is by design: torch makes a size dynamic when it changes for the first time."
+    return structs.replace(
+        base,
+        title=f"`{function}` is compiled again: {first.text}",
+        said=f"{said} What changed in `{function}`: `{first.text}`{place}{more}.",
+        action=action,
+        snippet=snippet,
+        severity="low" if is_designed else None,
+        evidence=evidence,
+        links=(Reference("All versions and reasons", "compile"), *base.links),
+    )
+
+
+def _runs_of(selection: Selection, refused: Version) -> tuple[SeenEvent, ...]:
+    """The longest run of each version of a function, while it ran compiled."""
+    found = selection.facts.compiled
+    return tuple(
+        seen_event(selection, f"Torch-Compiled Region: {one.id}", spot, one.ts, one.dur_ns)
+        for one in (found.versions if found is not None else ())
+        if one.function == refused.function and one.slice >= 0
+        for spot in [Spot(one.slice, one.event)]
+    )[:MOST_EVENTS]
+
+
+def _again(selection: Selection) -> list[Version]:
+    """Versions that are compiled again in the chosen steps, the longest first."""
+    found = selection.facts.compiled
+    if found is None:
+        return []
+    spent: dict[int, int] = {}
+    for one in found.occurrences:
+        middle = one.ts + one.dur_ns // 2
+        if any(step.start_ns <= middle < step.end_ns for step in selection.steps):
+            spent[one.version] = spent.get(one.version, 0) + one.dur_ns
+    rows = sorted(spent, key=lambda row: -spent[row])
+    return [found.versions[row] for row in rows if found.versions[row].is_again]
+
+
+def _versions_in(selection: Selection) -> int:
+    return len({one.id for one in _again(selection)})
+
+
+def _changes(selection: Selection) -> tuple[str, tuple[Change, ...], bool] | None:
+    """The function that is compiled again most, what changed, and whether that is by design."""
+    again = [one for one in _again(selection) if one.reasons]
+    found = selection.facts.compiled
+    if not again or found is None:
+        return None
+    counts: dict[str, int] = {}
+    for one in again:
+        counts[found.label(one)] = counts.get(found.label(one), 0) + 1
+    function = max(counts, key=lambda name: counts[name])
+    reasons = [each for one in again if found.label(one) == function for each in one.reasons]
+    changes = changes_of(reasons)
+    is_designed = max(counts.values()) == 1 and all(
+        each.kind == "size" for one in again for each in one.reasons
+    )
+    return function, changes, is_designed
+
+
+@rule(
+    "CP2",
+    "The recompile limit was met",
+    (HOST_RANGES,),
+    answers=("python_ns", "idle_dispatch_ns", "idle_python_ns"),
+)
+def limit_met(selection: Selection) -> Advice | None:
+    """A compilation was refused, because its function has too many versions.
+
+    The function runs eager from then on. Needs the record beside the trace.
+    """
+    found = selection.facts.compiled
+    refused = [one for one in found.versions if one.failed] if found is not None else []
+    if found is None or not refused or "limit" not in refused[0].failed:
+        return None
+    one = refused[0]
+    changes = changes_of(one.reasons)
+    what = f" What changed: `{changes[0].text}`." if changes else ""
+    action, snippet = _BY_KIND.get(changes[0].kind if changes else "", ("", ""))
+    return Advice(
+        title=f"`{found.label(one)}` runs eager: the recompile limit was met",
+        said=f"torch refused to compile `{found.label(one)}` once more.{what}",
+        action=action or f"Find what changes: `TORCH_LOGS=recompiles`{_logs(selection)}.",
+        snippet=snippet,
+        confidence=0.95,
+        otherwise="medium",
+        evidence=(Evidence("refused", float(len(refused)), "count", 0),),
+        links=(
+            Reference("All versions and reasons", "compile"),
+            Reference("Why code is compiled again", url=_COMPILER_DOCS),
+        ),
+        events=_runs_of(selection, one),
+        verify="Record again: no version is refused.",
     )
 
 
@@ -156,7 +347,7 @@ def find_graph_breaks(code: HostCode) -> Iterator[Found]:
 
 
 @pattern_rule(
-    "CP2",
+    "CP4",
     "Compiled functions that leave their graphs",
     (TIME, WHOLE, OPS),
     "graph_breaks",
@@ -171,14 +362,20 @@ def graph_breaks(selection: Selection, seen: Seen) -> Advice:
 
     Ceiling: that time.
     """
+    found = selection.facts.compiled
+    told = [one for one in found.breaks if one.calls] if found is not None else []
+    place = f" at `{told[0].place}`" if told else seen[0].place
+    why = f" `{told[0].place}`: {told[0].reason.rstrip('.')}." if told else ""
     return Advice(
-        title=f"Compiled functions leave their graphs{seen[0].place}",
+        title=f"Compiled functions leave their graphs{place}",
         said=(
             f"Compiled functions go on in another graph {often(selection, count_of(seen))}"
-            f"{seen[0].place}. Outside of graphs, in ops one by one and in Python, they spend "
-            f"{spent_by(selection, seen)}."
+            f"{place}. Outside of graphs, in ops one by one and in Python, they spend "
+            f"{spent_by(selection, seen)}.{why}"
         ),
-        action=(
+        action=_without(told[0])
+        if told
+        else (
             "Keep printing, `.item()` and calls that cannot be traced out of compiled functions. "
             f"`TORCH_LOGS=graph_breaks`{_logs(selection)} names each line and its reason."
         ),
@@ -187,6 +384,64 @@ def graph_breaks(selection: Selection, seen: Seen) -> Advice:
         confidence=0.7,
         verify="Record again: no compiled region lies in another one.",
         links=(Reference("Why a function leaves its graph", url=_COMPILER_DOCS),),
+    )
+
+
+def _without(told: Break) -> str:
+    """How to do without a graph break, by torch's reason for it."""
+    text = f"{told.reason} {told.explanation}"
+    if "item()" in text or "Tensor.item" in text:
+        return (
+            "Keep the value a tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`."
+        )
+    if "print" in text:
+        return "Print after the step, not in compiled code."
+    if "graph_break()" in text:
+        return "Remove the call of `torch._dynamo.graph_break()`."
+    return "Move this call out of compiled code, or make it a custom op (`torch.library`)."
+
+
+LONG_LOOKUP_NS = 100_000  # a lookup of a few guards takes 10 to 30 µs, with stacks 60
+_LOOKUP = of_code(r"^TorchDynamo Cache Lookup$")
+
+
+@on_host()
+def find_guards(code: HostCode) -> Iterator[Found]:
+    """Looking up which version of compiled code fits a call, where that takes long."""
+    rows = code.outermost(code.named(_LOOKUP))
+    if len(rows) and code.dur[rows].mean() >= LONG_LOOKUP_NS:
+        yield Found("guards", "TorchDynamo Cache Lookup", code.time(rows), code.host_rows(rows))
+
+
+@pattern_rule(
+    "CP5",
+    "Guards of compiled code",
+    (TIME, WHOLE, OPS),
+    "guards",
+    Threshold("guard_ratio", 0.02, "checking guards of compiled code"),
+    answers=("python_ns", "idle_dispatch_ns", "idle_python_ns"),
+)
+def guards(selection: Selection, seen: Seen) -> Advice:
+    """Checking guards takes more than {guard_ratio} of the steps, and 100 µs or more a call.
+
+    torch 2.13 records it.
+
+    Ceiling: that time.
+    """
+    found = selection.facts.compiled
+    most = max((one.guards or 0 for one in found.versions), default=0) if found else 0
+    many = f" A version has up to {most:,} guards." if most else ""
+    return Advice(
+        title="Checking guards of compiled code takes long",
+        said=f"torch checks guards for {spent_by(selection, seen)}.{many}",
+        action=(
+            "Compile fewer and larger functions, and keep versions few: each call checks guards "
+            "until a version fits."
+        ),
+        method="time in the lookup of compiled code",
+        confidence=0.6,
+        links=(Reference("All versions and their guards", "compile"),),
+        verify="Record again: less time in `TorchDynamo Cache Lookup`.",
     )
 
 

@@ -35,7 +35,8 @@ from .model import (
 )
 
 _REGION = regex(r"^Torch-Compiled Region(?:: (?P<id>\d+/\d+))?$")
-_TWIN = regex(r"_data: .*?compile_id=(?P<id>\d+/\d+)")
+COMPILE_ID = regex(r"\bcompile_id=(?P<id>\d+/\d+)")
+"""In the name of what stands beside a phase of a compilation (torch 2.11)."""
 _GRAPH = regex(r"^(## Call CompiledFxGraph|CompiledFunction$)")
 _LOOKUP = regex(r"^TorchDynamo Cache Lookup$")
 _RESUMES = regex(r"^torch_dynamo_resume_in_(?P<name>.*)_at_(?P<line>\d+)$")
@@ -130,7 +131,7 @@ def _times(trace: Trace, hosts: Hosts, record: CompileRecord) -> list[tuple[str,
             key=lambda one: one[1],
         )
     host = trace.host
-    twins = np.flatnonzero(matches(trace.strings, host.name, _TWIN))
+    twins = np.flatnonzero(matches(trace.strings, host.name, COMPILE_ID))
     busy = np.flatnonzero(hosts.with_role(HostRole.COMPILE))
     found: dict[int, tuple[str, int, int]] = {}
     if not len(busy) or not len(twins):
@@ -142,7 +143,7 @@ def _times(trace: Trace, hosts: Hosts, record: CompileRecord) -> list[tuple[str,
         mine = twins[host.thread[twins] == thread]
         at = search(spans.start, host.ts[mine], side="right") - 1
         for row, span in zip(mine.tolist(), at.tolist(), strict=True):
-            match = _TWIN.search(trace.strings[int(host.name[row])])
+            match = COMPILE_ID.search(trace.strings[int(host.name[row])])
             if span >= 0 and match and (thread << 32 | span) not in found:
                 begin, end = int(spans.start[span]), int(spans.end[span])
                 found[thread << 32 | span] = match["id"], begin, end - begin
@@ -186,6 +187,7 @@ def _version(
         ts=ts,
         dur_ns=dur,
         slice=longest if not inside else -1,
+        event=int(host.raw[longest]) if longest >= 0 and not inside else -1,
     )
 
 

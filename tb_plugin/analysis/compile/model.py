@@ -35,6 +35,7 @@ class Version(Struct, frozen=True):
     ts: int = -1  # the longest run, or the compilation, in the recording
     dur_ns: int = 0
     slice: int = -1
+    event: int = -1
 
     @property
     def is_again(self) -> bool:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from kinetoscope.trace.compile_record import CompiledCode, CompileRecord, RecordedCompilation
 from kinetoscope.trace.model import Trace
 from tests.analysis.advice.checks import NCCL
 from tests.analysis.advice.trainings import TRAININGS
@@ -404,6 +407,17 @@ def hidden(compute: int) -> Trace:
     )
 
 
+def refused(failed: str | None) -> Trace:
+    """A function with two versions, the second of which may have been refused."""
+    compilations = (
+        RecordedCompilation(id="0/0", function=0),
+        RecordedCompilation(id="0/1", function=0, failed=failed),
+    )
+    record = CompileRecord(functions=(CompiledCode(0, "f"),), compilations=compilations)
+    traced = run(many("Torch-Compiled Region: 0/0", 1, 50), matmul)
+    return replace(traced, compile_record=record)
+
+
 def broken(inside: str) -> Trace:
     """A compiled function that goes on in another region, or not."""
 
@@ -522,9 +536,18 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
         lambda: run(many("aten::add", 130, 2), matmul),
         lambda: run(many("aten::add", 60, 5), matmul),
     ),
-    "CP1": (lambda: run(compiling("0/3"), matmul), lambda: run(matmul)),
+    "CP1": (
+        lambda: run(compiling("0/3"), matmul),
+        lambda: run(compiling("0/0"), matmul),
+    ),
     "CO2": (lambda: hidden(2), lambda: hidden(7)),
-    "CP2": (lambda: broken("Torch-Compiled Region: 1/0"), lambda: broken("")),
+    "CP0": (lambda: run(compiling("0/0"), matmul), lambda: run(compiling("0/1"), matmul)),
+    "CP2": (lambda: refused("Unsupported: recompile_limit reached"), lambda: refused(None)),
+    "CP4": (lambda: broken("Torch-Compiled Region: 1/0"), lambda: broken("")),
+    "CP5": (
+        lambda: run(many("TorchDynamo Cache Lookup", 2, 100), matmul),
+        lambda: run(many("TorchDynamo Cache Lookup", 2, 99.9), matmul),
+    ),
     "CP3": (lambda: replaying(30), lambda: replaying(10)),
     "KE5": (lambda: streaming(75.0), lambda: streaming(40.0)),
     "CLK2": (lambda: sampled(0.85), lambda: sampled(1.0)),

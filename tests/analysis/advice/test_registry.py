@@ -110,7 +110,7 @@ def test_wording(found: Finding) -> None:
     assert found.scope
     for link in found.links:
         assert bool(link.view) != bool(link.url)
-        assert link.view in ("", "overview", "timeline", "health", "memory", "operators")
+        assert link.view in ("", "overview", "timeline", "health", "memory", "operators", "compile")
         assert link.url.startswith("https://docs.pytorch.org/") or not link.url
 
 

@@ -40,7 +40,7 @@ WITH_VERSION = {
     r"TORCH_LOGS": "BCDE",
 }
 # What some rules speak of is in no older recording: compiled code, samples of counters.
-SEEN_FROM = {"CP1": "E", "CP2": "E", "CP3": "E", "KE5": "G"}
+SEEN_FROM = {"CP1": "E", "CP2": "E", "CP4": "E", "CP3": "E", "KE5": "G"}
 SAYS_VERSION = re.compile(r"torch (2\.\d|1\.1\d)")
 
 
