@@ -124,6 +124,15 @@ class CompiledFacts(Struct, frozen=True):
     lookup_ns: int = 0  # guards: TorchDynamo Cache Lookup
     lookups: int = 0
 
+    @property
+    def functions_by_region(self) -> dict[str, str]:
+        """Name of a region in the trace → its function, where that is known."""
+        return {
+            f"Torch-Compiled Region: {one.id}": self.label(one)
+            for one in self.versions
+            if one.function >= 0
+        }
+
     def label(self, version: Version) -> str:
         """The function of a version."""
         if version.function < 0:

@@ -1,6 +1,7 @@
 """Which operator of one recording is which of the other?
 
-By name first, then by the name without what compilers number and hash. What is left is looked at by
+By name first, then by the name without what compilers number and hash; regions of compiled code by
+their function, where both recordings name it. What is left is looked at by
 its place: between which calls that both recordings have it stands, and how many of that name came
 before. What stands in the same places on both sides took each other's part: one for one is renamed,
 several for one are fused, one for several is split.
@@ -62,6 +63,7 @@ def paired(base: Items, other: Items) -> tuple[Pairing, ...]:
         Pairing((at,), (other.index[pair],), None)
         for pair, at in base.index.items()
         if pair in other.index
+        and base.functions.get(pair[0], "") == other.functions.get(pair[0], "")
     ]
     left = sorted(set(range(len(base.names))) - {at for one in found for at in one.base})
     right = sorted(set(range(len(other.names))) - {at for one in found for at in one.other})
@@ -83,7 +85,9 @@ def _by_plain_name(
     def by_name(items: Items, keys: Sequence[int]) -> Mapping[tuple[str, str], list[int]]:
         groups: dict[tuple[str, str], list[int]] = {}
         for at in keys:
-            groups.setdefault((plain_name(items.names[at]), items.details[at]), []).append(at)
+            name = items.names[at]
+            plain = items.functions.get(name) or plain_name(name)
+            groups.setdefault((plain, items.details[at]), []).append(at)
         return groups
 
     known = by_name(other, right)

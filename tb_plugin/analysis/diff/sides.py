@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
@@ -91,6 +92,7 @@ class Items(Struct, frozen=True, eq=False, dict=True):
     ts: I64
     columns: Mapping[str, I64]  # "calls" and durations
     examples: tuple[str, ...] = ()  # by key: the name of its heaviest kernel, where keys are roles
+    functions: Mapping[str, str] = {}  # name of a compiled region → its function
 
     @cached_property
     def sums(self) -> Mapping[str, I64]:
@@ -128,7 +130,7 @@ def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Ite
         rows = np.intersect1d(rows, only, assume_unique=True)
     name = calls.name[rows]
     second = calls.shapes[rows] if by == "shape" else None
-    return _items(
+    found = _items(
         side,
         operators.strings,
         name,
@@ -144,6 +146,8 @@ def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Ite
             "is_op": (calls.kind[rows] == CallKind.OP).astype(np.int64),
         },
     )
+    compiled = side.selection.facts.compiled
+    return found if compiled is None else replace(found, functions=compiled.functions_by_region)
 
 
 def kernel_items(side: Side, by: str = "name") -> Items:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ...base.units import count, duration, flops, listing, plural, share, size, times
 from ...trace.health.notes import STEPS_OF_ANY_RECORDER
 from ...trace.model import is_of_other_recorder
+from ..compile.news import MOST_NEWS, compile_news
 from ..steps import outliers, step_parameter
 from ..wording import CAUSE_NAMES
 from .bridge import (
@@ -138,7 +139,7 @@ def compare(
             found = replace(found, at_equal_clocks=True, times=found.adjusted)
     outcome = _outcome(found)
     found = replace(found, mismatches=_reconciled(found, outcome))
-    headline, detail = _words(found, outcome, (base, other))
+    headline, detail = _with_news(_words(found, outcome, (base, other)), base, other)
     return replace(
         found,
         outcome=outcome,
@@ -230,6 +231,17 @@ _NOT_THE_CODE_ALONE = "The change is real, but this may be a part of its cause."
 
 
 # --- words ----------------------------------------------------------------------------------------
+
+
+def _with_news(words: tuple[str, str], base: Side, other: Side) -> tuple[str, str]:
+    """Headline and detail with what torch.compile does in one of the recordings alone."""
+    news = compile_news(base.selection.facts.compiled, other.selection.facts.compiled)
+    if not news:
+        return words
+    headline, detail = words
+    first = f"{news[0][0].upper()}{news[0][1:]}."
+    rest = f"Also: {listing(list(news[1:MOST_NEWS]))}." if news[1:] else ""
+    return f"{headline} {first}", f"{rest} {detail}".strip()
 
 
 def _words(found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]) -> tuple[str, str]:
