@@ -441,9 +441,9 @@ def _tie(
         frame = text.partition("/")[0]
         mine = [one for one in begun if str(one["id"]).partition("/")[0] == frame]
         exact = [one for one in mine if one["id"] == batch.compile_id]
-        target = (exact or mine[-1:] or [None])[-1]
-        if target is None:
+        if not mine:
             continue
+        target = (exact or mine)[-1]
         reason = _reason(text, paths, keeps_text=keeps_text)
         if reason["of"] in {target["id"], *(one["of"] for one in target["reasons"])}:
             # Guards of the last version failed and nothing was compiled: before torch 2.6 there is

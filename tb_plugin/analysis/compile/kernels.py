@@ -59,36 +59,31 @@ def kernel_sources(
 
 def _runs(trace: Trace) -> Iterable[tuple[str, I64, I64]]:
     """Name, durations and launching host rows of each fused kernel."""
-    tables = (
-        (trace.device.name, trace.device.dur, trace.device.op),
-        (trace.host.name, trace.host.dur, np.arange(len(trace.host.name))),
-    )
-    for on_host, (names, dur, launch) in enumerate(tables):
-        for code in distinct(names, len(trace.strings)).tolist():
-            match = _FUSED.match(trace.strings[code])
-            if match is None or (on_host and not _MARK.match(trace.strings[code])):
-                continue
-            rows = np.flatnonzero(names == code)
-            if on_host:
-                rows = rows[trace.host.kind[rows] == HostKind.OP]
-            if len(rows):
-                yield _MARK.sub("", trace.strings[code]), dur[rows], launch[rows].astype(np.int64)
+    device, host = trace.device, trace.host
+    strings = trace.strings
+    for code in distinct(device.name, len(strings)).tolist():
+        if _FUSED.match(strings[code]):
+            rows = np.flatnonzero(device.name == code)
+            yield strings[code], device.dur[rows], device.op[rows].astype(np.int64)
+    for code in distinct(host.name, len(strings)).tolist():
+        if _MARK.match(strings[code]) and _FUSED.match(strings[code]):
+            rows = np.flatnonzero((host.name == code) & (host.kind == HostKind.OP))
+            yield _MARK.sub("", strings[code]), host.dur[rows], rows.astype(np.int64)
 
 
 def _regions_of(trace: Trace, rows: I64) -> list[str]:
     """The compile id of the region around each row; "" outside, as in a backward."""
-    result = [""] * len(rows)
-    for i, row in enumerate(rows.tolist()):
-        at = row
-        for _ in range(_MOST_LEVELS):
-            if at < 0:
-                break
-            match = _REGION.match(trace.strings[int(trace.host.name[at])])
-            if match:
-                result[i] = match["id"]
-                break
-            at = int(trace.host.parent[at])
-    return result
+    host = trace.host
+    ids = [""] + [match["id"] if (match := _REGION.match(one)) else "" for one in trace.strings]
+    is_region = np.array([bool(one) for one in ids])
+    at, found = rows.copy(), np.zeros(len(rows), np.int64)
+    for _ in range(_MOST_LEVELS):
+        code = np.where(at >= 0, host.name[np.maximum(at, 0)] + 1, 0)
+        found = np.where((found == 0) & is_region[code], code, found)
+        at = np.where((at >= 0) & (found == 0), host.parent[np.maximum(at, 0)], -1)
+        if not (at >= 0).any():
+            break
+    return [ids[one] for one in found.tolist()]
 
 
 def _split(some: list[_Candidate], ids: list[str]) -> Iterable[tuple[_Candidate | None, list[int]]]:

@@ -1,6 +1,8 @@
 """What torch.compile did, as facts of a trace (contract). Times are ns; None = not known."""
 
 # Without `from __future__ import annotations`: see facts.
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 MOST_VERSIONS = 400
@@ -123,6 +125,17 @@ class CompiledFacts(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     lookup_ns: int = 0  # guards: TorchDynamo Cache Lookup
     lookups: int = 0
+
+    def first_and_again(self, spans: Iterable[tuple[int, int]]) -> tuple[int, int]:
+        """Time of first compilations, which are warm-up, and of further ones, within spans."""
+        spent = [0, 0]
+        parts = tuple(spans)
+        for one in self.occurrences:
+            inside = sum(
+                max(0, min(end, one.ts + one.dur_ns) - max(start, one.ts)) for start, end in parts
+            )
+            spent[self.versions[one.version].is_again] += inside
+        return spent[0], spent[1]
 
     @property
     def functions_by_region(self) -> dict[str, str]:

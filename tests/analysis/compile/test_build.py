@@ -114,6 +114,10 @@ def test_twins_tie_a_compilation_to_its_id() -> None:
     (version,) = found.versions
     assert (version.id, version.compile_ns) == ("0/1", 7000)
     assert [(one.ts, one.dur_ns) for one in found.occurrences] == [(0, 7000)]
+    assert found.first_and_again([(0, 3000), (5000, 20_000)]) == (0, 5000)
+    first = msgspec.structs.replace(version, id="0/0")
+    warm = msgspec.structs.replace(found, versions=(first,))
+    assert warm.first_and_again([(1000, 3000)]) == (2000, 0)
 
 
 def test_a_region_without_an_id_is_a_version_that_is_not_told() -> None:

@@ -134,7 +134,7 @@ def test_the_line_of_a_guard_is_that_of_the_user(run: Any) -> None:
 
 def test_each_break_has_its_compilation_reason_and_lines(run: Any) -> None:
     record, log = run
-    told = Counter()
+    told: Counter[tuple[str, int]] = Counter()
     for identity, payload in _artifacts(log, "dynamo_graph_break_reason"):
         place = re.search(r"in user code at (?P<file>.*):(?P<line>\d+)", payload)
         assert place is not None
@@ -272,9 +272,8 @@ def test_changed_names_of_torch_switch_off_one_part_and_are_logged_once(
     fresh.guard_failures = 7
     fresh.get_compilation_metrics = lambda: 1 / 0
     fresh.graph_break_reasons += [_broken(3)]
-    with caplog.at_level(logging.INFO):
-        for _ in range(3):
-            record = _read(compilations.compile_file("w.1", None, []))
+    caplog.set_level(logging.INFO)
+    record, *_ = [_read(compilations.compile_file("w.1", None, [])) for _ in range(3)]
     assert [one["stack"][0][1] for one in record["breaks"]] == [3]
     said = [one.message for one in caplog.records]
     assert len([one for one in said if "guard_failures" in one]) == 1
@@ -346,8 +345,8 @@ def test_records_of_another_form_are_counted_and_dropped() -> None:
     nodes = KernelNodes()
     record = logging.LogRecord("torch.__trace", 10, "", 0, "", (), None)
     name = "inductor_provenance_tracking_node_mappings"
-    record.metadata = {"artifact": {"name": name}}  # type: ignore[attr-defined]
-    record.payload = "[["  # type: ignore[attr-defined]
+    record.metadata = {"artifact": {"name": name}}
+    record.payload = "[["
     nodes.emit(record)
     assert nodes.dropped == 1
     assert nodes.graphs(str) == []
