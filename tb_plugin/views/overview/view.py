@@ -23,7 +23,7 @@ from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
 from ...analysis.steps import Limits, Selection, outliers, select
 from ...analysis.wording import device_name, step_noun
-from ...base.units import NBSP, duration
+from ...base.units import NBSP
 from ..legend import (
     GAUGES,
     LegendEntry,
@@ -40,6 +40,7 @@ from .measured import Measured, measured_of, measured_tables
 from .parts import (
     ToldParts,
     classic_parts,
+    compile_words,
     is_overlap_known,
     missing_parts,
     part_ns,
@@ -304,24 +305,12 @@ def _shares(
             ghost=part.ghost,
             mean_ns=selection.mean(part_ns(total, part.key)),
             ratio=selection.ratio(part_ns(total, part.key)),
-            help=part.help + _compile_words(selection, part.key),
+            help=part.help + compile_words(selection, part.key),
             link=_door(selection, total, part.key),
         )
         for part in parts
         if selection.facts.steps  # of a recording without time no part is known to be 0
     )
-
-
-def _compile_words(selection: Selection, key: str) -> str:
-    """Compilation of the chosen steps, told apart in warm-up and again; "" of other parts."""
-    found = selection.facts.compiled
-    if key not in ("compile_ns", "idle_compile_ns") or found is None:
-        return ""
-    spans = [(step.start_ns, step.end_ns) for step in selection.steps]
-    first, again = (selection.mean(ns) for ns in found.first_and_again(spans))
-    if not first and not again:
-        return ""
-    return f" First, which is warm-up: {duration(first)}; again: {duration(again)} per step."
 
 
 def _door(selection: Selection, total: Struct, key: str) -> Reference | None:
