@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "2b8f58f0";
+export const CONTRACT = "6ec47e33";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2615,7 +2615,7 @@ export interface Overview {
 
 /** The chosen steps and device. */
 export interface OverviewQuery {
-  /** steps by their numbers: "3", "2-5", "1,4-6", or "all"; "" = all but warm-up and incomplete ones */
+  /** steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
   /** device by its number or key: "0", "cuda:0", "hip:1"; "" = the busiest */
   readonly device?: string;

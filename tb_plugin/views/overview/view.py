@@ -53,7 +53,7 @@ from .serving import Serving, serving_of, serving_tables
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The chosen steps and device."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6", or "all"; "" = all but warm-up and incomplete ones
+    # steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones
     steps: str = ""
     # device by its number or key: "0", "cuda:0", "hip:1"; "" = the busiest
     device: DeviceName = ""
