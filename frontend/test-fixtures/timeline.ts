@@ -194,6 +194,7 @@ export const DETAILS: SliceDetails = {
     },
   ],
   launch: { launch_ns: 4200, queued_ns: 29_900_000, run_ns: 22_900 },
+  origin: null,
   args: [{ key: "Sequence number", text: "1249", cut: false }],
   args_missing: "",
   inputs: [

@@ -319,6 +319,11 @@ class Selection(Struct, frozen=True, dict=True):
         parts = [one.partition for step in self.steps if (one := self.device_step(step))]
         return total_of(parts, Partition()) if parts else None
 
+    @property
+    def records_capture(self) -> bool:
+        """True if graphs are captured for most of the time: nothing of that comes again."""
+        return self.partition is not None and 2 * self.partition.idle_capture_ns > self.total_ns
+
     @cached_property
     def idle(self) -> Idle:
         """The idle time of the chosen device beside its causes; names are in ``held``."""

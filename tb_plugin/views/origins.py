@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from ..analysis.facts import Facts
 from ..analysis.graphs.artifact import CAPTURES, GRAPHS
 from ..analysis.graphs.captures import LEAST_SHARE
-from ..analysis.graphs.model import CaptureColumns
-from ..analysis.graphs.origins import OperatorOrigins, with_origins
+from ..analysis.graphs.model import CaptureColumns, GraphColumns
+from ..analysis.graphs.origins import OperatorOrigins, origin_of, with_origins
 from ..analysis.operators import artifact as made_operators
 from ..analysis.operators.model import OperatorColumns
 from ..base.artifact_spec import ArtifactSpec
@@ -63,6 +65,46 @@ def origins_of(subject: Subject) -> OperatorOrigins:
     found = captures_of(subject, near_captures(subject))
     return with_origins(
         operators, subject.other_artifact(GRAPHS), tuple(one for _, one in found.opened)
+    )
+
+
+class SliceOrigin(Struct, frozen=True):
+    """The operator of work in a replayed graph, from a recording of its capture."""
+
+    op: str
+    shapes: str  # of its inputs; "" not recorded
+    module: str  # the innermost module around it; "" not known
+    run: str  # the recording of the capture …
+    worker: str
+
+
+def origin_of_work(subject: Subject, row: int) -> SliceOrigin | None:
+    """What a row of the device table is lent; None where its own recording tells its operator.
+
+    Raises:
+        NotReadyError: a recording of a capture is being read.
+    """
+    if not has_replays(subject.facts) or not (near := near_captures(subject)):
+        return None
+    graphs: GraphColumns = subject.other_artifact(GRAPHS)
+    if not 0 <= row < len(graphs.of_activity) or graphs.of_activity[row] < 0:
+        return None
+    origins, found = origins_of(subject), captures_of(subject, near)
+    operators, lent = origins.operators, origins.graphs[int(graphs.of_activity[row])].lent
+    call, is_lent = origin_of(operators, row)
+    if not is_lent or lent is None:
+        return None
+    calls, (place, _) = operators.calls, found.opened[lent.capture]
+
+    def text(code: int) -> str:
+        return operators.strings[code] if code >= 0 else ""
+
+    return SliceOrigin(
+        text(int(calls.name[call])),
+        text(int(calls.shapes[call])),
+        text(int(calls.module[call])),
+        place.run,
+        place.worker,
     )
 
 
@@ -130,13 +172,8 @@ def _is_near(run: str, own: str) -> bool:
     return run.startswith((own, f"{own}/")) or run.rpartition("/")[0] == own.rpartition("/")[0]
 
 
-def words_of(subject: Subject) -> str:
-    """Whether device time in replayed graphs has operators, and how to record them; "" without."""
-    return origin_words(origins_of(subject), subject.facts)
-
-
 def origin_words(origins: OperatorOrigins, facts: Facts) -> str:
-    """The same, of what is known already."""
+    """Whether device time in replayed graphs has operators, and how to record them; "" without."""
     whole = int(origins.operators.activities.dur_ns.sum())
     if not origins.graph_ns or origins.graph_ns < WORTH_SAYING * whole:
         return ""

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "6ec47e33";
+export const CONTRACT = "6915730d";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3245,6 +3245,8 @@ export interface SliceDetails {
   readonly ancestors: readonly SliceRef[];
   readonly links: readonly SliceLink[];
   readonly launch: LaunchDelay | null;
+  /** of work in a replayed graph, where a capture was recorded */
+  readonly origin: SliceOrigin | null;
   readonly args: readonly SliceArg[];
   /** why there are none, "" when there are */
   readonly args_missing: string;
@@ -3268,6 +3270,18 @@ export interface SliceLink {
   readonly delay_ns: number | null;
   /** how many of this relation there are; `to` is the first */
   readonly count: number;
+}
+
+/** The operator of work in a replayed graph, from a recording of its capture. */
+export interface SliceOrigin {
+  readonly op: string;
+  /** of its inputs; "" not recorded */
+  readonly shapes: string;
+  /** the innermost module around it; "" not known */
+  readonly module: string;
+  /** the recording of the capture … */
+  readonly run: string;
+  readonly worker: string;
 }
 
 /** One slice. */

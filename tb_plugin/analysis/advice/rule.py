@@ -405,7 +405,7 @@ def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecke
     unchecked: list[Unchecked] = []
     # Without its kernels a device seems to idle, and what is gained seen from it is not known.
     is_idle_unknown = "kernels" in selection.facts.unavailable and selection.partition is not None
-    for one in RULES:
+    for one in () if selection.records_capture else RULES:
         need = missing(one, selection)
         advice = one.check(selection) if need is None else None
         if advice is not None and advice.gain is not None and is_idle_unknown:

@@ -49,6 +49,12 @@ class OperatorOrigins(Struct, frozen=True, eq=False):
         return self.lent_ns / self.graph_ns if self.graph_ns else 0.0
 
 
+def origin_of(operators: OperatorColumns, row: int) -> tuple[int, bool]:
+    """The call that a row of the device table comes from, −1 for none; and whether it is lent."""
+    call = int(operators.activities.call[row])
+    return call, call >= len(operators.calls) - operators.lent_count
+
+
 class _Loans(Struct, frozen=True, eq=False):
     """One entry per lent piece of work."""
 

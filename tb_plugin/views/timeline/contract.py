@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ...analysis.timeline.range.devices import AreaDevice
+from ..origins import SliceOrigin
 
 FrameLayout = Literal["merged", "split", "filtered", "user"]
 """Layout of Python frames."""
@@ -192,6 +193,7 @@ class SliceDetails(Struct, frozen=True):
     ancestors: tuple[SliceRef, ...]  # outermost first
     links: tuple[SliceLink, ...]
     launch: LaunchDelay | None
+    origin: SliceOrigin | None  # of work in a replayed graph, where a capture was recorded
     args: tuple[SliceArg, ...]
     args_missing: str  # why there are none, "" when there are
     inputs: tuple[tuple[str, str], ...]  # shape and dtype of each input where recorded

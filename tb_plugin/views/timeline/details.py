@@ -24,6 +24,7 @@ from ...base.units import plural
 from ...trace.model import is_of_other_recorder
 from ...trace.raw import without_address
 from ...trace.recipes import STACKS, with_option
+from ..origins import origin_of_work
 from ..view import Subject
 from .arrows import links_of
 from .common import FLAGS, KINDS, check_slice, opened_of, ref, refs
@@ -239,6 +240,7 @@ def details(subject: Subject, query: SliceQuery) -> SliceDetails:
         ancestors=refs(opened, ancestors),
         links=links_of(opened, one),
         launch=_launch(opened, one),
+        origin=origin_of_work(subject, one - timeline.tables.device),
         args=told.shown,
         args_missing=told.missing,
         inputs=told.inputs,

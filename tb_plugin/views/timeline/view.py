@@ -255,7 +255,7 @@ PARTS = (
     Part("tiles", TilesQuery, None, tiles.tiles),
     Part("counters", CountersQuery, None, tiles.counters),
     Part("minimap", MinimapQuery, None, tiles.minimap),
-    Part("slice", SliceQuery, SliceDetails, details.details),
+    Part("slice", SliceQuery, SliceDetails, details.details, reads_others=True),
     Part("move", MoveQuery, StepTo, details.move),
     Part("search", SearchQuery, SearchAnswer, search.search),
     Part("hit", HitQuery, StepTo, search.hit),

@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from kinetoscope.analysis.steps import outliers
+from kinetoscope.analysis.advice import check_all
+from kinetoscope.analysis.steps import outliers, select
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.read import read
 from tests.analysis.serving.drawn import SCHEDULER, Pass, decode, event, facts_of, served
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import PID, trace_of
@@ -160,11 +162,17 @@ def test_real_recordings(
     keys: int,
     graph_ratio: float,
 ) -> None:
-    from kinetoscope.trace.read import read
-
     (one,) = summarize(read(TRACES / "tracelens/inference" / file)).iterations
     assert one.label == label
     assert one.span_ns / US == pytest.approx(span_us, abs=0.1)
     assert one.inside_idle_ns / US == pytest.approx(idle_us, abs=0.1)
     assert (one.generation.tokens, one.generation.keys) == (tokens, keys)
     assert one.graph_ns / sum(one.families.values()) == pytest.approx(graph_ratio, abs=0.01)
+
+
+@requires_traces
+def test_a_recording_of_a_capture_gets_no_advice() -> None:
+    (path,) = (TRACES / "tracelens/inference/vllm_decode_full/capture_traces").iterdir()
+    facts = summarize(read(path))
+    assert facts.iterations == (), "a capture is no iteration"
+    assert check_all(select(facts)) == ((), ())

@@ -34,7 +34,14 @@ from kinetoscope.views.kernels.graphs import graph_page
 from kinetoscope.views.kernels.nodes import node_table
 from kinetoscope.views.kernels.rows import GraphRow
 from kinetoscope.views.kernels.view import VIEW, build, tables
+from kinetoscope.views.operators.contract import OperatorQuery
+from kinetoscope.views.operators.view import VIEW as OPERATORS
+from kinetoscope.views.operators.view import build as build_operators
 from kinetoscope.views.table import sorts
+from kinetoscope.views.timeline.common import opened_of
+from kinetoscope.views.timeline.details import details
+from kinetoscope.views.timeline.queries import SliceQuery
+from kinetoscope.views.timeline.view import VIEW as TIMELINE
 from kinetoscope.views.view import Subject
 from kinetoscope.web.app import create_app
 from tests.analysis.graphs.test_captures import captured, execution
@@ -275,3 +282,43 @@ def test_graphs_and_the_rest_are_all_kernels_of_real_traces(file: str) -> None:
     assert sum(one.idle_ns for one in page.waits) <= page.row.inside_idle_ns
     if page.waits_count == len(page.waits):
         assert sum(one.idle_ns for one in page.waits) == page.row.inside_idle_ns
+
+
+# --- the operators of replays in other views ------------------------------------------------------
+
+
+def test_the_table_of_operators_has_those_of_the_capture(log: Path) -> None:
+    asked = choose(str(log), Wanted(run="job")).session().seen_by(OPERATORS)
+    answer = build_operators(asked, OperatorQuery())
+    told = {row.name: (row.calls, row.device_self_ns, row.lent_ratio) for row in answer.table.rows}
+    assert told["op0"] == (2, 8_000, 1.0)
+    assert told["op2"] == (2, 2_000, 1.0)
+    assert told["hipGraphLaunch"] == (2, 0, None)
+    assert told["cudaLaunchKernel"] == (1, 6_000, 0.0)
+    assert plain(answer.detail).endswith(
+        "70.0 % of the device time is in replayed graphs: 100 % of that has its operator from the"
+        " recording of the capture."
+    )
+    assert sum(row.device_self_ns or 0 for row in answer.table.rows) == answer.device_ns
+
+
+def test_without_a_capture_it_says_how_to_record_one() -> None:
+    asked = TraceSession(drawn(RUN)).seen_by(OPERATORS)
+    answer = build_operators(asked, OperatorQuery())
+    assert "A recording of the capture would name its operators" in answer.detail
+    assert "lent_ratio" not in [one.key for one in answer.table.columns]
+
+
+def test_the_slice_of_a_node_has_its_operator(log: Path) -> None:
+    """The host table has the launches and two ranges; the device's slices come behind."""
+    asked = choose(str(log), Wanted(run="job")).session().seen_by(TIMELINE)
+    timeline = opened_of(asked, "split").timeline
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for one in range(len(timeline.slices)):
+        told = details(asked, SliceQuery(slice=one)).origin
+        if told is not None:
+            name = timeline.names[timeline.slices.name[one]]
+            found.setdefault(name, set()).add((told.op, told.shapes, told.run))
+    assert found == {
+        name: {(f"op{at}", f"[[{at}]]", "job/capture")} for at, name in enumerate(KERNELS)
+    }

@@ -1,10 +1,12 @@
 /** The longer parts of the details: launch, inputs, stack, arguments. */
 import { useState } from "react";
-import type { LaunchDelay, SliceArg, SliceDetails } from "../../../api/types.gen";
+import type { LaunchDelay, SliceArg, SliceDetails, SliceOrigin } from "../../../api/types.gen";
 import { DASH, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { SourceLink } from "../../../components/controls/source_link";
+import { ViewLink } from "../../../components/controls/view_link";
 import { Heading } from "../../../components/data_table/heading";
+import { CodeName } from "../../../components/text/code_name";
 import { Paragraph } from "../../../components/text/prose";
 
 /** Call, queue and run as they follow each other; the bar has their proportions. */
@@ -29,6 +31,24 @@ export function LaunchBar({ launch }: { launch: LaunchDelay }) {
           </span>
         )}
         <span>runs {time(run_ns)}</span>
+      </p>
+    </section>
+  );
+}
+
+/** The operator of work in a replayed graph, and the recording that tells it. */
+export function Origin({ origin }: { origin: SliceOrigin }) {
+  const { op, shapes, module, run, worker } = origin;
+  return (
+    <section>
+      <h3>Operator, from the capture-time recording</h3>
+      <p className="tl-launch-words">
+        <CodeName name={op} />
+        {shapes === "" ? null : <span className="mono">{harmless(shapes, 200)}</span>}
+        {module === "" ? null : <span>{harmless(module, 200)}</span>}
+        <ViewLink stem="overview" params={{ run, worker, steps: "" }}>
+          {harmless(`${run}/${worker}`, 120)}
+        </ViewLink>
       </p>
     </section>
   );

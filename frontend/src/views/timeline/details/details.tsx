@@ -12,7 +12,7 @@ import { stepTitle, wallClock, wallText } from "../ruler/ruler";
 import { type Selection, useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
 import { KindName, KindSwatch } from "../tracks/kinds";
-import { Arguments, Inputs, LaunchBar, Stack } from "./arguments";
+import { Arguments, Inputs, LaunchBar, Origin, Stack } from "./arguments";
 import { TraceFacts } from "./trace_facts";
 
 const CRUMBS = 4;
@@ -222,6 +222,7 @@ function Known({ details, source }: { details: SliceDetails; source: Source }) {
       </section>
       <Links links={links} source={source} />
       {details.launch === null ? null : <LaunchBar launch={details.launch} />}
+      {details.origin === null ? null : <Origin origin={details.origin} />}
       <Inputs inputs={details.inputs} />
       <Stack details={details} />
       <Arguments args={details.args} missing={details.args_missing} />
