@@ -225,7 +225,9 @@ def threads_kept() -> Iterator[None]:
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    pool = ThreadPoolExecutor(thread_count() - 1, initializer=lambda: _join(pool))
+    pool: ThreadPoolExecutor = ThreadPoolExecutor(
+        thread_count() - 1, initializer=lambda: _join(pool)
+    )
     _join(pool)
     try:
         yield

@@ -26,4 +26,4 @@ def _planted(self: Any, fullname: str) -> CodeType | None:  # noqa: ANN401  # of
     return self.source_to_code(faulty, path)  # type: ignore[no-any-return]
 
 
-importlib.machinery.SourceFileLoader.get_code = _planted  # type: ignore[method-assign, assignment]
+importlib.machinery.SourceFileLoader.get_code = _planted  # type: ignore[method-assign]

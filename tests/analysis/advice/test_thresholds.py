@@ -9,7 +9,7 @@ import pytest
 
 from kinetoscope.analysis.advice import launches
 from kinetoscope.analysis.advice.waits import compute_bound, repeats
-from kinetoscope.analysis.overview.attribution import Partition
+from kinetoscope.analysis.facts import Partition
 from kinetoscope.analysis.steps import Selection
 
 
