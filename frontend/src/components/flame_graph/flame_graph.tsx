@@ -37,6 +37,8 @@ export const flameValue = (unit: string) => (value: number) =>
   unit === "ns" ? time(value) : count(value);
 
 export interface FlameGraphProps {
+  /** At first every box is shown: what begins a chain matters as much as its end. */
+  readonly isWhole?: boolean;
   readonly flame: Flame;
   /** What one of `count` is. */
   readonly counted: "call" | "slice";
@@ -142,7 +144,7 @@ export function FlameGraph(props: FlameGraphProps) {
   const colors = useMemo(() => flameColors(documentTokens), [theme]);
   const scroll = useRef<HTMLDivElement>(null);
   const [scrolled] = useState<Cell<number>>(() => cell(0));
-  const [isFolded, setFolded] = useState(true);
+  const [isFolded, setFolded] = useState(props.isWhole !== true);
   const [hovered, setHovered] = useState<Choice | null>(null);
   const [choice, setChoice] = useState<Choice | null>(null);
   const id = useId();

@@ -136,6 +136,7 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
             key={`${query.metric} ${query.levels} ${query.inverted} ${query.waiting} ${steps}`}
             flame={data}
             counted="call"
+            isWhole={query.inverted === true}
             focus={query.focus ?? null}
             onFocus={(node) => setQuery({ focus: node === null ? undefined : String(node) })}
             onChoose={setChosen}
@@ -170,19 +171,21 @@ interface ListsProps {
 }
 
 function Lists({ asked, flame, query, chosen, set }: ListsProps) {
-  const { focus, inverted: _, min_ratio: __, ...rest } = query;
+  const { focus, inverted, min_ratio: _, ...rest } = query;
   if (flame.nodes.length === 0) {
     return null;
   }
   const words = flameValue(flame.unit);
   return (
     <div className="flame-lists">
-      <HeaviestBoxes
-        flame={flame}
-        focus={focus ?? null}
-        words={words}
-        onPick={(name) => set({ search: name })}
-      />
+      {inverted === true ? null : (
+        <HeaviestBoxes
+          flame={flame}
+          focus={focus ?? null}
+          words={words}
+          onPick={(name) => set({ search: name })}
+        />
+      )}
       {chosen === null || chosen.node < 0 ? (
         <p className="dim">Choose a box to see its callers and callees.</p>
       ) : (
