@@ -327,7 +327,7 @@ export function Palette(props: PaletteProps) {
         placeholder={
           trace === null
             ? "A run, a worker, a view or a setting"
-            : "An operator, module, finding, step, rank, view or setting"
+            : `An operator, module, finding, step, rank, view${acts.length > 0 ? ", command" : ""} or setting`
         }
         options={jumps.map(toOption)}
         onQuery={setQuery}

@@ -246,11 +246,26 @@ function SelectionDetails({ selection }: { selection: Selection }) {
   );
 }
 
+/** The selected slice in one line, for those who hear it. */
+function spokenSlice(details: SliceDetails | undefined): string {
+  if (details === undefined) {
+    return "";
+  }
+  const { slice, kind_label, track_label } = details;
+  const kind = kind_label || kindWord(slice.kind);
+  return `Selected: ${harmless(slice.name, 200)}, ${kind}, ${time(slice.dur)}, at ${startText(details)}, on ${harmless(track_label, 100)}`;
+}
+
 export function Details() {
   const { selection } = useTimelineContext();
   return (
-    <div className="tl-details">
-      {selection === null ? <TraceFacts /> : <SelectionDetails selection={selection} />}
-    </div>
+    <>
+      <div className="tl-details">
+        {selection === null ? <TraceFacts /> : <SelectionDetails selection={selection} />}
+      </div>
+      <p className="unseen" role="status">
+        {spokenSlice(selection?.details)}
+      </p>
+    </>
   );
 }

@@ -159,6 +159,17 @@ interface LabelProps {
   readonly isStop: boolean;
 }
 
+/** Of a worker and its process or device, the latter stays whole. */
+function HeadingName({ label }: { label: string }) {
+  const [first, ...rest] = label.split(" · ");
+  return (
+    <>
+      <bdi className="clip">{first}</bdi>
+      {rest.length === 0 ? null : <bdi className="tl-heading-end">· {rest.join(" · ")}</bdi>}
+    </>
+  );
+}
+
 const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
   const { actions, whole, moving } = useTimelineContext();
   const label = harmless(info.label, 120);
@@ -179,7 +190,7 @@ const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
         <span className={info.isCollapsed ? "turned" : ""}>
           <Chevron />
         </span>
-        <bdi className="clip">{label}</bdi>
+        <HeadingName label={label} />
       </button>
     );
   }
