@@ -127,7 +127,7 @@ def serving_of(selection: Selection) -> Serving | None:
         iterations_columns=heads(ServedIteration),
         iterations=tuple(_iteration(one) for one in chosen[:MOST_ITERATIONS]),
         iteration_count=len(chosen),
-        notes=tuple(_notes(found)),
+        notes=tuple(_notes(found, has_device=selection.device is not None)),
     )
 
 
@@ -205,8 +205,10 @@ def _cause(key: str) -> str:
     return CAUSE_NAMES[key] if key in IDLE_CAUSES else key.removesuffix("_ns").replace("_", " ")
 
 
-def _notes(found: tuple[PhaseFigures, ...]) -> Iterator[str]:
+def _notes(found: tuple[PhaseFigures, ...], *, has_device: bool) -> Iterator[str]:
     """Limits of the figures."""
+    if not has_device:
+        yield "No device was recorded: device time is the range of an iteration on the host."
     if left := sum(one.left_out_count for one in found):
         yield f"{plural(left, 'iteration')} left out: see the table."
     if any(one.is_bound and one.count for one in found):

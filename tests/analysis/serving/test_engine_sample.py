@@ -1,0 +1,125 @@
+"""The toy engine of the samples: what is read of its recording is what it was made with.
+
+Figures are computed again from the JSON of the file, without our reader.
+"""
+
+from __future__ import annotations
+
+import runpy
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinetoscope.analysis.facts import Facts
+from kinetoscope.analysis.serving.phases import phases
+from kinetoscope.analysis.steps import select
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.link.iterations import read_name
+from kinetoscope.trace.read import read
+from tests.conftest import ROOT
+from tests.handlers.recording import files_in
+from tests.handlers.recording import read as json_of
+
+torch = pytest.importorskip("torch")
+ENGINE: dict[str, Any] = runpy.run_path(str(ROOT / "samples" / "engine.py"))
+PLAN = list(ENGINE["plan"]())
+
+
+def test_the_plan_has_every_phase() -> None:
+    """Six requests, each with a prefill and seven further tokens."""
+    assert [(len(one.prompts), len(one.keys)) for one in PLAN] == [
+        (2, 0), (0, 2), (0, 2), (2, 2), (0, 4), (0, 4), (2, 4), (0, 6), (0, 4), (0, 4), (0, 4),
+        (0, 2), (0, 2), (0, 2),
+    ]  # fmt: skip
+    assert sum(sum(one.prompts) for one in PLAN) == sum(ENGINE["PROMPTS"])
+    assert sum(len(one.keys) for one in PLAN) == 6 * 7
+
+
+@pytest.mark.parametrize("form", list(ENGINE["FORMS"]))
+def test_every_form_tells_its_batches(form: str) -> None:
+    for batch in PLAN:
+        told = read_name(ENGINE["FORMS"][form](batch))
+        assert told is not None
+        size = len(batch.prompts) + len(batch.keys)
+        phase = (
+            "mixed" if batch.prompts and batch.keys else "prefill" if batch.prompts else "decode"
+        )
+        assert (told.phase, told.batch) == (phase, size)
+        if phase != "decode":
+            assert told.context.requests == len(batch.prompts)
+            known = form != "vllm-old" and not (form == "atom" and phase == "mixed")
+            assert told.context.tokens == (sum(batch.prompts) if known else None)
+        if phase != "prefill":
+            assert told.generation.requests == len(batch.keys)
+        if form == "vllm-detailed":
+            assert (told.context.keys, told.generation.keys) == (
+                sum(batch.prompts), sum(batch.keys),
+            )  # fmt: skip
+            assert told.context.squares == sum(one * one for one in batch.prompts)
+        assert told.padded == (8 if form == "atom" and batch.keys else None)
+
+
+@pytest.fixture(name="recorded", scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("engine")
+    threads = torch.get_num_threads()
+    try:
+        ENGINE["serve"](folder, "vllm-detailed", "worker0")
+    finally:
+        torch.set_num_threads(threads)
+    (name,) = files_in(folder)
+    return folder / name
+
+
+@pytest.fixture(name="facts", scope="module")
+def summary(recorded: Path) -> Facts:
+    return summarize(read(recorded))
+
+
+def ranges(path: Path, begin: str) -> list[tuple[float, float]]:
+    """(start, end) of the ranges whose name begins so, µs."""
+    events = json_of(path)["traceEvents"]
+    found = [
+        (one["ts"], one["ts"] + one["dur"])
+        for one in events
+        if one.get("cat") == "user_annotation" and one["name"].startswith(begin)
+    ]
+    return sorted(found)
+
+
+def test_iterations_and_tokens_are_exact(facts: Facts) -> None:
+    assert facts.step_source == "iteration"
+    assert [(one.batch, one.context.tokens, one.generation.tokens) for one in facts.iterations] == [
+        (len(one.prompts) + len(one.keys), sum(one.prompts), len(one.keys)) for one in PLAN
+    ]
+
+
+def test_each_gap_is_the_scheduler(facts: Facts, recorded: Path) -> None:
+    every = ranges(recorded, "execute_")
+    gaps = [one.gap for one in facts.iterations]
+    assert gaps[0] is None
+    for gap, ((_, end), (start, _)) in zip(gaps[1:], pairwise(every), strict=True):
+        assert gap is not None
+        assert gap.holder == "schedule: batch"
+        assert gap.ns >= ENGINE["SCHEDULER_SECONDS"] * 1e9
+        assert gap.ns / 1000 == pytest.approx(start - end, abs=0.01)
+        assert gap.holder_ns > 0.9 * gap.ns
+
+
+def test_figures_of_tokens_are_those_of_the_events(facts: Facts, recorded: Path) -> None:
+    every = ranges(recorded, "execute_")
+    periods = [after[0] - before[0] for before, after in pairwise(every)]
+    decodes = [at for at, one in enumerate(PLAN[:-1]) if one.keys and not one.prompts]
+    tokens = sum(len(PLAN[at].keys) for at in decodes)
+    decode = next(one for one in phases(select(facts)) if one.phase == "decode")
+    assert decode.generated_per_s == pytest.approx(
+        tokens / sum(periods[at] for at in decodes) * 1e6, rel=1e-4
+    )
+    assert decode.token_ns is not None
+    assert decode.token_ns / 1000 == pytest.approx(
+        sum(periods[at] * len(PLAN[at].keys) for at in decodes) / tokens, rel=1e-4
+    )
+    prefill = next(one for one in phases(select(facts)) if one.phase == "prefill")
+    assert prefill.prefill_per_s == pytest.approx(768 / periods[0] * 1e6, rel=1e-4)
