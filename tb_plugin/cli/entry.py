@@ -105,6 +105,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "hang": "Says which rank never entered which collective.",
         "doctor": "Lists every file: whether it is used, and if not, why.",
         "mcp": "Answers an agent's questions on recordings.",
+        "report": "Writes one HTML file with all views, to be sent to someone.",
         "serve": "Serves the page without TensorBoard.",
         "demo": "Records a small training and shows it in TensorBoard.",
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,3 +67,14 @@ def served(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with standalone(samples, tmp_path_factory.mktemp("served")) as server:
         server.wait_ready(spans=3)
         yield server
+
+
+@pytest.fixture(scope="package")
+def report_file(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a training on the CPU, with memory, stacks and modules."""
+    folder = tmp_path_factory.mktemp("report")
+    path = folder / "report.html"
+    command = [sys.executable, "-m", "kinetoscope.cli", "report", str(samples / "train_cpu")]
+    env = {**os.environ, "KINETOSCOPE_CACHE_DIR": str(folder / "cache")}
+    subprocess.run([*command, "-o", str(path)], env=env, check=True, timeout=300)
+    return path

@@ -48,3 +48,9 @@ def test_inside_tensorboard(board: Server) -> None:
     seen = seen_at(f"{board.page}&p.pytorch_profiler.run=train_cpu")
     assert seen["headings"]
     assert (seen["console"], seen["foreign"], seen["failed"]) == ([], [], [])
+
+
+def test_a_report_from_a_file(report_file: Path) -> None:
+    seen = seen_at(f"{report_file.as_uri()}#view=overview")
+    assert "DataLoader" in seen["headings"][0]
+    assert (seen["console"], seen["foreign"], seen["failed"]) == ([], [], [])

@@ -223,3 +223,11 @@ def test_a_drag_on_the_timeline_is_summed_up(webkit: WebKit, served: Server) -> 
     webkit.until(f"/[1-9][0-9]*.slices/.test({heading}?.textContent)")
     webkit.until("document.querySelectorAll('[aria-label=Area] [role=tab]').length > 3")
     assert webkit.run("return wrong") == []
+
+
+def test_a_report_from_a_file(webkit: WebKit, report_file: Path) -> None:
+    webkit.open(f"{report_file.as_uri()}#view=overview")
+    assert "DataLoader" in webkit.until("document.querySelector('h1')?.textContent")
+    webkit.run("location.hash = 'view=timeline'")
+    webkit.until("document.querySelector('canvas') !== null")
+    assert webkit.run("return wrong") == []

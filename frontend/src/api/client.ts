@@ -1,6 +1,7 @@
 /** GET and JSON, with ETags, 202 while reading, and errors as `Problem`. The parsed border of the page. */
 import { Problem } from "./problem";
 import { checkProgram } from "./program";
+import { fetchStored, isReport } from "./stored";
 import type { ErrorAnswer, ErrorInfo, Reading, ReadProgress } from "./types.gen";
 
 /**
@@ -40,6 +41,9 @@ async function request(url: string, init: RequestInit) {
 }
 
 async function fetched(url: string, init: RequestInit) {
+  if (isReport) {
+    return fetchStored(url);
+  }
   try {
     return await fetch(url, { ...init, credentials: "same-origin" });
   } catch (thrown) {

@@ -20,6 +20,11 @@ export class Problem extends Error {
     return this.kind === "other_program";
   }
 
+  /** A report does not hold the answer: asking again is of no use. */
+  get isNotStored(): boolean {
+    return this.kind === "not_stored";
+  }
+
   /** No server at the other end, as opposed to a server that says no. */
   get isLost(): boolean {
     return this.status === 0;

@@ -1,5 +1,6 @@
 /** Lines above the page for what concerns all of it. */
 import type { Problem } from "../api/problem";
+import { aboutReport, isReport } from "../api/stored";
 import type { Catalog } from "../api/types.gen";
 import { FirstFew } from "../components/states/first_few";
 import { WarningIcon } from "../components/text/icons";
@@ -48,6 +49,16 @@ export function OtherProgramBanner({ problem }: { problem: Problem }) {
     </div>
   );
 }
+
+/** Of a report: what it is, and what it does not hold. */
+export const ReportBanner = () =>
+  isReport ? (
+    <div className="banner note" role="note">
+      <span className="grow">
+        <Prose text={aboutReport} />
+      </span>
+    </div>
+  ) : null;
 
 /** A logdir that does not exist or cannot be read, while others can. */
 export function ProblemBanner({ catalog }: { catalog: Catalog }) {

@@ -16,7 +16,7 @@ import { askAgain } from "../state/parts";
 import { useTrace } from "../state/queries";
 import { useLasting } from "../state/timing";
 import { type PageView, VIEWS } from "../views";
-import { ProblemBanner } from "./banners";
+import { ProblemBanner, ReportBanner } from "./banners";
 import { ContextBar } from "./context_bar";
 import { Palette } from "./palette";
 import { StateEmpty } from "./states/empty";
@@ -380,6 +380,7 @@ export function Frame({ info, catalog }: FrameProps) {
         />
         <Tabs views={listed} current={stem} trace={trace} />
       </header>
+      <ReportBanner />
       <ProblemBanner catalog={catalog} />
       <main id="main" className={isFlush ? "main flush" : "main"} tabIndex={-1}>
         <Boundary>

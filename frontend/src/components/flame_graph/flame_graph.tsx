@@ -1,4 +1,5 @@
 /** The flame graph: a click chooses, a double click or Enter zooms, Escape leads out again. */
+
 import {
   type KeyboardEvent,
   type MouseEvent,
@@ -8,6 +9,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { isReport } from "../../api/stored";
 import type { Flame, FlameNode } from "../../api/types.gen";
 import { documentTokens, kindWord } from "../../base/style/kind_hues";
 import { adoptStyles } from "../../base/style/styles";
@@ -125,16 +127,17 @@ export const flameTable = (flame: Flame, counted: string) =>
   flamePlain(flame.unit, counted)(treeOrder(flameTree(flame)));
 
 /** The whole tree as text for other programs; `metric` names the file. */
-export const FoldedStacks = ({ href, metric }: { href: string; metric: string }) => (
-  <a
-    className="btn small quiet"
-    href={href}
-    download={`${metric}.stacks`}
-    title="One line per path: FlameGraph and speedscope read it"
-  >
-    Folded stacks
-  </a>
-);
+export const FoldedStacks = ({ href, metric }: { href: string; metric: string }) =>
+  isReport ? null : (
+    <a
+      className="btn small quiet"
+      href={href}
+      download={`${metric}.stacks`}
+      title="One line per path: FlameGraph and speedscope read it"
+    >
+      Folded stacks
+    </a>
+  );
 
 export function FlameGraph(props: FlameGraphProps) {
   const { flame, counted, focus, onFocus, onChoose, isHit, tools, tint } = props;

@@ -23,6 +23,15 @@ export function problemDetails(problem: Problem): string {
 
 export function ProblemNote({ problem: error, again }: ProblemNoteProps) {
   const problem = toProblem(error);
+  if (problem.isNotStored) {
+    return (
+      <div className="stack problem" role="note">
+        <p className="hint">
+          <Prose text={problem.message} /> <Prose text={problem.hint} />
+        </p>
+      </div>
+    );
+  }
   return (
     <div className="stack problem" role="alert">
       <p className="row">

@@ -3,6 +3,7 @@
  *
  * All numbers are doubles, which are exact here: powers of two, and times below 2^53 ns.
  */
+import { finestStored } from "../../api/stored";
 import { TILE_BUCKETS } from "../frame/frame";
 
 export const MAX_LEVEL = 54;
@@ -11,10 +12,10 @@ export const bucketNs = (level: number): number => 2 ** level;
 export const tileNs = (level: number): number => TILE_BUCKETS * 2 ** level;
 export const tileAt = (level: number, ns: number): number => Math.floor(ns / tileNs(level));
 
-/** The level whose buckets are between half a CSS px and a whole one wide. */
+/** The level whose buckets are between half a CSS px and a whole one wide, as far as there is one. */
 export function levelFor(nsPerPx: number, coarsest: number): number {
   const level = Math.floor(Math.log2(nsPerPx));
-  return Math.max(0, Math.min(coarsest, level));
+  return Math.min(coarsest, Math.max(finestStored, level));
 }
 
 /** The finest level at which one tile holds a whole trace that ends at `endNs`. */

@@ -2,6 +2,7 @@
  * The loader in a worker. A frame may forbid workers (a sandbox without an origin does): then, and
  * when the worker's script does not come, what was asked is done on the main thread.
  */
+import { fetchStored, isReport } from "../../api/stored";
 import { directLoader, type LoadAnswer, type Loader, type LoadRequest } from "./loader";
 
 export type ToWorker =
@@ -25,6 +26,9 @@ interface Waiting {
 const SILENT_MS = 8000;
 
 export function openLoader(makeWorker: () => Worker = newWorker): Loader {
+  if (isReport) {
+    return directLoader(fetchStored);
+  }
   const direct = directLoader();
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
@@ -92,6 +96,9 @@ let ready: Worker | null = null;
 
 /** Starts the worker of the next loader, so that its script comes while the page is being made. */
 export function warmUp(): void {
+  if (isReport) {
+    return;
+  }
   try {
     ready ??= startWorker();
     ready.onerror = () => {
