@@ -79,6 +79,7 @@ def report(
                 _at(places, place),
                 base=_at(places, base_place) if base_place else None,
                 title=os.path.basename(chosen.shown),
+                folder=folder,
                 most_bytes=most,
             )
     _write(target, made.content)

@@ -55,7 +55,7 @@ _POLICY = (
 _SCRIPT = STATIC / "report" / "report.js"
 
 
-class Report(Struct, frozen=True):
+class WrittenReport(Struct, frozen=True):
     """The file, and what it does not hold, as sentences."""
 
     content: bytes
@@ -65,8 +65,11 @@ class Report(Struct, frozen=True):
 class _Answers:
     """What was asked so far, by its question."""
 
-    def __init__(self, app: WSGIApplication, place: TracePlace, views: Iterable[View]) -> None:
+    def __init__(
+        self, app: WSGIApplication, place: TracePlace, views: Iterable[View], folder: str
+    ) -> None:
         self._client = Client(app)
+        self._folder = msgspec.json.encode(f"{folder}/")[1:-1] if folder else b""
         self._names = dict(zip(("run", "worker", "span"), place, strict=True))
         self.digest = ""
         self.program = ""
@@ -125,7 +128,10 @@ class _Answers:
                 break
             time.sleep(0.05)
         self.program = response.headers["Kinetoscope-Program"]
-        return response.get_data() if response.status_code == 200 else None
+        if response.status_code != 200:
+            return None
+        body = response.get_data()
+        return body.replace(self._folder, b"") if self._folder and body[:1] == b"{" else body
 
 
 def _is_waiting(body: bytes) -> bool:
@@ -435,18 +441,19 @@ def make_report(
     *,
     base: TracePlace | None = None,
     title: str,
+    folder: str = "",
     most_bytes: int = MOST_BYTES,
-) -> Report:
+) -> WrittenReport:
     """The report of one trace, with its run and the other recording of a comparison.
 
     ``app`` is the application over a catalog that has read everything. ``most_bytes`` is of the
-    file; the timeline gets what the rest leaves.
+    file; the timeline gets what the rest leaves. Paths are written below ``folder``.
 
     Raises:
         UnavailableError: the page was not built, or the file would be larger than ``most_bytes``.
     """
     script = _script()
-    answers = _Answers(app, place, views)
+    answers = _Answers(app, place, views, folder)
     answers.digest = _digest(answers)
     stems = ask_shell(answers)
     for stem in stems:
@@ -467,7 +474,7 @@ def make_report(
             f"the report takes {size(len(content))}, more than the {size(most_bytes)} allowed",
             hint=f"--max-size {-(-len(content) // 1_000_000)}MB allows it",
         )
-    return Report(content, left_out)
+    return WrittenReport(content, left_out)
 
 
 def _digest(answers: _Answers) -> str:

@@ -116,7 +116,9 @@ def test_without_a_command_the_help_is_printed(arguments: tuple[str, ...]) -> No
     assert result.stdout == run(*arguments, "--help").stdout
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"serve", "demo", "export", "mcp"}))
+@pytest.mark.parametrize(
+    "command", sorted({*COMMANDS} - {"serve", "demo", "export", "mcp", "report"})
+)
 def test_every_command_has_one_vocabulary_of_formats(command: str) -> None:
     """The word of earlier versions is taken, and not shown."""
     arguments = (command, "overview") if command == "show" else (command,)

@@ -58,6 +58,9 @@ def test_the_answers_are_those_of_show(tmp_path: Path) -> None:
     for view in ("overview", "modules", "distributed"):
         shown = json.loads(run("show", view, SAMPLE, "--format", "json").stdout)
         assert answer(page, f"view/{view}?digest") == shown
+    health = json.dumps(answer(page, "view/health"))
+    assert '"File": "train_ddp_cpu/rank0.' in health
+    assert "kinetoscope-report-" not in health  # the folder in which it was made
     ranks = answer(page, "view/distributed?digest")["ranks"]
     assert [one["rank"] for one in ranks] == [0, 1]  # the others of its run are compared
 

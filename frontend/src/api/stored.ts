@@ -6,8 +6,6 @@
  * have their usual value. Rows of a whole table answer every order and window of it. Tiles and counters
  * are stored one by one, and joined as they are asked for.
  */
-import { joinFrames } from "./frames";
-
 const BLOCK = "kinetoscope-answers";
 const NAMES_OF_TRACE = new Set(["run", "worker", "span"]);
 const NAMES_OF_WINDOW = new Set(["offset", "limit"]);
@@ -138,6 +136,50 @@ function listed(text: string): string[] {
     const [first, last] = [Number(range[1]), Number(range[2])];
     return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
   });
+}
+
+/** A binary answer, of `views/timeline/tiles.py`: a header, entries that say where their columns begin. */
+const HEADER_BYTES = 32;
+const ENTRY_BYTES = 64;
+const COUNT_AT = 8;
+/** Where an entry names the beginnings of its columns; 0 where it has none. */
+const OFFSETS_AT = [24, 28] as const;
+const TILES = 0;
+
+/** Frames of one kind as one: its header, all entries, all columns. */
+export function joinFrames(frames: readonly ArrayBuffer[]): ArrayBuffer {
+  const [first] = frames;
+  if (first === undefined || frames.length === 1) {
+    return first ?? new ArrayBuffer(0);
+  }
+  const kind = new DataView(first).getUint16(6, true);
+  const parts = frames.map((frame) => {
+    const count = new DataView(frame).getUint32(COUNT_AT, true);
+    return { frame, count, head: HEADER_BYTES + count * ENTRY_BYTES };
+  });
+  const count = parts.reduce((sum, part) => sum + part.count, 0);
+  const head = HEADER_BYTES + count * ENTRY_BYTES;
+  const padded = (length: number) => Math.ceil(length / 8) * 8;
+  const size = parts.reduce((sum, { frame, head }) => sum + padded(frame.byteLength - head), head);
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  bytes.set(new Uint8Array(first, 0, HEADER_BYTES));
+  view.setUint32(COUNT_AT, count, true);
+  let entryAt = HEADER_BYTES;
+  let bodyAt = head;
+  for (const part of parts) {
+    bytes.set(new Uint8Array(part.frame, HEADER_BYTES, part.head - HEADER_BYTES), entryAt);
+    for (let i = 0; i < part.count; i += 1) {
+      for (const place of kind === TILES ? OFFSETS_AT : OFFSETS_AT.slice(0, 1)) {
+        const at = entryAt + i * ENTRY_BYTES + place;
+        view.setUint32(at, view.getUint32(at, true) + bodyAt - part.head, true);
+      }
+    }
+    entryAt += part.head - HEADER_BYTES;
+    bytes.set(new Uint8Array(part.frame, part.head), bodyAt);
+    bodyAt += padded(part.frame.byteLength - part.head);
+  }
+  return bytes.buffer;
 }
 
 /** Frames of several tiles are joined of the stored ones; null where one is missing. */

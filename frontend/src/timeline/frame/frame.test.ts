@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { cutBlock, cutCounter, random, randomTrace } from "../../../test-fixtures/fake_trace";
 import { countersFrame, minimapFrame, namesFrame, tilesFrame } from "../../../test-fixtures/frames";
+import { joinFrames } from "../../api/stored";
 import { decodeCounterTiles } from "./counters";
 import { FrameError } from "./frame";
 import { decodeMinimap } from "./minimap";
@@ -195,4 +196,36 @@ describe("frames as the server writes them", () => {
     }));
     expect(minimap).toEqual(told("minimap").entries);
   });
+});
+
+/** A frame of one empty tile of two lanes: three offsets each for rectangles and buckets. */
+function emptyFrame(tile: number): ArrayBuffer {
+  const bytes = new ArrayBuffer(32 + 64 + 32);
+  const view = new DataView(bytes);
+  view.setUint32(0, 0x31464c54, true);
+  view.setUint16(4, 1, true);
+  view.setUint32(8, 1, true);
+  view.setUint8(32 + 6, 2);
+  view.setFloat64(32 + 16, tile, true);
+  view.setUint32(32 + 24, 96, true);
+  view.setUint32(32 + 28, 112, true);
+  view.setFloat64(32 + 40, tile * 10, true);
+  return bytes;
+}
+
+it("joins tiles, each with its own columns", () => {
+  const tiles = decodeSliceTiles(joinFrames([emptyFrame(3), emptyFrame(4), emptyFrame(5)]));
+  expect(tiles.map(({ tile }) => tile)).toEqual([3, 4, 5]);
+  expect(tiles.map(({ sumNs }) => sumNs)).toEqual([30, 40, 50]);
+  expect(tiles.map(({ rectFirst }) => [...rectFirst])).toEqual([
+    [0, 0, 0],
+    [0, 0, 0],
+    [0, 0, 0],
+  ]);
+});
+
+it("leaves one alone, and makes nothing of none", () => {
+  const only = emptyFrame(7);
+  expect(joinFrames([only])).toBe(only);
+  expect(joinFrames([]).byteLength).toBe(0);
 });
