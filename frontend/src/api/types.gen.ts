@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "6915730d";
+export const CONTRACT = "cb1c2734";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -771,6 +771,9 @@ export interface DiffRow {
   readonly detail: string;
   /** every metric of base and other */
   readonly sums: Readonly<Record<string, readonly [number, number]>>;
+  /** of kernels: what tells the names from those of the other rows */
+  readonly short: string;
+  readonly other_short: string;
 }
 
 /** One recording of the two. */
@@ -1796,6 +1799,8 @@ export interface LaunchedKernel {
   readonly mean_ns: number;
   /** slice id */
   readonly longest: number;
+  /** what tells its name from the others' */
+  readonly short: string;
 }
 
 /** One kind of parallelism. */
@@ -2380,6 +2385,8 @@ export interface NodeRow {
   /** The node's id as recorded. */
   readonly number: number | null;
   readonly longest: number;
+  /** what tells its name from the others' */
+  readonly short: string;
 }
 
 /** A window of the nodes. */

@@ -294,6 +294,9 @@ class DiffRow(Struct, frozen=True):
         column("Of", "Shapes, or where it was allocated.", kind="name", is_minor=True),
     ]
     sums: dict[str, tuple[float, float]]  # every metric of base and other
+    # of kernels: what tells the names from those of the other rows
+    short: str = ""
+    other_short: str = ""
 
 
 class DiffTable(Struct, frozen=True):

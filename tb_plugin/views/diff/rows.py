@@ -27,6 +27,7 @@ from ...analysis.facts import Facts
 from ...analysis.memory import artifact as memory_artifact
 from ...analysis.memory.model import MemoryDevice
 from ...analysis.modules import artifact as module_artifact
+from ...analysis.operators.short_names import short_names
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
@@ -269,9 +270,12 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
         found = [one for one in every if _holds(one, query.search)]
         sort_by = column_named(query.sort_by or "change_ns", sorts(answers.DiffRow))
         rows = _sorted([row_of(one) for one in found], sort_by, ascending=query.ascending)
+        kernels_by = (query.kernels_by or self.kernels_by) if query.group == "kernels" else None
         return answers.DiffTable(
             columns=columns_of(replace(query, metric=metric)),
-            rows=tuple(rows[query.offset : query.offset + query.limit]),
+            rows=_shortened(rows[query.offset : query.offset + query.limit])
+            if kernels_by in ("name", "launch")
+            else tuple(rows[query.offset : query.offset + query.limit]),
             offset=query.offset,
             count=len(rows),
             sort_by=sort_by,
@@ -280,7 +284,7 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
             base_ns=sum(row.base_ns for row in rows),
             other_ns=sum(row.other_ns for row in rows),
             metrics=self._metrics(query),
-            kernels_by=(query.kernels_by or self.kernels_by) if query.group == "kernels" else None,
+            kernels_by=kernels_by,
             device=self._memory_words if query.group == "memory" else "",
             missing=missing,
         )
@@ -380,6 +384,16 @@ def _count(one: StepCount) -> answers.DiffCount:
         other=one.other,
         change=one.other - one.base,
         is_exact=one.is_exact,
+    )
+
+
+def _shortened(rows: Sequence[answers.DiffRow]) -> tuple[answers.DiffRow, ...]:
+    """Rows of kernels with names that tell them apart."""
+    names = sorted({name for row in rows for name in (row.name, row.other_name) if name})
+    short = dict(zip(names, short_names(names), strict=True))
+    return tuple(
+        replace(row, short=short[row.name], other_short=short.get(row.other_name, ""))
+        for row in rows
     )
 
 

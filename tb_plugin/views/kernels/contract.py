@@ -244,6 +244,7 @@ class NodeRow(Struct, frozen=True):
         column("Recorded id", "The node's id as recorded.", is_minor=True, is_sortable=False),
     ]
     longest: int
+    short: str = ""  # what tells its name from the others'
 
 
 class NodeTable(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ...analysis.graphs.model import NONE, WORK, NodeKind
 from ...analysis.operators.groups import in_steps
+from ...analysis.operators.short_names import short_names
 from ..shared import column_named, known
 from ..table import heads, sorts
 from ..view import Subject
@@ -106,8 +107,12 @@ def _with_ratios(rows: list[answers.NodeRow]) -> list[answers.NodeRow]:
     work = {_KINDS[kind] for kind in WORK}
     whole = sum(row.total_ns for row in rows if row.kind in work)
     return [
-        replace(row, ratio=row.total_ns / whole) if whole and row.kind in work else row
-        for row in rows
+        replace(
+            row,
+            ratio=row.total_ns / whole if whole and row.kind in work else row.ratio,
+            short=short,
+        )
+        for row, short in zip(rows, short_names([row.name for row in rows]), strict=True)
     ]
 
 

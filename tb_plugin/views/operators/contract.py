@@ -155,6 +155,7 @@ class LaunchedKernel(Struct, frozen=True):
     total_ns: int
     mean_ns: float
     longest: int  # slice id
+    short: str = ""  # what tells its name from the others'
 
 
 class CallFrame(Struct, frozen=True):

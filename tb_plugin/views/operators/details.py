@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...analysis.operators.groups import group, paired, unpaired
 from ...analysis.operators.model import CallKind, OperatorColumns
+from ...analysis.operators.short_names import short_names
 from ...analysis.operators.stacks import frame_place, frames_of
 from ...analysis.operators.table import CallSelection, CallTable, one_group
 from ...analysis.steps import scope_of
@@ -89,15 +90,18 @@ def launched(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[La
     groups = group(rows, activities.name, activities.dur_ns)
     total = groups.sums(activities.dur_ns)
     longest = groups.longest() if len(groups) else total
+    places = np.argsort(-total, kind="stable")[:MOST].tolist()
+    names = [operators.strings[int(groups.key[at])] for at in places]
     return tuple(
         LaunchedKernel(
-            name=operators.strings[int(groups.key[at])],
+            name=name,
+            short=short,
             calls=int(groups.size[at]),
             total_ns=int(total[at]),
             mean_ns=float(total[at] / groups.size[at]),
             longest=operators.first_slice + int(longest[at]),
         )
-        for at in np.argsort(-total, kind="stable")[:MOST].tolist()
+        for at, name, short in zip(places, names, short_names(names), strict=True)
     )
 
 

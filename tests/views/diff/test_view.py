@@ -237,7 +237,12 @@ def test_other_devices_are_compared_by_role() -> None:
     one = subject(TRACES / "tracelens", "mi300", "Qwen_Qwen1.5-0.5B-Chat__1016005")
     found = table(one, answers.DiffTableQuery(base_run="h100", group="kernels"))
     assert found.kernels_by == "role"
+    assert {row.short for row in found.rows} == {""}  # a role is no name in C++
     assert found.rows[0].name == "gemm · aten::mm"
     assert found.rows[0].base_kernel.startswith("sm90")
     named = answers.DiffTableQuery(base_run="h100", group="kernels", kernels_by="name")
-    assert table(one, named).kernels_by == "name"
+    by_name = table(one, named)
+    assert by_name.kernels_by == "name"
+    shorter = [row for row in by_name.rows if len(row.short) < len(row.name)]
+    assert len(shorter) > len(by_name.rows) / 2
+    assert len({row.short for row in by_name.rows}) == len(by_name.rows)

@@ -381,3 +381,25 @@ def test_what_outlives_the_call_it_began_in_counts_in_both() -> None:
     assert own == {"aten::a": 8, "aten::b": 6, "aten::c": 2}
     assert answer.table.self_ns == 16_000
     assert "counts in both" in help_of(OperatorRow, "self_ns")
+
+
+def test_kernels_of_an_operator_have_names_that_tell_them_apart() -> None:
+    names = {
+        "k": "void at::native::elementwise_kernel<128, 4, MulFunctor<float> >(int)",
+        "l": "void at::native::elementwise_kernel<128, 4, AddFunctor<float> >(int)",
+    }
+    trace = draw(
+        """
+        op    | aaaaaaaaaa |
+        call  |  k   l     |
+        gpu   |   kkk lll  |
+        """,
+        names=names,
+    )
+    subject = subject_of(trace)
+    row = next(one for one in build(subject, OperatorQuery()).table.rows if one.name == "aten::a")
+    kernels = details(subject, RowQuery(key=row.key)).kernels
+    assert {one.short for one in kernels} == {
+        "elementwise_kernel<MulFunctor>",
+        "elementwise_kernel<AddFunctor>",
+    }

@@ -97,6 +97,8 @@ const row = (name: string, change_ns: number): DiffRow => ({
   p: 0.001,
   sums: { self_ns: [1_000_000, 1_000_000 + change_ns], device_self_ns: [0, 0] },
   base_kernel: "",
+  short: "",
+  other_short: "",
   other_kernel: "",
 });
 

@@ -78,11 +78,11 @@ export function cellsOf(
       grow: 4,
       cell: (row) => (
         <span className="diff-name">
-          <CodeName name={row.name} />
+          <CodeName name={row.name} short={row.short || row.name} />
           {row.other_name === "" ? null : (
             <>
               <span className="dim"> → </span>
-              <CodeName name={row.other_name} />
+              <CodeName name={row.other_name} short={row.other_short || row.other_name} />
             </>
           )}
           {row.detail === "" ? null : <span className="dim"> {harmless(row.detail, 80)}</span>}

@@ -193,6 +193,7 @@ const nodeOf = (place: number, more: Partial<NodeRow> = {}): NodeRow => ({
   stack: [],
   lent: false,
   longest: 40 + place,
+  short: "",
   ...more,
 });
 const NODES = {

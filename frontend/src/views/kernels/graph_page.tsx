@@ -84,7 +84,7 @@ const cellsOf = (rows: readonly NodeRow[]): Cells<NodeRow> => ({
         params={{ select: String(row.longest) }}
         title={`${harmless(row.name)}\nIts longest run, in Trace`}
       >
-        <CodeName name={row.name} />
+        <CodeName name={row.name} short={row.short || row.name} />
       </ViewLink>
     ),
   },

@@ -168,7 +168,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                   keyOf={(one) => one.name}
                   nameOf={(one) => (
                     <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
-                      <CodeName name={one.name} />
+                      <CodeName name={one.name} short={one.short || one.name} />
                     </ViewLink>
                   )}
                   figures={[
