@@ -8,6 +8,7 @@ while a function of the library runs.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 from collections.abc import Callable
 from functools import cache
@@ -15,8 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-
-from .logs import logger
 
 if TYPE_CHECKING:  # a server asks for the library before it needs numbers
     from numpy.typing import NDArray
@@ -27,7 +26,7 @@ OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"
 SUFFIXES = (".so", ".dylib", ".dll", ".pyd")
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 
 AGAIN = "Install Rust's cargo, then kinetoscope again"

@@ -22,6 +22,7 @@ request (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import time
@@ -35,7 +36,6 @@ from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError, UnavailableError
-from ..base.logs import logger
 from ..handlers.remote_address import RemoteError
 from .cache import content_key
 from .cache.artifacts import needed_variants
@@ -76,7 +76,7 @@ __all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing", "pick"]
 
 T = TypeVar("T")
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 MOST_REREADS = 2
 RESCAN_SECONDS = 10.0

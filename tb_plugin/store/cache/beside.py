@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...base.logs import logger
 from ..discovery.walk import shown
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 BESIDE = ".kinetoscope"
 HIGHEST = 8  # folders above a file in which it is looked for

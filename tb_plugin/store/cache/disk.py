@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -29,7 +30,6 @@ from isal import isal_zlib
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...base.logs import logger
 from ..discovery.walk import shown
 from ..ingest import resources
 from . import content_key
@@ -38,7 +38,7 @@ from .beside import folder_of, folders_beside
 if TYPE_CHECKING:
     from ...trace.model import Trace
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
 SIZE = "size.json"  # beside the hashes of files

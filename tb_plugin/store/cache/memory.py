@@ -6,6 +6,7 @@ The last few of each are kept. A trace or an artifact is opened once and shared 
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import threading
 import time
@@ -19,7 +20,6 @@ from msgspec import Struct
 
 from ...base.artifact_spec import ArtifactSpec, given, load_callable
 from ...base.errors import UnavailableError
-from ...base.logs import logger
 from ..ingest import resources
 from . import artifacts
 from .disk import Cache, entry, remove, used, with_path, workspace
@@ -117,7 +117,7 @@ class MemoryCache(Generic[S]):
         return None if trace is None else self._traces.put(f"{digest} {path}", trace)
 
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 

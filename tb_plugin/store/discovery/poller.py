@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import threading
 import time
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from ...base.logs import logger
 from ..catalog_state import (
     Attempt,
     CatalogEvent,
@@ -31,7 +31,7 @@ from .walk import Key, Logdir, Outcome, walk
 if TYPE_CHECKING:
     from ..filesystems.copies import Copies
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 BATCH = 256

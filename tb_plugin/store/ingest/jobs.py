@@ -6,6 +6,7 @@ events of the pool.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -18,7 +19,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ...base.errors import KinetoscopeError
-from ...base.logs import logger
 from ..cache import content_key
 from ..cache.disk import Cache, StoredSummary
 from ..contract import ErrorInfo, ReadProgress
@@ -52,7 +52,7 @@ from .protocol import (
     info_of,
 )
 
-log = logger(__name__)
+log = logging.getLogger(__name__)
 
 Hire: TypeAlias = Callable[[], Child]
 """Gives a process when one is needed."""
