@@ -314,6 +314,10 @@ CONVERTS = of_code(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
 OPTIMIZES = of_code(r"^Optimizer\.step#(\w+)\.step$")
 PAUSE_NS = 100_000  # less than this passes between two ops of one loop
 LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
+JOINS = of_code(
+    r"(^|/)(threading|queue|concurrent/futures/_base|multiprocessing/\w+)\.py\(\d+\): "
+    r"(start|join|wait(_for)?|_wait_for_tstate_lock|result|exception|as_completed|get|put)$"
+)
 _TAKES_APART = regex(r"torch/_tensor\.py\(\d+\): __iter__$|^aten::(unbind|split|chunk)$")
 
 

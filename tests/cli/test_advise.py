@@ -162,7 +162,7 @@ SAMPLE = Path(__file__).parents[2] / "samples/traces/train_ddp_cpu"
 def test_of_a_run_the_rank_that_is_late_comes_first(worker: str) -> None:
     told = document(SAMPLE, "--worker", worker)
     assert told.headline == "Rank 1 makes the others wait for two thirds of the mean step."
-    assert [one.id for one in told.findings] == ["CO5"]
+    assert [one.id for one in told.findings] == ["CO5", "PY3"]  # rank 1 sleeps, and rank 0 a little
 
 
 def test_one_file_alone_says_what_it_holds() -> None:

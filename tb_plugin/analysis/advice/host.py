@@ -28,7 +28,7 @@ from ...trace.model import HostKind
 from ..findings import Evidence, Reference
 from ..host_activity import HostRole
 from ..steps import Selection
-from ..user_code import MOST_FRAMES, PRINTS, Found, HostCode, distinct_owners, of_code
+from ..user_code import JOINS, MOST_FRAMES, PRINTS, Found, HostCode, distinct_owners, of_code
 from ..wording import per_step, short_frame, step_noun
 from .claims import (
     Seen,
@@ -206,11 +206,6 @@ def python(selection: Selection, seen: Seen) -> Advice:
 _ACQUIRES = of_code(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")
 _RELEASES = of_code(r"^<built-in method __exit__ of _?(thread|multiprocessing)\b")
 
-_JOINS = of_code(
-    r"(^|/)(threading|queue|concurrent/futures/_base|multiprocessing/\w+)\.py\(\d+\): "
-    r"(start|join|wait(_for)?|_wait_for_tstate_lock|result|exception|as_completed|get|put)$"
-)
-
 
 @on_host(hides_python=True)
 def find_locks(code: HostCode) -> Iterator[Found]:
@@ -220,7 +215,7 @@ def find_locks(code: HostCode) -> Iterator[Found]:
     lock is given back. A wait for a thread, a result or an event is a join.
     """
     rows = code.named(_ACQUIRES)
-    joins = code.time(code.named(_JOINS))
+    joins = code.time(code.named(JOINS))
     # The DataLoader waits for its workers by a lock: that is another pattern.
     rows = code.outside(code.outside_of_loader(rows[code.frame[rows]]), joins)
     released = code.named(_RELEASES)

@@ -12,7 +12,7 @@ from ...base.units import duration, plural, share
 from ..facts import Partition
 from ..findings import Evidence, Reference, at_time
 from ..steps import HeldSum, Selection
-from ..user_code import MOST_FRAMES, OPTIMIZES, PRINTS, Found, HostCode, loops, of_code
+from ..user_code import JOINS, MOST_FRAMES, OPTIMIZES, PRINTS, Found, HostCode, loops, of_code
 from ..wording import (
     called,
     device_noun,
@@ -27,6 +27,7 @@ from .claims import (
     Seen,
     ceiling,
     count_of,
+    longest,
     often,
     on_host,
     seen_event,
@@ -37,6 +38,7 @@ from .input import FROM_PINNED, INTO_PINNED, PINNED_LINK
 from .rule import (
     CALLS,
     DEVICE_ACTIVITY,
+    STACKS,
     TIME,
     WHOLE,
     Advice,
@@ -45,6 +47,7 @@ from .rule import (
     Threshold,
     given,
     on_patterns,
+    pattern_rule,
     rule,
     sentences,
 )
@@ -361,6 +364,52 @@ def blocking(selection: Selection) -> Advice | None:
             verify="Record again: the call should be shorter, or come less often.",
         ),
         _BLOCKING,
+    )
+
+
+_SLEEPS = of_code(r"^<built-in function sleep>$")
+
+
+@on_host(hides_python=True)
+def find_thread_waits(code: HostCode) -> Iterator[Found]:
+    """Waiting for other threads and processes, and sleeping, by the frame that calls for it."""
+    for names, sleeps in ((JOINS, 0.0), (_SLEEPS, 1.0)):
+        rows = code.outside_of_loader(code.outermost(code.named(names)))
+        for frame, mine in code.by_owner(rows, code.dur[rows], 1):
+            name = code.trace.strings[int(code.name[mine[0]])]
+            figures = {"sleeps": sleeps}
+            yield Found("thread_wait", name, code.time(mine), code.host_rows(mine), frame, figures)
+
+
+@pattern_rule(
+    "PY3",
+    "Waiting for another thread, or sleeping",
+    (TIME, WHOLE, STACKS),
+    "thread_wait",
+    Threshold("thread_wait_ratio", 0.05, "waiting for another thread, or sleeping"),
+    choose=longest,
+    answers=("python_ns", "idle_python_ns"),
+)
+def thread_wait(selection: Selection, seen: Seen) -> Advice:
+    """Waiting for other threads or processes, or sleeping, takes more than {thread_wait_ratio}.
+
+    That is `join`, `Future.result`, `get` of a queue, an event, and `time.sleep`; the DataLoader's
+    own waiting is not.
+
+    Ceiling: that time.
+    """
+    sleeps, place = seen[0].figure("sleeps") > 0, seen[0].place
+    what = "sleeps" if sleeps else "waits for another thread or process"
+    return Advice(
+        title=f"The main thread {what}{place}",
+        said=f"For {spent_by(selection, seen)}, the main thread {what}{place}.",
+        action="Leave out `time.sleep()`, or wait in another thread."
+        if sleeps
+        else "Start that work a step earlier, or give it more threads.",
+        method="time in these calls",
+        headline=f"The main thread {what} for {{part}}.",
+        confidence=0.85,
+        verify="Record again: the frame waits for less of the step.",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from itertools import pairwise
 
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
@@ -69,14 +70,21 @@ class CodePlaces:
         return found
 
 
+_LIBRARIES = frozenset(
+    ("torch", "<frozen", "numpy", "scipy", "pandas", "PIL", "sklearn", "pyarrow")
+)  # what they do, their caller asked for
+
+
 @lru_cache(maxsize=4096)
 def is_own_frame(name: str) -> bool:
-    """True if a Python frame is the user's code, not torch or the standard library."""
+    """True if a Python frame is the user's code, not torch, an array library or Python's own."""
     match = _FRAME.match(name)
     if match is None:
         return False
     parts = match["file"].removeprefix("/").split("/")
-    if parts[0] in ("torch", "<frozen") or "/torch/" in match["file"]:
+    if parts[0] in _LIBRARIES or "/torch/" in match["file"]:
+        return False
+    if any(part.endswith("-packages") and after in _LIBRARIES for part, after in pairwise(parts)):
         return False
     if any(part.startswith("torchinductor_") for part in parts):  # what torch.compile wrote
         return False

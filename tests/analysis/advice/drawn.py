@@ -480,6 +480,10 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
         lambda: run(python(60), many("aten::mul", 1, 320), matmul),
     ),
     "PY2": (lambda: run(lock(300), matmul), lambda: run(lock(30), matmul)),
+    "PY3": (
+        lambda: run(join(60, "queue.py(154): get"), matmul),
+        lambda: run(join(30, "queue.py(154): get"), matmul),
+    ),
     "SY3": (lambda: run(printing(200), matmul), lambda: run(printing(4), matmul)),
     "LA3": (lambda: run(garbage(200), matmul), lambda: run(garbage(4), matmul)),
     "PR1": (lambda: run(profiler(200), matmul), lambda: run(profiler(4), matmul)),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.analysis.advice.checks import finding
 from tests.analysis.advice.drawn import STEP_US, host, join, many, matmul, optimizer, run
-from tests.drawing import Event
+from tests.drawing import LOADER, Event
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,37 @@ from tests.drawing import Event
     ],
 )
 def test_a_join_is_no_lock_that_another_thread_holds(around: str) -> None:
-    assert finding(run(join(300, around), matmul), "PY2") is None
+    trace = run(join(300, around), matmul)
+    assert finding(trace, "PY2") is None
+    assert finding(trace, "PY1") is None
+    found = finding(trace, "PY3")
+    assert found is not None
+    assert found.frame == "train.py(9): main"
+    assert found.gain is not None
+    assert found.gain.ns_per_step == 310_000
+    assert "waits for another thread or process" in found.text
+
+
+def test_sleeping_is_no_python_and_no_thread() -> None:
+    def throttle(at: float) -> Iterator[Event]:
+        yield host("frame", "train.py(9): throttle", at + 5, 320)
+        yield host("frame", "<built-in function sleep>", at + 10, 300)
+
+    trace = run(throttle, matmul)
+    found = finding(trace, "PY3")
+    assert found is not None
+    assert "the main thread sleeps at `train.py(9): throttle`" in found.text
+    assert "time.sleep()" in found.action
+    assert finding(trace, "PY1") is None
+
+
+def test_a_loader_that_sleeps_waits_for_no_thread() -> None:
+    def loading(at: float) -> Iterator[Event]:
+        yield host("note", LOADER, at + 5, 320)
+        yield host("frame", "data.py(9): __getitem__", at + 6, 318)
+        yield host("frame", "<built-in function sleep>", at + 10, 300)
+
+    assert finding(run(loading, matmul), "PY3") is None
 
 
 def test_a_lock_of_a_users_own_class_is_one() -> None:

@@ -335,6 +335,10 @@ def test_the_frame_that_holds_half_is_the_innermost_of_the_users_code() -> None:
         ("<built-in method run_backward>", False),
         ("<frozen os>(709): __getitem__", False),
         ("nn.Module: Linear_0", False),
+        ("numpy/linalg/_linalg.py(1667): svd", False),
+        ("/opt/lib/python3.12/site-packages/pandas/core/frame.py(9): apply", False),
+        ("/opt/lib/python3.12/site-packages/transformers/x.py(9): forward", True),
+        ("numpy_tricks/own.py(3): whiten", True),
     ],
 )
 def test_own_code(name: str, own: bool) -> None:
