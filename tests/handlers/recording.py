@@ -88,4 +88,6 @@ def event_names(path: Path) -> list[str]:
 
 def files_in(directory: Path) -> list[str]:
     """All files of a directory, hidden ones too, in the order of their names."""
-    return sorted(path.name for path in directory.iterdir())
+    # What torch.compile did is written as soon as any test of this process compiled something.
+    names = (path.name for path in directory.iterdir())
+    return sorted(name for name in names if not name.endswith(".compile.json.gz"))

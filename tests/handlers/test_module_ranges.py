@@ -66,7 +66,7 @@ def recorded(
             if backward:
                 loss.backward()
     assert handler.flush(60)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.pt.trace.json*")
     return path
 
 

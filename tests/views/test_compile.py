@@ -18,7 +18,7 @@ AGAIN = Version(
     "0/1", 0, 1, 4000, 2_000_000, 0,
     reasons=(
         GuardReason("0/0", "size", "size 0 of x", "a.py:7"),
-        *[GuardReason("0/0", "value", "n", "")] * 3,
+        *[GuardReason("0/0", "value", f"{name} == 1", "") for name in "nmk"],
     ),
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ def test_compiled_again_leads_and_warm_up_is_said_to_be_warm_up() -> None:
         ("0/0", "first", "f"),
         ("0/1", "again", "f"),
     ]
-    assert answer.versions[1].why == "size 0 of x (a.py:7); n; 2 more"
+    assert answer.versions[1].why == "size 0 of x (a.py:7); n: 1; 2 more"
 
 
 def test_warm_up_alone_is_no_version_again() -> None:

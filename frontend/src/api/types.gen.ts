@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "cb1c2734";
+export const CONTRACT = "4d532e14";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -503,7 +503,7 @@ export interface CompiledRow {
   readonly compile_ns: number | null;
   /** Compilation before the recording began. */
   readonly before_ns: number | null;
-  /** The guard of the newest version that failed, with its line. */
+  /** What changed since earlier versions, and the line whose guard failed. */
   readonly why: string | null;
   /** Guards of this version. */
   readonly guards: number | null;

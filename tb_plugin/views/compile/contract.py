@@ -26,7 +26,7 @@ class CompiledRow(Struct, frozen=True):
     kind: Annotated[
         str,
         column(
-            "Compiled",
+            "Order",
             "`first`: version 0. `again`: a further version. `refused`: the limit was met.",
             kind="words",
         ),
@@ -35,16 +35,14 @@ class CompiledRow(Struct, frozen=True):
     run_ns: Annotated[int, column("Run time", "Host time of these runs, with what they call.")]
     compile_ns: Annotated[
         int | None,
-        column("Compiled inside", "Compilation inside the recording, forward and backward."),
+        column("Compiling", "Compilation inside the recording, forward and backward."),
     ]
-    before_ns: Annotated[
-        int | None, column("Compiled before", "Compilation before the recording began.")
-    ]
+    before_ns: Annotated[int | None, column("Before", "Compilation before the recording began.")]
     why: Annotated[
         str | None,
         column(
             "Why again",
-            "The guard of the newest version that failed, with its line.",
+            "What changed since earlier versions, and the line whose guard failed.",
             kind="text",
         ),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...analysis.compile.model import Break, CompiledFacts, KernelSource, Version
+from ...analysis.compile.reasons import changes_of
 from ...analysis.facts import Facts
 from ...analysis.findings import at_time
 from ...base.units import duration, plural, share
@@ -91,10 +92,9 @@ def _version(found: CompiledFacts, one: Version) -> CompiledRow:
 
 
 def why(one: Version) -> str | None:
-    """The guards that failed, each with its version and line."""
+    """What changed since earlier versions, with the line that depends on it."""
     listed = [
-        f"{reason.guard or reason.kind}" + (f" ({reason.place})" if reason.place else "")
-        for reason in one.reasons
+        each.text + (f" ({each.place})" if each.place else "") for each in changes_of(one.reasons)
     ]
     if not listed:
         return one.failed or None

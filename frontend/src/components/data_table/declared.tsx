@@ -157,9 +157,11 @@ const cellClass = ({ is_numeric, kind }: Head): string =>
     ? "num"
     : kind === "name"
       ? "name clip"
-      : kind === "words" || kind === "text"
-        ? "text"
-        : "clip";
+      : kind === "text"
+        ? "text long"
+        : kind === "words"
+          ? "text"
+          : "clip";
 
 /** A short table without tools: the first few rows and the columns that are no minor ones. */
 export function DeclaredTable<R>(props: DeclaredTableProps<R>) {

@@ -1,5 +1,6 @@
 /** What did torch.compile compile, why again, and what does a graph break cost? */
 import type { BreakRow, CompiledRow, KernelLine, Reference } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
@@ -8,7 +9,10 @@ import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 
 import { Hero } from "../../components/text/hero";
-import { Paragraph } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
+import compileCss from "./compile.css?inline";
+
+adoptStyles(compileCss);
 
 /** A text that leads to its place in the Trace view, where there is one. */
 function Placed({ text, link }: { readonly text: string; readonly link: Reference | null }) {
@@ -25,11 +29,11 @@ export default function CompileView() {
   return (
     <ViewAnswer stem="compile" query={{}} waiting={<Skeleton heights={[48, 320, 240]} />}>
       {(answer, isOld) => (
-        <div className={isOld ? "stack stale" : "stack"}>
+        <div className={isOld ? "compile stack stale" : "compile stack"}>
           <Hero headline={answer.headline} detail={answer.detail} />
           <Panel
             title="Compiled functions"
-            hint="a row for each version, the longest compilation first"
+            hint="a row for each version"
             isOld={isOld}
             controls={
               <CopyTable
@@ -38,12 +42,14 @@ export default function CompileView() {
               />
             }
           >
-            <DeclaredTable
-              heads={answer.versions_columns}
-              rows={answer.versions}
-              keyOf={({ id }) => id}
-              cells={{ id: ({ id, link }) => <Placed text={id} link={link} /> }}
-            />
+            <div className="scroll">
+              <DeclaredTable
+                heads={answer.versions_columns}
+                rows={answer.versions}
+                keyOf={({ id }) => id}
+                cells={{ id: ({ id, link }) => <Placed text={id} link={link} /> }}
+              />
+            </div>
             <Paragraph text={answer.missing} className="dim" />
           </Panel>
           {answer.breaks.length > 0 && (
@@ -62,7 +68,10 @@ export default function CompileView() {
                 heads={answer.breaks_columns}
                 rows={answer.breaks}
                 keyOf={({ place, reason }) => `${place} ${reason}`}
-                cells={{ place: ({ place, link }) => <Placed text={place} link={link} /> }}
+                cells={{
+                  place: ({ place, link }) => <Placed text={place} link={link} />,
+                  hint: ({ hint }) => (hint === null ? null : <Prose text={hint} />),
+                }}
               />
             </Panel>
           )}
