@@ -30,8 +30,10 @@ from .base.errors import NotFoundError, QueryError
 from .frames import frame_of, table_frame
 from .session.session import Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
+from .views.distributed.contract import WhatIfAnswer
 from .views.health import Health
 from .views.overview.document import AdviceDocument
+from .views.overview.idle import CriticalPathAnswer
 from .views.overview.view import Overview, Ruler, Share, advice_on
 from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
 from .views.table import Column, Table
@@ -247,6 +249,26 @@ class OpenTrace:
         """
         limits = read_thresholds(thresholds) if thresholds else named_thresholds()
         return advice_on(self._subject("overview"), steps, device, limits)
+
+    def critical_path(self, *, steps: str = "", inferred: bool = True) -> CriticalPathAnswer:
+        """What the steps could not have done without, by kind and by name.
+
+        Raises:
+            QueryError: there are no such steps.
+        """
+        query: dict[str, Value] = {"steps": steps, "inferred": inferred}
+        return self._part("overview", "path", CriticalPathAnswer, query)
+
+    def what_if(self, kind: str = "input", target: int = 0) -> WhatIfAnswer:
+        """The step of all ranks, replayed with one change; ``refused`` says why there is none.
+
+        ``kind`` is "rank", "node", "stage", "group" or "input"; ``target`` its row or number.
+
+        Raises:
+            QueryError: there is no such rank, node, stage or group.
+            UnavailableError: there is one recording only.
+        """
+        return self._part("distributed", "what_if", WhatIfAnswer, {"kind": kind, "target": target})
 
     def health(self) -> Health:
         """Events read, missing data, and better ways to record."""

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ..analysis.advice.rule import read_thresholds, thresholds
 from ..ask.explain import event_of
+from ..base.errors import QueryError
 from ..base.units import duration, share
 from ..session.session import ChosenTrace
 from ..views.overview.document import (
@@ -86,8 +87,12 @@ def advise(path: str, chosen: ChosenTrace, **rest: Any) -> None:  # noqa: ANN401
             return
         document = advice_on(session.subject(OVERVIEW), asked.steps, asked.device, limits)
     if asked.format == "json":
-        small = fitted(document, asked.max_bytes)
-        write(as_json(small, indent=-1))
+        small = fitted(document, asked.max_bytes - 1)
+        text = as_json(small, indent=-1)
+        size = len(text.encode("utf-8", "replace")) + 1
+        if size > asked.max_bytes:
+            raise QueryError(f"the smallest answer has {size} bytes", hint="raise --max-bytes")
+        write(text)
     elif asked.format == "markdown":
         write(printable_lines(as_markdown(document)))
     elif asked.format == "csv":

@@ -21,6 +21,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import itertools
 import os
 import re
 import signal
@@ -94,6 +95,9 @@ def _written_out(match: re.Match[str]) -> str:
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "explain": "Answers most questions on a recording at once.",
+        "path": "Shows the critical path of the steps.",
+        "whatif": "Replays a step of all ranks with one change.",
+        "window": "Shows what ran between two instants, by name.",
         "show": "Shows a view of a trace as a table, JSON or CSV.",
         "advise": "Says what holds the steps, and what to do about it.",
         "sql": "Answers one SELECT over the tables of a recording.",
@@ -111,8 +115,13 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
-ASK = frozenset({"explain", "sql", "export", "mcp"})
-"""Those of the folder ``ask``."""
+ASK: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name for name in ("explain", "sql", "export", "mcp")},
+        **dict.fromkeys(("path", "whatif", "window"), "parts"),
+    }
+)
+"""Command of the folder ``ask`` → its module there."""
 
 LASTING = (["serve"], ["demo"], ["mcp"])
 """Commands that go on until they are ended."""
@@ -193,8 +202,8 @@ class Cli(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        folder = ".ask" if cmd_name in ASK else ""
-        module = importlib.import_module(f"{folder}.{cmd_name}", __package__)
+        place = f".ask.{ASK[cmd_name]}" if cmd_name in ASK else f".{cmd_name}"
+        module = importlib.import_module(place, __package__)
         command: click.Command = getattr(module, cmd_name)
         return command
 
@@ -231,6 +240,9 @@ class Cli(CommandGroup):
             status = _misused(error)
         except KinetoscopeError as error:
             status = error.exit_code
+            if _wants_json(sys.argv[1:] if args is None else args):
+                told = {"kind": error.kind, "message": error.text, "hint": error.hint}
+                write(as_json({"error": told}, indent=-1))
             say(error.text, hint=error.hint)
         except (OSError, MemoryError) as error:
             status = _failed(error)
@@ -238,6 +250,12 @@ class Cli(CommandGroup):
         if is_program:
             _end_at_once(code)
         sys.exit(code)
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    """Whether an error is to be JSON on standard output, too, as of the server."""
+    pairs = itertools.pairwise(args)
+    return "--format=json" in args or ("--format", "json") in pairs
 
 
 def _end_at_once(code: int) -> None:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from ..analysis.findings import Sentence
-from ..base.errors import NotFoundError, QueryError
+from ..base.errors import NotFoundError, QueryError, nearest
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, choices, parse, with_limit
@@ -307,7 +307,7 @@ def _keys(tables: tuple[Table, ...], text: str | None) -> tuple[str, ...] | None
         if key not in known and key != ALL_COLUMNS:
             raise QueryError(
                 f"--columns: there is no column {key[:60]!r}",
-                hint=f"columns: {', '.join(known)}; or {ALL_COLUMNS}",
+                hint=nearest(key, [*known, ALL_COLUMNS], "columns: "),
             )
     return (ALL_COLUMNS,) if ALL_COLUMNS in keys else keys or None
 

@@ -1,0 +1,1 @@
+"""Questions on recordings, with answers by brute force."""
