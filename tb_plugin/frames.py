@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .ask.sources import SourceColumn
+from .ask.made import SourceColumn
 from .ask.tables import TextColumn, Values, WholeColumn
 from .base.units import NBSP
 from .views.table import Column, Table

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..base.arrays import Mask
-from .sources import Plain, SourceColumn
+from .made import Plain, SourceColumn
 from .tables import TextColumn, Values, WholeColumn
 
 

@@ -8,61 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+import msgspec
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from ..analysis.advice.rule import thresholds
 from ..analysis.device_work import used_devices
-from ..analysis.facts import IDLE_CAUSES
 from ..analysis.host_activity import hosts_of
 from ..analysis.idle.causes import IdleByPiece, IdleCauses
 from ..analysis.idle.names import HeldNames
-from ..analysis.overview.whole import WHOLE
-from ..analysis.recording import configuration
-from ..analysis.steps import select, step_windows
-from ..analysis.wording import CAUSE_NAMES
-from ..base.errors import NotFoundError, nearest
-from ..base.intervals import length_within
+from ..analysis.steps import EVERYTHING, step_windows
+from ..base.errors import NotFoundError, UnavailableError, nearest
 from ..session.session import Session
 from ..trace.model import Trace
 from ..views import view_named
 from ..views.kernels.rows import KernelRow
+from ..views.memory.rows import MemoryEventRow
 from ..views.modules.rows import ModuleRow
 from ..views.operators.rows import OperatorRow
 from ..views.overview.document import AdviceDocument
 from ..views.overview.view import advice_on
 from ..views.shared import EVERY_ROW, with_limit
 from ..views.table import fields_of, unit_of
+from .made import MADE, MadeTable, Plain, SourceColumn, transposed
 from .tables import (
     EVENT_TABLES,
     EventTableSpec,
-    TextColumn,
     Values,
-    WholeColumn,
-    device_labels,
-    step_numbers,
-    stream_labels,
-    thread_labels,
 )
-
-Plain = Sequence[Any]
-"""Values of Python, where they are few."""
-
-
-class SourceColumn(NamedTuple):
-    """One column: its meaning, and what makes its values."""
-
-    key: str
-    help: str
-    of: Callable[[], Values | Plain]
-
-    @property
-    def unit(self) -> str:
-        """The unit that its id ends with."""
-        return unit_of(self.key)
 
 
 class Source:
@@ -98,11 +72,26 @@ class Source:
 
     def _of_view(self, name: str) -> Iterator[SourceColumn]:
         """The first table of a view with every row, as ``show … --format csv`` has it."""
+        if name == "blocks":
+            yield from self._blocks()
+            return
         view = view_named(name)
         answer = view.build(self.session.asked(view), with_limit(view.query(), EVERY_ROW))
         table = view.tables(answer)[0]
         for at, column in enumerate(table.columns):
             yield SourceColumn(column.key, column.help, _cells(table.rows, at))
+
+    def _blocks(self) -> Iterator[SourceColumn]:
+        """Every block with an allocation or a release in the recording."""
+        view = view_named("memory")
+        part = next(one for one in view.parts if one.stem == "events")
+        query = with_limit(msgspec.convert({"steps": EVERYTHING}, part.query), EVERY_ROW)
+        answer: Any = part.build(self.session.subject(view), query)
+        if answer.missing and not answer.rows:
+            raise UnavailableError(answer.missing)
+        for column in answer.columns:
+            values = [getattr(row, column.key) for row in answer.rows]
+            yield SourceColumn(column.key, column.help, partial(list, values))
 
     @cached_property
     def idle_by_piece(self) -> list[tuple[int, IdleByPiece]]:
@@ -125,276 +114,13 @@ def _of_trace(of: Callable[[Trace], Values], trace: Trace) -> Callable[[], Value
     return lambda: of(trace)
 
 
-# --- tables made of several things ----------------------------------------------------------------
-
-
-class MadeTable(NamedTuple):
-    """A table of which the columns are made together: what a row is, its columns, their values."""
-
-    help: str
-    columns: tuple[tuple[str, str], ...]  # id, meaning
-    values: Callable[[Source], Sequence[Values | Plain]]
-
-    def of(self, source: Source) -> Iterator[SourceColumn]:
-        """The columns; the values are made at the first use of any."""
-        made: list[Sequence[Values | Plain]] = []
-
-        def value(at: int) -> Values | Plain:
-            if not made:
-                made.append(self.values(source))
-            return made[0][at]
-
-        for at, (key, text) in enumerate(self.columns):
-            yield SourceColumn(key, text, partial(value, at))
-
-
-_CAUSES = tuple(CAUSE_NAMES[cause] for cause in IDLE_CAUSES)
-_LEAST = np.iinfo(np.int64).min
-_TIMES = (("start_ns", "Begin."), ("dur_ns", "Length."), ("end_ns", "End."))
-
-
-def _transposed(rows: Sequence[Sequence[Any]], count: int) -> list[Plain]:
-    return [[row[at] for row in rows] for at in range(count)]
-
-
-def _steps(source: Source) -> Sequence[Values | Plain]:
-    facts = source.session.facts()
-    chosen = select(facts)
-    rows = []
-    for step in facts.steps:
-        seen = chosen.device_step(step)
-        part = seen.partition if seen else None
-        rows.append(
-            (
-                step.number,
-                step.name,
-                step.start_ns,
-                step.dur_ns,
-                step.end_ns,
-                step.host_start_ns,
-                step.host_end_ns,
-                step.index in chosen.indexes,
-                step.excluded,
-                *(None if part is None else getattr(part, key) for key in _PARTS),
-                None if seen is None else seen.communication.total_ns,
-            )
-        )
-    return [*_transposed(rows, 10 + len(_PARTS)), WholeColumn(source.trace.steps.host)]
-
-
-_PARTS: Mapping[str, str] = {
-    "compute_ns": "The busiest device computes.",
-    "exposed_communication_ns": "It communicates and does not compute.",
-    "exposed_copy_ns": "It only copies.",
-    "memset_ns": "It only sets memory.",
-    "idle_ns": "It does nothing.",
-    "overlap_ns": "It computes and communicates.",
-}
-
-
-def _idle(source: Source) -> Sequence[Values | Plain]:
-    trace = source.trace
-    parts = source.idle_by_piece
-    start = joined([one.pieces.start for _, one in parts])
-    end = joined([one.pieces.end for _, one in parts])
-    device = joined([np.full(len(one.pieces.start), row) for row, one in parts])
-    step = joined([one.pieces.window for _, one in parts])
-    cause = joined([one.ns.argmax(axis=1) for _, one in parts])
-    return (
-        np.arange(len(start)),
-        start,
-        end - start,
-        end,
-        TextColumn(device, device_labels(trace)),
-        trace.steps.number[step],
-        TextColumn(cause, _CAUSES),
-        joined([one.ns.max(axis=1, initial=0) for _, one in parts]),
-        WholeColumn(joined([one.pieces.following for _, one in parts])),
-    )
-
-
-def _idle_causes(source: Source) -> Sequence[Values | Plain]:
-    parts = source.idle_by_piece
-    first = np.cumsum([0, *(len(one.pieces.start) for _, one in parts)])
-    found = [np.nonzero(one.ns) for _, one in parts]
-    return (
-        joined([piece + low for (piece, _), low in zip(found, first, strict=False)]),
-        TextColumn(joined([cause for _, cause in found]), _CAUSES),
-        joined([one.ns[at] for (_, one), at in zip(parts, found, strict=True)]),
-    )
-
-
-def _idle_host(source: Source) -> Sequence[Values | Plain]:
-    trace, parts = source.trace, source.idle_by_piece
-    first = np.cumsum([0, *(len(one.pieces.start) for _, one in parts)])
-    row = joined([one.rows.row for _, one in parts])
-    own = next(column for column in _EVENTS["host"].columns if column.key == "function")
-    around = own.of(trace)
-    assert isinstance(around, TextColumn)
-    return (
-        joined([one.rows.window + low for (_, one), low in zip(parts, first, strict=False)]),
-        row,
-        TextColumn(trace.host.name[row], trace.strings),
-        TextColumn(around.codes[row], trace.strings),
-        joined([one.rows.idle for _, one in parts]),
-        TextColumn(joined([one.rows.cause for _, one in parts]), _CAUSES),
-    )
-
-
-def joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """The parts one behind the other, as int64."""
-    return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
-
-
-def _functions(source: Source) -> Sequence[Values | Plain]:
-    whole, facts = source.session.artifact(WHOLE), source.session.facts()
-    table = whole.functions
-    numbers = np.array([step.number for step in facts.steps], np.int64)
-    return (
-        TextColumn(table.name, whole.names),
-        numbers[table.step],
-        table.inclusive_ns,
-        table.exclusive_ns,
-        table.calls,
-        WholeColumn(table.idle_ns),
-    )
-
-
-def _collectives(source: Source) -> Sequence[Values | Plain]:
-    trace = source.trace
-    table, host, device = trace.collectives, trace.host, trace.device
-    counts = np.array([len(rows) for rows in table.device_rows], np.int64)
-    rows = joined(table.device_rows)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    far = np.iinfo(np.int64).max
-    begin, until = np.full(len(counts), far), np.full(len(counts), -1, np.int64)
-    np.minimum.at(begin, owner, device.ts[rows])
-    np.maximum.at(until, owner, device.ts[rows] + device.dur[rows])
-    spent, exposed = np.zeros((2, len(counts)), np.int64)
-    np.add.at(spent, owner, device.dur[rows])
-    np.add.at(exposed, owner, _exposed(trace, rows))
-    spent[counts == 0] = exposed[counts == 0] = _LEAST
-    return (
-        table.host,
-        TextColumn(table.name, trace.strings),
-        TextColumn(table.group, trace.strings),
-        host.ts[table.host],
-        host.dur[table.host],
-        host.ts[table.host] + host.dur[table.host],
-        step_numbers(trace, host.step[table.host]),
-        WholeColumn(begin, far),
-        WholeColumn(until),
-        WholeColumn(spent, _LEAST),
-        WholeColumn(exposed, _LEAST),
-        counts,
-    )
-
-
-def _exposed(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Time of each device row in which no kernel of its device computes."""
-    device = trace.device
-    found = device.dur[rows].astype(np.int64)
-    for work in used_devices(trace):
-        some = device.device[rows] == work.device
-        start = device.ts[rows[some]]
-        found[some] -= length_within(work.compute, start, start + device.dur[rows[some]])
-    return found
-
-
-def _findings(source: Source) -> Sequence[Values | Plain]:
-    rows = [
-        (
-            *(one.id, one.title, one.severity),
-            *((one.gain.ns_per_step, one.gain.ratio) if one.gain else (None, None)),
-            *(one.frame or None, one.text, one.action.text),
-        )
-        for one in source.advice.findings
-    ]
-    return _transposed(rows, 8)
-
-
-def _evidence(source: Source) -> Sequence[Values | Plain]:
-    low = len(source.trace.host)
-    rows = [
-        (
-            one.id,
-            seen.slice if seen.slice >= 0 else None,
-            seen.slice if 0 <= seen.slice < low else None,
-            seen.slice - low if seen.slice >= low else None,
-            seen.name,
-            seen.start_ns,
-            seen.end_ns - seen.start_ns,
-            seen.end_ns,
-        )
-        for one in source.advice.findings
-        for seen in one.evidence
-    ]
-    return _transposed(rows, 8)
-
-
-def _threads(source: Source) -> Sequence[Values | Plain]:
-    main = hosts_of(source.trace).main
-    labels = thread_labels(source.trace)
-    return labels, [at == main for at in range(len(labels))]
-
-
-def _streams(source: Source) -> Sequence[Values | Plain]:
-    table = source.trace.streams
-    return TextColumn(table.device, device_labels(source.trace)), stream_labels(source.trace)
-
-
-def _devices(source: Source) -> Sequence[Values | Plain]:
-    told = source.trace.devices
-    totals = source.session.artifact(WHOLE).devices
-    place = {row: at for at, row in enumerate(totals.device.tolist())}
-    columns = [getattr(totals, key).tolist() for key in _TOTALS]
-    return (
-        device_labels(source.trace),
-        [one.name or None for one in told],
-        [one.vendor or None for one in told],
-        [one.memory_bytes for one in told],
-        [one.used for one in told],
-        *(
-            [values[place[row]] if row in place else None for row in range(len(told))]
-            for values in columns
-        ),
-    )
-
-
-_TOTALS: Mapping[str, str] = {
-    "length_ns": "Length of the recording.",
-    "busy_ns": "Union of all its work.",
-    "compute_sum_ns": "Compute kernels, added.",
-    "compute_ns": "Compute kernels, union.",
-    "communication_sum_ns": "Collectives, added.",
-    "communication_ns": "Collectives, union.",
-    "exposed_communication_ns": "Of that union, while no kernel computes.",
-    "copy_sum_ns": "Copies, added.",
-    "copy_ns": "Copies, union.",
-    "launches": "Calls that launched its work.",
-}
-
-
-def _recording(source: Source) -> Sequence[Values | Plain]:
-    facts = source.session.facts()
-    rows = {"Path": facts.path, "Length (ns)": str(facts.duration_ns), **configuration(facts)}
-    return list(rows), list(rows.values())
-
-
-def _cannot_tell(source: Source) -> Sequence[Values | Plain]:
-    advice = source.advice
-    rows = list(advice.not_available.items())
-    rows += [(rule.title, one.record) for one in advice.cannot_answer for rule in one.rules]
-    return _transposed(rows, 2)
-
-
 def _dictionary(source: Source) -> Sequence[Values | Plain]:
     rows: list[tuple[str, str | None, str | None, str]] = []
     for name in TABLES:
         rows += [
             (name, key, unit_of(key) or None, text) for key, text in declared(source.trace, name)
         ]
-    return _transposed(rows, 4)
+    return transposed(rows, 4)
 
 
 def declared(trace: Trace | None, table: str) -> Iterator[tuple[str, str]]:
@@ -418,147 +144,11 @@ _VIEWS: Mapping[str, type[Struct]] = {
     "operators": OperatorRow,
     "kernels": KernelRow,
     "modules": ModuleRow,
+    "blocks": MemoryEventRow,
 }
-"""Table → the rows of the first table of the view of that name."""
+"""Table → rows of the first table of the view of that name; blocks are those of Memory."""
 _MADE: Mapping[str, MadeTable] = {
-    "steps": MadeTable(
-        "Steps as the views count them: a step ends with the last device work that it launched.",
-        (
-            ("number", "Number of the step."),
-            ("name", "Name as recorded."),
-            *_TIMES,
-            ("host_start_ns", "Begin of its range on the host."),
-            ("host_end_ns", "End of its range on the host."),
-            ("chosen", "The views count it."),
-            ("excluded", "Why they do not."),
-            *_PARTS.items(),
-            ("communication_ns", "Union of the collectives of the busiest device."),
-            ("host", "Row of host."),
-        ),
-        _steps,
-    ),
-    "idle": MadeTable(
-        "Stretches in which a device does nothing, cut at the edges of steps.",
-        (
-            ("id", "The row."),
-            *_TIMES,
-            ("device", "Type and number."),
-            ("step", "Number of the step."),
-            ("cause", "Cause of most of it."),
-            ("cause_ns", "The part of it that has this cause."),
-            ("ended_by", "Row of device: the work that ends it."),
-        ),
-        _idle,
-    ),
-    "idle_causes": MadeTable(
-        "Causes of idle time, exact: those of a stretch sum to its length.",
-        (
-            ("idle", "Row of idle."),
-            ("cause", "The cause."),
-            ("idle_ns", "Idle time of this cause."),
-        ),
-        _idle_causes,
-    ),
-    "idle_host": MadeTable(
-        "What the launching thread was in, innermost, during a stretch of idle time.",
-        (
-            ("idle", "Row of idle."),
-            ("host", "Row of host."),
-            ("name", "Name of that event."),
-            ("function", "Innermost frame of your code around it."),
-            ("idle_ns", "Idle time in which it is innermost."),
-            ("cause", "What that time counts as."),
-        ),
-        _idle_host,
-    ),
-    "functions": MadeTable(
-        "Your functions, a row for each step in which one ran.",
-        (
-            ("name", "Frame of your code."),
-            ("step", "Number of the step."),
-            ("inclusive_ns", "With what it calls; recursion counts once."),
-            ("exclusive_ns", "Without your functions that it calls."),
-            ("calls", "Calls that begin in the step."),
-            ("idle_ns", "The busiest device idles meanwhile."),
-        ),
-        _functions,
-    ),
-    "collectives": MadeTable(
-        "Calls of collectives on this rank, in host order.",
-        (
-            ("host", "Row of host."),
-            ("name", "Operation."),
-            ("group_name", "Process group."),
-            ("start_ns", "Begin of the call."),
-            ("dur_ns", "Length of the call on the host."),
-            ("end_ns", "End of the call."),
-            ("step", "Number of the step."),
-            ("device_start_ns", "Its first kernel begins."),
-            ("device_end_ns", "Its last kernel ends."),
-            ("device_ns", "Its kernels, added."),
-            ("exposed_ns", "Of that, while no kernel computes."),
-            ("kernels", "Number of its kernels."),
-        ),
-        _collectives,
-    ),
-    "findings": MadeTable(
-        "The advice for the counted steps.",
-        (
-            ("id", "Rule."),
-            ("title", "What it found."),
-            ("severity", "high, medium, low or info."),
-            ("ns_per_step", "Most that it can save per step."),
-            ("step_ratio", "Of the step."),
-            ("place", "Frame of your code."),
-            ("text", "Evidence and remedy."),
-            ("action", "What to do."),
-        ),
-        _findings,
-    ),
-    "evidence": MadeTable(
-        "Events behind the findings.",
-        (
-            ("finding", "Id of the finding."),
-            ("slice", "Number in ids of events."),
-            ("host", "Row of host."),
-            ("device", "Row of device."),
-            ("name", "Name of the event."),
-            *_TIMES,
-        ),
-        _evidence,
-    ),
-    "threads": MadeTable(
-        "Host threads.",
-        (("thread", "As in host."), ("is_main", "It runs the steps.")),
-        _threads,
-    ),
-    "streams": MadeTable(
-        "Streams of devices.",
-        (("device", "As in device."), ("stream", "As in device.")),
-        _streams,
-    ),
-    "devices": MadeTable(
-        "Devices of the file, with totals of the whole recording.",
-        (
-            ("device", "As in device."),
-            ("name", "Model."),
-            ("vendor", "Maker."),
-            ("memory_bytes", "Size of its memory."),
-            ("used", "It has activity here."),
-            *_TOTALS.items(),
-        ),
-        _devices,
-    ),
-    "recording": MadeTable(
-        "Facts about the recording.",
-        (("what", "The fact."), ("value", "Its value.")),
-        _recording,
-    ),
-    "cannot_tell": MadeTable(
-        "What this recording cannot answer.",
-        (("what", "The question."), ("record", "What to record, or why nothing can be.")),
-        _cannot_tell,
-    ),
+    **MADE,
     "dictionary": MadeTable(
         "Every column of every table.",
         (
@@ -572,7 +162,8 @@ _MADE: Mapping[str, MadeTable] = {
 }
 TABLES: Mapping[str, str] = {
     **{name: spec.help for name, spec in _EVENTS.items()},
-    **{name: f"Every row of the view {name}." for name in _VIEWS},
+    **{name: f"Every row of the view {name}." for name in _VIEWS if name != "blocks"},
+    "blocks": "Blocks of memory with an allocation or a release in the recording.",
     **{name: made.help for name, made in _MADE.items()},
 }
 """Table → what a row of it is."""

@@ -22,7 +22,7 @@ def test_every_table_is_written_with_its_declaration(tmp_path: Path) -> None:
     source = Source(TraceSession(draw(PICTURE)))
     told = list(files.write_tables(source, tmp_path, "parquet"))
     assert [one.table for one in told] == list(TABLES)
-    assert [one.table for one in told if one.reason] == ["modules"]
+    assert [one.table for one in told if one.reason] == ["modules", "blocks"]
     device = pa.parquet.read_table(tmp_path / "device.parquet")
     assert device.column("dur_ns").to_pylist() == source.trace.device.dur.tolist()
     field = device.schema.field("dur_ns")

@@ -106,6 +106,22 @@ SETS = (
 )
 
 
+def test_blocks_tell_what_is_never_freed_and_what_holds_the_peak() -> None:
+    events = [memory(at, size, total) for at, size, total in ((1, 512, 512), (4, 1024, 1536))]
+    events += [memory(9, -1024, 512), memory(13, 256, 768)]
+    for event, address in zip(events, (4096, 8192, 8192, 12288), strict=True):
+        event["args"]["Addr"] = address
+    of = Source(TraceSession(draw(PICTURE, events=events)))
+    assert rows("SELECT sum(bytes) FROM blocks WHERE life_end_ns IS NULL", of) == [(768,)]
+    assert rows(
+        "WITH p AS (SELECT start_ns FROM memory ORDER BY total_allocated_bytes DESC LIMIT 1)"
+        " SELECT sum(bytes) FROM blocks, p WHERE coalesce(life_start_ns, 0) <= p.start_ns"
+        " AND (life_end_ns IS NULL OR life_end_ns > p.start_ns)",
+        of,
+    ) == [(1536,)]  # fmt: skip
+    assert rows("SELECT DISTINCT line FROM blocks WHERE bytes = 1024", of) == [("train.py(1): a",)]
+
+
 def test_macros_are_those_of_intervals() -> None:
     of = source()
 
