@@ -183,9 +183,9 @@ def eager_decode(selection: Selection) -> Advice | None:
         return None  # which batches have a graph is not told
     else:
         batch = f" for {_range(sizes)} requests" if sizes else ""
-        option = _GRAPHS.get(engine)
+        switch = _GRAPHS.get(engine)
         action = (
-            f"{option}: graphs replay the launches{batch}." if option else f"Capture graphs{batch}."
+            f"{switch}: graphs replay the launches{batch}." if switch else f"Capture graphs{batch}."
         )
         why = "No iteration replays a graph."
     launches = median([one.launches for one in eager])

@@ -215,6 +215,14 @@ class RankDigest(Struct, frozen=True, eq=False):
     junctions: Junctions
     edges: Edges
 
+    def shape_of(self, row: int) -> str:
+        """The shape of a call; with the iteration that it lies in, where an engine numbers them."""
+        shape, step = self.text(int(self.calls.shape[row])), int(self.calls.step[row])
+        numbers = self.steps.number
+        if self.step_source != "iteration" or step < 0 or not len(numbers) or numbers[0] <= 0:
+            return shape  # running numbers of two ranks need not begin at one iteration
+        return f"{shape} in {numbers[step]}"
+
     def text(self, code: int) -> str:
         """The string behind a code, "" for −1."""
         return self.strings[code] if code >= 0 else ""

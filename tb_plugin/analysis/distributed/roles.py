@@ -98,7 +98,9 @@ def _guess(
         return GroupRole("", "it has no collectives in these recordings")
     steps = max((len(one.steps) for one in digests), default=1)
     role, why = _by_exchange(kinds, steps)
-    if role not in _CERTAIN:
+    if role in ("data", "sharded") and all(one.step_source == "iteration" for one in digests):
+        role, why = "tensor", "they reduce and gather in an inference engine, which trains nothing"
+    elif role not in _CERTAIN:
         role, why = _by_place(group, kinds, strides) or (role, why)
     world = max((one.world_size for one in digests), default=0)
     place = place_of(group.ranks, world) if group.known else ""

@@ -1,0 +1,93 @@
+"""Ranks of a served model: iterations are compared by their numbers, and the last rank is found.
+
+rank 0   scheduler 100 µs, work 100 µs, all-reduce (waits) ──────────┤
+rank 1   scheduler 300 µs, work 100 µs,                 all-reduce ──┤
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.rank.digest import digest_of
+from tests.analysis.advice.checks import NCCL
+from tests.analysis.serving.drawn import event
+from tests.drawing import Event, trace_of
+
+STARTS = (100.0, 300.0)  # when each rank has scheduled an iteration, µs
+WORK, TRANSFER, PERIOD = 100.0, 50.0, 1000.0
+
+
+def served(rank: int, numbers: Sequence[int]) -> list[Event]:
+    """Iterations of one rank, as TensorRT-LLM names them."""
+    events: list[Event] = []
+    for number in numbers:
+        at = PERIOD * (number - 40)
+        begun = at + STARTS[rank]
+        name = f"[Executor] _forward_step {number}: 0 ctx reqs, 4 gen reqs"
+        end = at + max(STARTS) + 20 + WORK + TRANSFER
+        events += [
+            event("user_annotation", "schedule: batch", at, STARTS[rank]),
+            event("user_annotation", name, begun, 30),
+            event("cuda_runtime", "cudaLaunchKernel", begun, 10, correlation=2 * number),
+            event("cuda_runtime", "cudaLaunchKernel", begun + 12, 8, correlation=2 * number + 1),
+            event("kernel", "gemm", begun + 20, WORK, 7, correlation=2 * number, device=0,
+                  stream=7),
+            event("kernel", NCCL, begun + 20 + WORK, end - begun - 20 - WORK, 7,
+                  correlation=2 * number + 1, device=0, stream=7,
+                  **{"Collective name": "allreduce", "In msg nelems": 4096, "dtype": "BFloat16",
+                     "Out msg nelems": 4096, "Group size": 2, "Process Group Name": "1",
+                     "Process Group Ranks": "[0, 1]"}),
+        ]  # fmt: skip
+    return events
+
+
+def compared(*numbers: Sequence[int]) -> Comparison:
+    ranks = [
+        digest_of(
+            trace_of(
+                served(rank, some),
+                distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2},
+                baseTimeNanoseconds=0,
+            )
+        )
+        for rank, some in enumerate(numbers)
+    ]
+    return compare(ranks, ["rank0", "rank1"])
+
+
+def pairs(run: Comparison) -> list[tuple[int, ...]]:
+    """The iterations of the members of each collective."""
+    matches = run.matches
+    found = []
+    for low, high in pairwise(matches.first.tolist()):
+        steps = [
+            int(run.digests[member].calls.step[call])
+            for member, call in zip(
+                matches.member[low:high].tolist(), matches.call[low:high].tolist(), strict=True
+            )
+        ]
+        found.append(tuple(run.step_numbers[steps].tolist()))
+    return found
+
+
+def test_iterations_are_compared_by_their_numbers() -> None:
+    """Rank 0 recorded 40 to 49, rank 1 41 to 50: each all-reduce has that of its own iteration."""
+    run = compared(range(40, 50), range(41, 51))
+    assert run.step_numbers.tolist() == list(range(40, 51))
+    assert pairs(run) == [(number, number) for number in range(41, 50)]
+
+
+def test_each_iteration_waits_for_the_late_rank() -> None:
+    """Rank 1 schedules 200 µs longer, in every one."""
+    run = compared(range(40, 50), range(40, 50))
+    assert run.waiting.waiting_ns.tolist() == [[200_000] * 10, [0] * 10]
+    assert run.waiting.last.tolist() == [1] * 10
+    assert "Rank 1 starts 200\u00a0µs late" in run.verdict.sentence
+
+
+def test_the_group_is_tensor_parallel() -> None:
+    run = compared(range(40, 50), range(40, 50))
+    assert [one.role for one in run.roles] == ["tensor"]
+    assert "inference engine" in run.roles[0].why
