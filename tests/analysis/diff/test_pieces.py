@@ -94,3 +94,17 @@ def test_a_segment_belongs_to_the_innermost_anchor(spans: list[tuple[int, int]])
     for at, (_, _, first, last) in enumerate(anchors):  # outer ones come first
         expected[first:last] = [at] * (last - first)
     assert pieces._owners(bounds, [(a, b, c, d) for a, b, c, d in anchors]) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (anchor("a"), anchor("a"), True),
+        (anchor("a"), anchor("b"), False),
+        (anchor("a"), Anchor("a", "optimizer", 1, 0, 0, 1, ()), False),
+        (anchor("a"), BETWEEN, False),
+        (BETWEEN, BETWEEN, False),
+    ],
+)
+def test_anchors_are_the_same_by_kind_and_name(left: Node, right: Node, same: bool) -> None:
+    assert pieces._is_same(left, right) is same

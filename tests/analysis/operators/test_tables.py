@@ -14,6 +14,7 @@ from kinetoscope.analysis.operators.kernels import (
     copy_table,
     family_codes,
     kernel_table,
+    op_names,
 )
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.analysis.operators.table import GROUPINGS, CallSelection, call_table
@@ -189,3 +190,13 @@ def test_all_groupings_of_kernels_agree(name: str) -> None:
     assert sums.pop()[0] + copies.total_ns.sum() == operators.activities.dur_ns.sum()
     families, codes = family_codes(operators)
     assert np.bincount(codes, minlength=len(families)).min() > 0
+
+
+def test_kernels_are_found_by_the_name_of_the_op_that_they_are_credited_to() -> None:
+    """The first op of a recording has the number 0."""
+    operators = operators_of(draw("op   |aaa bbb   |\ncall | k   l x  |\ngpu  |  kk  ll xx|"))
+    names = [operators.strings[code] if code >= 0 else "" for code in op_names(operators)]
+    assert names == ["aten::a", "aten::b", "cudaLaunchKernel"]
+    for op, rows in (("aten::a", 1), ("aten::b", 1), ("aten::c", 0), ("", 3)):
+        table = kernel_table(operators, ChosenKernels(search_op=op), "kernel")
+        assert int(table.count.sum()) == rows

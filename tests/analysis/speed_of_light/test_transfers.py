@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.analysis.speed_of_light.arguments import CallArguments, TensorArgument
-from kinetoscope.analysis.speed_of_light.transfers import ordered, scanned
+from kinetoscope.analysis.speed_of_light.transfers import group_norm_backward, ordered, scanned
 
 SIZES = (3, 5)
 
@@ -24,3 +24,19 @@ def test_a_scan_widens_integers_and_a_sort_adds_indices(
     call = CallArguments((TensorArgument(SIZES, (5, 1), dtype),), ("",))
     assert (scanned(call).read, scanned(call).written) == scan
     assert (ordered(call).read, ordered(call).written) == sort
+
+
+@pytest.mark.parametrize(
+    ("mask", "written"),
+    [
+        ("[True, True, True]", 480 + 2 * 12),
+        ("[False, True, False]", 12),
+        ("[True, False, False]", 480),
+    ],
+)
+def test_group_norm_writes_the_gradients_that_its_mask_asks_for(mask: str, written: int) -> None:
+    own = TensorArgument((4, 3, 10), (30, 10, 1), "float32")
+    small, weight = TensorArgument((4, 1), (1, 1), "float32"), TensorArgument((3,), (1,), "float32")
+    call = CallArguments((own, own, small, small, weight), ("",) * 5 + ("4", "3", "10", "1", mask))
+    assert group_norm_backward(call).written == written
+    assert group_norm_backward(call).read == 480 + 480 + 16 + 16 + 12
