@@ -288,7 +288,7 @@ def tables(answer: answers.Distributed) -> tuple[Table, ...]:
         found.append(table_from("Bandwidth by size", points, answer.bandwidth))
     notes = [*answer.notes, answer.clocks, answer.replay, answer.pipeline_text, answer.experts_text]
     rows = tuple((note,) for note in dict.fromkeys(notes) if note)
-    found.append(Table("What must be known", (Column("note", "Note", "", "text"),), rows))
+    found.append(Table("Limits of this comparison", (Column("note", "Note", "", "text"),), rows))
     return tuple(found)
 
 

@@ -34,7 +34,7 @@ export function SlowCalls({ title, name, calls, total }: SlowCallsProps) {
                 <Heading help="The step in which it began; leads to its place in Trace.">
                   Step
                 </Heading>
-                <Heading help="The thread or the device that it ran on.">Where</Heading>
+                <Heading help="Thread or device.">Where</Heading>
                 <Heading help="From its start to its end." className="num">
                   Duration
                 </Heading>

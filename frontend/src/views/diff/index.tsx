@@ -237,10 +237,10 @@ function Comparing({ progress, base, shown }: ComparingProps) {
 function Choose({ isAlone }: { isAlone: boolean }) {
   return (
     <section className="stack diff-choose">
-      <h1>{isAlone ? "There is one recording only." : "Choose what to compare with."}</h1>
+      <h1>{isAlone ? "There is only one recording." : "Choose what to compare with."}</h1>
       <p className="prose">
         {isAlone
-          ? "Record the training again after a change, into a run of its own below the same folder, and this page says what changed and whether it is more than noise. Steps and workers of one run can be compared, too."
+          ? "Change the training and record it into another folder beside this one. This page then says what changed, and whether it is more than noise. You can also compare two steps or two workers."
           : "The shown recording is B, the experiment. The baseline A is any other run, another worker of this run, or other steps of the same."}
       </p>
       <div className="diff-side">

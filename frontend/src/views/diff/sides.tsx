@@ -9,7 +9,7 @@ import { useAddress } from "../../state/host/environment";
 import type { Patch } from "../../state/location/fragment";
 import { type Shown, usePage } from "../../state/page_context";
 import { newestStart, startNote } from "../../state/starts";
-import { figuresOf, runsBefore, stepTimeOfRun, stepTimeWords } from "../../state/step_times";
+import { figuresOf, stepTimeOfRun, stepTimeWords } from "../../state/step_times";
 import type { Base } from "./base";
 
 interface Choice {
@@ -65,15 +65,15 @@ function Pick({ label, value, choices, onPick }: PickProps) {
   );
 }
 
-/** Runs, the newest first, with their step times. */
-function runChoices(catalog: Catalog): readonly Choice[] {
-  const before = runsBefore(catalog.runs);
+/** Runs, the newest first, with their step times against that of the run that is shown. */
+function runChoices(catalog: Catalog, shown: string | undefined): readonly Choice[] {
+  const chosen = catalog.runs.find(({ name }) => name === shown);
   return [...catalog.runs]
     .sort((a, b) => b.modified - a.modified || a.name.localeCompare(b.name))
     .map((run) => ({
       key: run.name,
       words: run.name,
-      note: stepTimeWords(stepTimeOfRun(run, before.get(run.name))).join(" · "),
+      note: stepTimeWords(stepTimeOfRun(run, run === chosen ? undefined : chosen)).join(" · "),
     }));
 }
 
@@ -86,7 +86,7 @@ const forget: Patch = {
 
 export function BasePicker({ base }: { base: Base | null }) {
   const address = useAddress();
-  const { catalog } = usePage();
+  const { catalog, shown } = usePage();
   const set = (patch: Patch) => address.replace({ ...patch, "diff.path": undefined });
   const workers = base?.run.workers ?? [];
   const spans = base?.worker.spans ?? [];
@@ -95,7 +95,7 @@ export function BasePicker({ base }: { base: Base | null }) {
       <Pick
         label="Baseline run"
         value={base?.run.name ?? ""}
-        choices={runChoices(catalog)}
+        choices={runChoices(catalog, shown?.key.run)}
         onPick={(run) => set({ ...forget, "diff.base": run })}
       />
       {workers.length > 1 ? (

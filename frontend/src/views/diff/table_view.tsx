@@ -217,7 +217,7 @@ export function Changes({ query, group, usualKey, hasDevice, modes }: ChangesPro
         </>
       }
       detail={(row) => <RowDetails row={row} group={group} query={query} />}
-      empty="Nothing of that name ran in either of them."
+      empty="No row has this name."
     />
   );
 }

@@ -54,7 +54,7 @@ export const columns: readonly Column<FileInfo>[] = [
   {
     key: "run",
     head: "Run",
-    help: "The run that it belongs to: its folder.",
+    help: "The run, which is a folder.",
     width: 80,
     grow: 2,
     sort: ({ run }) => run,
@@ -63,12 +63,12 @@ export const columns: readonly Column<FileInfo>[] = [
   numberColumn("bytes", "Size", (file) => bytes(file.bytes), {
     width: 76,
     sort: (file) => file.bytes,
-    help: "As it lies there, compressed or not.",
+    help: "Size of the file.",
   }),
   numberColumn("events", "Events", ({ events }) => (events === null ? DASH : count(events)), {
     width: 76,
     sort: ({ events }) => events,
-    help: "Events that it holds, of any kind.",
+    help: "All events of the file.",
   }),
   numberColumn("read", "Read in", readIn, {
     sort: ({ read_seconds }) => read_seconds,

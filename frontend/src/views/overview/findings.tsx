@@ -98,7 +98,7 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
             Here
           </Heading>
           {compares ? (
-            <Heading help="The value from which on the rule speaks." className="num">
+            <Heading help="Threshold of the rule." className="num">
               Compared with
             </Heading>
           ) : null}
@@ -250,10 +250,8 @@ function UncheckedList({ needs, onClose }: { needs: readonly Lacking[]; onClose:
       <table>
         <thead>
           <tr>
-            <Heading help="The missing data, and the option that records it.">
-              What they need
-            </Heading>
-            <Heading help="Rules that would use it, by number and title.">Rules</Heading>
+            <Heading help="Missing data and the option that records it.">What they need</Heading>
+            <Heading help="Rules that need it.">Rules</Heading>
           </tr>
         </thead>
         <tbody>

@@ -556,7 +556,9 @@ it("says why the clocks of several workers are shown as recorded", async () => {
 it("says whose slices are counted, and which worker a warning is about", async () => {
   server.answer("view/timeline", (url) => ({
     ...MANIFEST,
-    warnings: [url.searchParams.get("worker") === "rank1" ? "3 slices of no length." : "A sum."],
+    warnings: [
+      url.searchParams.get("worker") === "rank1" ? "3 slices with zero duration." : "A sum.",
+    ],
     missing: { memory: "No allocator event was recorded." },
   }));
   await openTrace("&timeline.workers=rank1");
@@ -565,7 +567,7 @@ it("says whose slices are counted, and which worker a warning is about", async (
   const said = details().getByText("To keep in mind").nextElementSibling?.children ?? [];
   expect([...said].map((one) => one.textContent)).toEqual([
     "rank0: A sum.",
-    "rank1: 3 slices of no length.",
+    "rank1: 3 slices with zero duration.",
     "No allocator event was recorded.",
   ]);
 });

@@ -262,5 +262,5 @@ def _build_warnings(dur: I64) -> list[str]:
     """Limits of the picture. Health lists unused events."""
     found = []
     if empty := int(np.count_nonzero(dur == 0)):
-        found.append(f"{plural(empty, 'slice')} of no length: drawn as instants.")
+        found.append(f"{plural(empty, 'slice')} with zero duration, drawn as ticks.")
     return found

@@ -105,7 +105,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
         ],
     )
     warnings = " ".join(timeline_of(trace).warnings).replace("\xa0", " ")
-    assert "1 slice of no length" in warnings
+    assert "1 slice with zero duration" in warnings
     # What was not used at all is told by Health, kind by kind.
     assert "Not drawn" not in warnings
     assert {"event without a time stamp", "asynchronous range"} <= trace.health.ignored.keys()

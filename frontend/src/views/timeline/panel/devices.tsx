@@ -83,16 +83,13 @@ export function AreaDevices({ answer, scope }: { answer: AreaAnswer; scope: Scop
             <Heading help="Time in which nothing ran on it." className="num">
               Idle
             </Heading>
-            <Heading help="Time in which kernels ran that are no communication." className="num">
+            <Heading help="Time in which compute kernels ran." className="num">
               Compute
             </Heading>
             <Heading help="Time in which collectives ran." className="num">
               Communication
             </Heading>
-            <Heading
-              help="Time in which compute and communication ran at once."
-              className="num minor"
-            >
+            <Heading help="Time in which compute and communication overlap." className="num minor">
               Both
             </Heading>
             <Heading help="Time in which memory was copied or set." className="num minor">
