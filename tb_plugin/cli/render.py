@@ -157,9 +157,10 @@ ALL_COLUMNS = "all"
 class TableLayout(Struct, frozen=True):
     """Options for drawing tables."""
 
-    width: int | None = None  # cells of a line; None = as long as needed, nothing is shortened
+    width: int | None = None  # cells of a line; None = as long as needed
     columns: tuple[str, ...] | None = None  # keys of columns, in this order; None = those that fit
     how_to_see_more: str = "--format json"  # of columns that are left out
+    has_full_names: bool = False  # else names show what tells the rows of a table apart
 
 
 def width_of(out: TextIO) -> int | None:
@@ -273,7 +274,7 @@ def drawn(table: Table, layout: TableLayout) -> Iterator[tuple[str, str]]:
         yield "(none)", "dim"
         return
     everything = written(table)
-    if width is not None:
+    if not layout.has_full_names:
         everything = tuple(_told_apart(one) for one in everything)
     chosen = _chosen(everything, layout.columns)
     texts = [one for one in chosen if one.column.kind == "text"]

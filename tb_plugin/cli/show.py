@@ -186,7 +186,18 @@ def _metavar(node: msgspec.inspect.Type) -> str:
     return "TEXT"
 
 
-COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width", "all")
+COMMON = (
+    "path",
+    "run",
+    "worker",
+    "span",
+    "format",
+    "table",
+    "columns",
+    "width",
+    "full_names",
+    "all",
+)
 """Parameters of every view; no field of a query may be called so."""
 
 
@@ -249,7 +260,7 @@ def _print(view: View, answer: Struct, tables: tuple[Table, ...], values: dict[s
     if values["table"] is None:
         _print_sentence(answer, width)
     keys = _keys(tables, values["columns"])
-    layout = TableLayout(width, keys, "--columns all shows them")
+    layout = TableLayout(width, keys, "--columns all shows them", values["full_names"])
     left: list[str] = []
     is_whole = LIMIT not in view.query.__struct_fields__
     if is_whole and values["table"] is None and not values["all"]:
@@ -387,6 +398,11 @@ def _command(view: View) -> click.Command:
             type=click.IntRange(min=1),
             help="Characters of a line of a table.  [default: COLUMNS, else the terminal's; in a"
             " pipe lines are as long as they need]",
+        ),
+        click.Option(
+            ["--full-names"],
+            is_flag=True,
+            help="Names as recorded, not what tells them apart.  [default: off]",
         ),
         click.Option(["--all"], is_flag=True, help="Every row of every table.  [default: off]"),
         *options(view.query),
