@@ -8,8 +8,15 @@ import msgspec
 
 from kinetoscope.analysis.compile.model import Break, CompiledFacts, Function, GuardReason, Version
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.session.session import choose
+from kinetoscope.views import view_of
 from kinetoscope.views.compile.contract import Compiled, CompileQuery
 from kinetoscope.views.compile.view import build, tables, unavailable
+from kinetoscope.views.operators.contract import OperatorQuery, RowQuery
+from kinetoscope.views.operators.details import details
+from kinetoscope.views.operators.view import build as build_operators
+from kinetoscope.views.timeline.details import _made_of
+from tests.conftest import ROOT
 from tests.drawing import draw
 
 FACTS = summarize(draw("op |aa|"))
@@ -77,3 +84,19 @@ def test_without_a_record_the_page_says_how_to_record() -> None:
 def test_a_recording_without_compiled_code_has_no_view() -> None:
     assert unavailable(FACTS) is not None
     assert unavailable(msgspec.structs.replace(FACTS, compiled=CompiledFacts())) is None
+
+
+def test_a_fused_kernel_opens_to_nodes_and_lines_in_operator_and_trace() -> None:
+    session = choose(str(ROOT / "samples" / "traces" / "compiled")).session()
+    subject = session.subject(view_of("operators"))
+    rows = build_operators(subject, OperatorQuery(limit=1000)).table.rows
+    keys = {row.name: row.key for row in rows}
+    found = details(subject, RowQuery(key=keys["graph_2_cpp_fused_add_mul_tanh_0"]))
+    # Two graphs have a kernel of this name.
+    assert set(found.fused_nodes.split(", ")) == {"add", "mul", "tanh", "add_9", "mul_4"}
+    assert found.fused_lines == "compiled.py:32"
+    plain = next(key for name, key in keys.items() if name.startswith("aten::"))
+    assert details(subject, RowQuery(key=plain)).fused_nodes == ""
+    shown = _made_of(subject, "cpp_fused__softmax_1")
+    assert (shown[0].key, shown[0].text) == ("lines of your code", "compiled.py:35")
+    assert _made_of(subject, "aten::mm") == ()

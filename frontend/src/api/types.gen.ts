@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "4d532e14";
+export const CONTRACT = "a019fa6a";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1611,6 +1611,8 @@ export interface KernelDetails {
   readonly launches_count: number;
   /** of `row.calls` */
   readonly slowest: readonly SlowCall[];
+  /** lines of the user's code in a fused kernel; "" not recorded, or no such one */
+  readonly fused_lines: string;
 }
 
 /** A fused kernel with a node and lines. */
@@ -2452,6 +2454,10 @@ export interface OperatorDetails {
   readonly kernels_missing: string;
   /** of `row.calls` */
   readonly slowest: readonly SlowCall[];
+  /** of the op around a fused kernel; "" of others */
+  readonly fused_nodes: string;
+  /** lines of the user's code in it; "" not recorded */
+  readonly fused_lines: string;
 }
 
 /** A choice of rows, and their grouping. */

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from ...base.regex import regex
+
+_MARK = regex(r"^graph_\d+_")  # before the name of a kernel in C++
 MOST_VERSIONS = 400
 MOST_BREAKS = 200
 MOST_OCCURRENCES = 2000
@@ -125,6 +128,17 @@ class CompiledFacts(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     lookup_ns: int = 0  # guards: TorchDynamo Cache Lookup
     lookups: int = 0
+
+    def made_of(self, name: str) -> tuple[str, str]:
+        """Nodes and lines of a fused kernel, or of the op around it; "" where not known.
+
+        Graphs that share a kernel's name are taken together.
+        """
+        plain = _MARK.sub("", name)
+        some = [one for one in self.kernels if one.name == plain]
+        nodes = dict.fromkeys(node for one in some for node in one.nodes)
+        lines = dict.fromkeys(line for one in some for line in one.lines)
+        return ", ".join(nodes), ", ".join(lines)
 
     def first_and_again(self, spans: Iterable[tuple[int, int]]) -> tuple[int, int]:
         """Time of first compilations, which are warm-up, and of further ones, within spans."""

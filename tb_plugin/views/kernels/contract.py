@@ -306,3 +306,4 @@ class KernelDetails(Struct, frozen=True):
     launches: tuple[KernelRow, ...]  # its distinct grids, blocks, registers
     launches_count: int
     slowest: tuple[SlowCall, ...]  # of ``row.calls``
+    fused_lines: str  # lines of the user's code in a fused kernel; "" not recorded, or no such one

@@ -254,13 +254,16 @@ def details(subject: Subject, query: answers.KernelRowQuery) -> answers.KernelDe
     by_properties = kernel_table(operators, chosen, "properties")
     launches = _within(by_properties, members)
     ops = _ops(operators, members)
+    shown_row = rows_from(KernelRow, table, np.array([at]))[0]
+    name = shown_row.name
     return answers.KernelDetails(
-        row=rows_from(KernelRow, table, np.array([at]))[0],
+        row=shown_row,
         ops=ops[:MOST],
         ops_count=len(ops),
         launches=rows_from(KernelRow, by_properties, launches[:MOST]),
         launches_count=len(launches),
         slowest=_slowest(operators, members[::-1][:MOST_CALLS]),
+        fused_lines=subject.facts.compiled.made_of(name)[1] if subject.facts.compiled else "",
     )
 
 

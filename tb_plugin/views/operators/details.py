@@ -41,8 +41,11 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     stacks = _regrouped(table, stacked, operators.calls.stack, "stack")
     no_stack = "No Python frame is open around these calls, as in threads of autograd."
     kernels = launched(operators, members)
+    row = rows_from(OperatorRow, table, np.array([0]))[0]
+    compiled = subject.facts.compiled
+    nodes, lines = compiled.made_of(row.name) if compiled is not None else ("", "")
     return OperatorDetails(
-        row=rows_from(OperatorRow, table, np.array([0]))[0],
+        row=row,
         shapes=() if "shapes" in missing else tuple(row for row, _ in _largest(shapes)),
         shapes_count=0 if "shapes" in missing else len(shapes),
         shapes_missing=missing.get("shapes", ""),
@@ -53,6 +56,8 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
         kernels_count=len(kernels),
         kernels_missing=missing.get("device", "" if kernels else "They launch nothing themselves."),
         slowest=slowest(operators, members[::-1][:MOST_CALLS]),
+        fused_nodes=nodes,
+        fused_lines=lines,
     )
 
 

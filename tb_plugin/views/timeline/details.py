@@ -79,6 +79,14 @@ def told_of(subject: Subject, opened: Opened, one: int) -> Told:
     )
 
 
+def _made_of(subject: Subject, name: str) -> tuple[SliceArg, ...]:
+    """Nodes and lines of a fused kernel, or of the op around it, as first arguments."""
+    found = subject.facts.compiled
+    nodes, lines = found.made_of(name) if found is not None else ("", "")
+    told = (("lines of your code", lines), ("fused nodes", nodes))
+    return tuple(_arg(key, text) for key, text in told if text)
+
+
 def _arg(key: str, value: object) -> SliceArg:
     text = value if isinstance(value, str) else _json(value)
     return SliceArg(_clean(key)[:200], _clean(text)[:TEXT_LIMIT], len(text) > TEXT_LIMIT)
@@ -241,7 +249,7 @@ def details(subject: Subject, query: SliceQuery) -> SliceDetails:
         links=links_of(opened, one),
         launch=_launch(opened, one),
         origin=origin_of_work(subject, one - timeline.tables.device),
-        args=told.shown,
+        args=(*_made_of(subject, place.name), *told.shown),
         args_missing=told.missing,
         inputs=told.inputs,
         stack=stack.frames,

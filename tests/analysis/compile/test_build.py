@@ -174,6 +174,10 @@ def test_kernels_of_one_name_belong_to_the_graph_around_their_launch() -> None:
         ("triton_red_fused_sum_1", "", (), 1, 6000),
     }
     assert (found.fused_ns, found.lined_ns) == (13000, 7000)
+    assert found.made_of(name) == ("add", "a.py:6, a.py:5")
+    assert found.made_of(f"graph_3_{name}") == ("add", "a.py:6, a.py:5")
+    assert found.made_of("triton_red_fused_sum_1") == ("sum", "")
+    assert found.made_of("aten::add") == ("", "")
 
 
 @pytest.mark.parametrize(

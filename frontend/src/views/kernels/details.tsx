@@ -119,6 +119,9 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
             <h3>Why {harmless(row.kernel_class)}</h3>
             <p className="prose">{harmless(row.class_why)}.</p>
             {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
+            {data.fused_lines === "" ? null : (
+              <p className="prose">Lines: {harmless(data.fused_lines)}</p>
+            )}
             {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
           </section>
           <SlowCalls title="Slowest" name={row.name} calls={data.slowest} total={data.row.calls} />

@@ -153,6 +153,15 @@ export function Details({ row, query, answer }: DetailsProps) {
               <Paragraph className="dim" text={data.stacks_missing} />
             )}
           </section>
+          {data.fused_nodes === "" ? null : (
+            <section aria-label="Fused">
+              <h3>Fused</h3>
+              <p className="prose">{harmless(data.fused_nodes)}</p>
+              {data.fused_lines === "" ? null : (
+                <p className="prose">Lines: {harmless(data.fused_lines)}</p>
+              )}
+            </section>
+          )}
           {hasDevice ? (
             <section aria-label="Kernels">
               <h3>
