@@ -514,6 +514,7 @@ class Facts(Struct, frozen=True):
     # The head of the recording: until then a device was on work launched before. It is unknown,
     # and belongs to no step. 0: none.
     head_ns: int = 0
+    tail_ns: int = 0  # the end of the last step, in which only the recorder ran
     iterations: tuple[IterationFacts, ...] = ()  # of an inference engine, in order of time
     compiled: CompiledFacts | None = None  # what torch.compile did; None: nothing
 

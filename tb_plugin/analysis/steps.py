@@ -62,7 +62,7 @@ from .facts import (
     StepFacts,
     total_of,
 )
-from .overview.left_out import left_out
+from .overview.left_out import left_out, tail_of
 
 Limits = Mapping[str, float]
 """Thresholds of advice that a user replaces, by name."""
@@ -83,6 +83,7 @@ class Windows(ColumnTable, frozen=True, eq=False):
     device_events: I64  # device work launched in this step
     excluded: tuple[str | None, ...]
     head_ns: int = 0  # until then a device was on work launched before the recording
+    tail_ns: int = 0  # of the end of the last step, in which only the recorder ran
 
     def of(self, ts: I64) -> I64:
         """The window that each instant lies in; −1 where in none."""
@@ -108,8 +109,10 @@ def step_windows(trace: Trace) -> Windows:
         return Windows(nothing, nothing, nothing, nothing, nothing, nothing, ())
     if trace.steps.source == "whole_trace":
         start, end = _whole(trace)
+        tail = tail_of(trace, int(start[0]), int(end[0]))
+        end = end - tail
         events, launches = np.array([len(trace.device)]), np.array([_distinct(trace.device.launch)])
-        whole = Windows(host_start, host_end, start, end, launches, events, (None,))
+        whole = Windows(host_start, host_end, start, end, launches, events, (None,), tail_ns=tail)
         return _without_head(trace, whole)
     first, last, events, launches = _device_work(trace, count)
     start, end = _end_to_end(trace, first, last, events)
@@ -117,8 +120,10 @@ def step_windows(trace: Trace) -> Windows:
     if (launches[events > 0] > 0).all() and launches.any():
         # A replay of a graph is one launch, however much it starts.
         work = launches
+    tail = tail_of(trace, int(start[-1]), int(end[-1]))
+    end[-1] -= tail
     excluded = left_out(trace, end - start, work)
-    found = Windows(host_start, host_end, start, end, launches, events, excluded)
+    found = Windows(host_start, host_end, start, end, launches, events, excluded, tail_ns=tail)
     return _without_head(trace, found)
 
 

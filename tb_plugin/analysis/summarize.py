@@ -133,6 +133,7 @@ def summarize(trace: Trace) -> Facts:
         idle=IdleTables(names.table(), names.places.table(), causes.following),
         patterns=patterns,
         head_ns=windows.head_ns,
+        tail_ns=windows.tail_ns,
         iterations=iterations,
         compiled=compiled_facts(trace, hosts),
     )

@@ -80,6 +80,8 @@ def not_judged(facts: Facts) -> tuple[str, ...]:
         whole = sum(step.excluded != HEAD for step in facts.steps)
         if not whole or (len(facts.steps) < 2 and facts.step_source != "iteration"):
             said.append("No whole step is left: record more steps, after a warm-up step.")
+    if facts.tail_ns:
+        said.append(f"The last {duration(facts.tail_ns)} are not judged: only the recorder ran.")
     if facts.step_source == "iteration" and len(facts.steps) < 2:
         said.append("Only one iteration was recorded: times between iterations are not known.")
     for index in range(len(facts.steps)):

@@ -1,4 +1,4 @@
-"""The head of a recording: work launched before it, that it lacks. And steps that are missing."""
+"""Both ends of a recording: work launched before it, and the recorder alone. And missing steps."""
 
 from __future__ import annotations
 
@@ -123,3 +123,41 @@ def test_real_recordings_of_servers(file: str) -> None:
     assert chosen.partition is not None
     found = facts.head_ns, chosen.partition.idle_ns, chosen.total_ns
     assert [ns / 1e6 for ns in found] == pytest.approx(HEADS[file], abs=0.006)
+
+
+# --- the end in which only the recorder ran -------------------------------------------------------
+
+
+def ending(*last: Event, until: float) -> Facts:
+    """Steps from 0 and 1 ms on, the second with work until 1.5 ms, and some last events."""
+    steps = (1, 0, 1000), (2, 1000, until - 1000)
+    return facts_of(work(1, 100, 110, 800), work(2, 1000, 1010, 490), [*last], steps=steps)
+
+
+FLUSH = event("overhead", "Buffer Flush", 1510, 20)
+
+
+@pytest.mark.parametrize(("until", "tail"), [(1526.0, 0), (1527.0, 27_000)], ids=["4.9 %", "5.1 %"])
+def test_the_recorder_alone_ends_the_last_step(until: float, tail: int) -> None:
+    """A twentieth of the last step and more behind its work is not judged."""
+    facts = ending({**FLUSH, "dur": 5}, until=until)
+    assert facts.tail_ns == tail
+    assert facts.steps[-1].end_ns == round(until * 1000) - tail
+    said = headline(select(facts))
+    assert ("are not judged: only the recorder ran" in said.detail) is bool(tail)
+
+
+@pytest.mark.parametrize(
+    ("last", "tail"),
+    [
+        ((FLUSH,), 500_000),
+        ((event("cuda_runtime", "cudaDeviceSynchronize", 1990, 5),), 500_000),
+        ((FLUSH, event("cpu_op", "aten::mul", 1600, 100)), 300_000),  # the host goes on
+        ((FLUSH, event("python_function", "train.py(3): log", 1600, 400)), 0),
+        ((event("cuda_runtime", "cudaDeviceSynchronize", 1400, 150),), 0),  # the step's own
+        ((), 0),  # nothing says that the recorder ran
+    ],
+    ids=["flush", "stop", "op behind", "frame behind", "own wait", "nothing"],
+)
+def test_only_what_the_recorder_does_ends_a_step(last: tuple[Event, ...], tail: int) -> None:
+    assert ending(*last, until=2000).tail_ns == tail

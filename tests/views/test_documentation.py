@@ -91,8 +91,8 @@ def _every_command() -> dict[str, click.Command]:
     return {name: command for name, command in found.items() if command is not None}
 
 
-FOREIGN = {"--logdir_spec", "--help"}
-"""TensorBoard's, and the one that click adds."""
+FOREIGN = {"--logdir_spec", "--help", "--profiler-config"}
+"""TensorBoard's, the one that click adds, and vLLM's."""
 
 
 def _lines_of_code(text: str) -> list[str]:

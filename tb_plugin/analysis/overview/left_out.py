@@ -1,18 +1,43 @@
-"""Which steps are left out by default: those that were cut off, and a slow first one?"""
+"""Which steps, and which end of the recording, are left out: cut off, slow, or the recorder's?"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...base.arrays import I64, Mask, is_among, median
+from ...base.arrays import I64, Mask, is_among, matches, median
+from ...base.regex import regex
 from ...trace.link.iterations import read_name
-from ...trace.model import Trace
+from ...trace.model import HostKind, Trace
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
 COMPLETE_RATIO = 0.8  # a last step with less than this part of any other's work was cut off
 WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
 WARM_UP_STEPS = 3  # … told from this many steps on
+
+
+TAIL_RATIO = 0.05  # of the last step: a shorter end without work is no matter
+_STOPS = regex(r"^\w+DeviceSynchronize$")  # what the recorder calls when it stops
+
+
+def tail_of(trace: Trace, start: int, end: int) -> int:
+    """The end of the last step in which only the recorder ran, behind all work of devices, in ns.
+
+    It begins behind the last work, where the recorder's own events, or a synchronization of the
+    device, are all that is left of the host, but for ranges that are still open.
+    """
+    host, device = trace.host, trace.device
+    if not len(device) or not len(host):
+        return 0
+    work = int(device.end.max())
+    late = np.flatnonzero(host.end > work)
+    stops = (host.kind[late] == HostKind.RUNTIME) & (host.ts[late] >= work)
+    stops &= matches(trace.strings, host.name[late], _STOPS)
+    own = stops | (host.kind[late] == HostKind.OVERHEAD)
+    others = late[~own & (host.kind[late] != HostKind.ANNOTATION)]
+    until = max(work, int(host.end[others].max(initial=0)))
+    is_long = end - until > TAIL_RATIO * (end - start)
+    return end - until if own.any() and until > start and is_long else 0
 
 
 def left_out(trace: Trace, length: I64, work: I64) -> tuple[str | None, ...]:
