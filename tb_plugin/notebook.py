@@ -14,6 +14,7 @@ import os
 import shlex
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -26,9 +27,9 @@ from .analysis.advice.rule import thresholds as named_thresholds
 from .analysis.facts import Facts
 from .ask.sources import Source
 from .base import units
-from .base.errors import NotFoundError, QueryError
+from .base.errors import NotFoundError, QueryError, UnavailableError
 from .frames import frame_of, table_frame
-from .session.session import Session, Wanted, choose
+from .session.session import ChosenTrace, Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.distributed.contract import WhatIfAnswer
 from .views.health import Health
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .ask.worker import SqlWorker
+    from .web.report.document import WrittenReport
 
 Value = str | int | float | bool | None
 A = TypeVar("A")
@@ -72,7 +74,7 @@ def open_trace(
     chosen = choose(os.fspath(path), Wanted(run, worker, named, start))
     session = chosen.session()
     session.facts()  # says now what is wrong with the file
-    return OpenTrace(session, chosen.notice())
+    return OpenTrace(session, chosen.notice(), chosen)
 
 
 class OpenTrace:
@@ -81,8 +83,11 @@ class OpenTrace:
     ``notice`` says which trace of a folder was chosen, where there was a choice.
     """
 
-    def __init__(self, session: Session, notice: str = "") -> None:
+    def __init__(
+        self, session: Session, notice: str = "", chosen: ChosenTrace | None = None
+    ) -> None:
         self._session = session
+        self._chosen = chosen
         self.notice = notice
         self._subjects: dict[str, Subject] = {}
         self._worker: SqlWorker | None = None
@@ -329,6 +334,39 @@ class OpenTrace:
 
     # --- in a notebook ----------------------------------------------------------------------------
 
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, max_size: str = "5MB"
+    ) -> Path:
+        """Write one HTML file with all views, to be sent to someone; its path.
+
+        Raises:
+            QueryError: ``max_size`` is no size.
+            UnavailableError: the file would be larger, or the trace is in memory alone.
+            KinetoscopeError: the file cannot be written.
+        """
+        target = Path(path)
+        self._written(max_size).write(target)
+        return target
+
+    def show(self, *, height: int = 700, max_size: str = "5MB") -> Shown:
+        """All views below a cell of a notebook, without a server; they stay in the saved notebook.
+
+        Raises:
+            QueryError: ``max_size`` is no size.
+            UnavailableError: the views would be larger, or the trace is in memory alone.
+        """
+        return Shown(self._written(max_size).content.decode(), height)
+
+    def _written(self, max_size: str) -> WrittenReport:
+        from .web.report.document import report_of
+
+        most = units.parse_size(max_size)
+        if most is None:
+            raise QueryError(f"{max_size!r} is no size", hint="write it as 5MB")
+        if self._chosen is None:
+            raise UnavailableError("a trace in memory has no report", hint="open its file")
+        return report_of(self._chosen, None, most)
+
     def __repr__(self) -> str:
         rows = ", ".join(f"{name} {value}" for name, value in self._rows())
         chosen = f"; {self.notice}" if self.notice else ""
@@ -392,6 +430,23 @@ _COLORS = {
     "other": "#8d95a1",
 }
 """Category of a part → a colour that can be seen on white and on black."""
+
+
+class Shown:
+    """A report as the output of a cell.
+
+    The frame has no origin of its own (``allow-scripts`` alone), so nothing in it reaches the
+    notebook around it.
+    """
+
+    def __init__(self, page: str, height: int) -> None:
+        self._page, self._height = page, height
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe sandbox="allow-scripts" width="100%" height="{int(self._height)}"'
+            f' style="border: 0" srcdoc="{escape(self._page)}"></iframe>'
+        )
 
 
 def _text(text: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from kinetoscope.notebook import Shown
 from kinetoscope.views import STEMS
 
 from .browser import watched
@@ -90,4 +91,18 @@ def test_what_it_does_not_hold_is_said_where_it_would_stand(
         expect(page.get_by_text(MISSING).first).to_be_visible(timeout=LONG_MS)
         expect(page.get_by_role("button", name="Try again")).to_have_count(0)
         expect(page.get_by_text("A report of worker0").first).to_be_visible()
+        assert (watch.console, watch.foreign, watch.failed) == ([], [], [])
+
+
+def test_below_a_cell_of_a_notebook(browser: Browser, report_file: Path, tmp_path: Path) -> None:
+    """In a frame without an origin, whose document has no address of its own."""
+    cell = Shown(report_file.read_text(), 700)._repr_html_()
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f'<!doctype html><meta charset="utf-8"><h2>cell</h2>{cell}')
+    with watched(browser) as (page, watch):
+        page.goto(notebook.as_uri())
+        frame = page.frame_locator("iframe")
+        expect(frame.locator("h1")).to_contain_text("DataLoader", timeout=LONG_MS)
+        frame.get_by_role("link", name="Operator").first.click()
+        expect(frame.locator("h1")).to_contain_text("aten::", timeout=LONG_MS)
         assert (watch.console, watch.foreign, watch.failed) == ([], [], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import html
 import json
 import re
 from pathlib import Path
@@ -13,10 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import kinetoscope
 from kinetoscope.analysis.timeline.model import TILE_BUCKETS
+from kinetoscope.base.errors import QueryError, UnavailableError
+from kinetoscope.notebook import OpenTrace
 from kinetoscope.views.timeline.tiles import HEADER, TILE_ENTRY
-from kinetoscope.web import report as module
-from kinetoscope.web.report import split_frame
+from kinetoscope.web.report import document as module
+from kinetoscope.web.report.questions import split_frame
 from tests.cli.runs import run
 from tests.conftest import ROOT
 
@@ -125,6 +129,24 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     result = run("report", SAMPLE, "-o", tmp_path / "no" / "r.html")
     assert result.exit_code == 1
     assert "cannot be written: No such file or directory" in result.stderr
+
+
+@needs_page
+def test_the_library_writes_the_same_file_and_shows_it_in_a_cell(tmp_path: Path) -> None:
+    trace = kinetoscope.open(SAMPLE)
+    target = trace.report(tmp_path / "r.html")
+    page = target.read_text()
+    assert answer(page, "view/overview?digest")["sentence"]["headline"].startswith("Rank 1 ")
+    cell = trace.show(height=321)._repr_html_()
+    assert cell.startswith('<iframe sandbox="allow-scripts" width="100%" height="321"')
+    (inside,) = re.findall(r'srcdoc="([^"]*)"', cell)
+    shown = html.unescape(inside)
+    assert answer(shown, "view/overview?digest") == answer(page, "view/overview?digest")
+    assert shown.endswith("</html>\n")
+    with pytest.raises(QueryError, match="'huge' is no size"):
+        trace.show(max_size="huge")
+    with pytest.raises(UnavailableError, match="in memory"):
+        OpenTrace(trace._session).report(tmp_path / "none.html")
 
 
 def test_a_frame_is_split_into_frames_of_one_tile() -> None:

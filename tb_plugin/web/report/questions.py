@@ -1,22 +1,13 @@
-"""One file with the page and its answers, for someone who has neither the trace nor a server.
+"""What the page asks of a recording, asked of the application in this process.
 
-    make_report(app, views, TracePlace("run", "worker", "1"), title=…)
-
-The answers are those of the application itself, asked in this process as the page asks: so each
-figure of a report is the server's. ``questions`` lists what is asked; a test in a browser holds it
-against what the page wants. In the file the answers are pieces of gzip in base64, one on a line,
-the first of which is the index: ``frontend/src/api/stored.ts`` reads it.
-
-No text of a trace can end a tag, because it is inside base64. The page asks nobody: its policy
-allows its own script, by its digest, and no address.
+``ASKED`` has a function for each view; ``ask_timeline`` takes as many levels as there is room for.
+A test in a browser holds them against what the page wants.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
-import html
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,43 +17,24 @@ import numpy as np
 from msgspec import Struct
 from werkzeug.test import Client
 
-from .. import __version__
-from ..base.errors import UnavailableError
-from ..base.units import size
-from ..views.timeline.common import MOST_BLOCKS, MOST_TILES
-from ..views.timeline.tiles import ALIGNMENT, COUNTER_ENTRY, COUNTERS, HEADER, TILE_ENTRY, TILES
-from ..views.view import TracePlace, View
-from .page import HOW_TO_BUILD, STATIC
+from ...base.errors import UnavailableError
+from ...views.timeline.common import MOST_BLOCKS, MOST_TILES
+from ...views.timeline.tiles import ALIGNMENT, COUNTER_ENTRY, COUNTERS, HEADER, TILE_ENTRY, TILES
+from ...views.view import TracePlace, View
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-MOST_BYTES = 5_000_000
 MOST_ROWS = 1000  # of a table
 DETAILS = 50  # rows whose details are there
-HINT = "Searches, other steps and other ranges need the recording: `kinetoscope serve` shows it."
-_TIMELINE_SHARE = 0.75  # of what the rest leaves
 _MOST_FRAMES = 40_000  # tiles of one level
 _PATIENCE_S = 600.0  # for one answer
 _SLICES = 1000  # whose details are there, those that are drawn first as one zooms in
 _FINEST_LEVEL = 8  # a bucket of 256 ns: what is shorter is no op
 _NAME_PAGE = 8192  # `names/name_table.ts`
-_PIECE = 1 << 18
-_POLICY = (
-    "default-src 'none'; script-src 'sha256-{script}'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
-)
-_SCRIPT = STATIC / "report" / "report.js"
 
 
-class WrittenReport(Struct, frozen=True):
-    """The file, and what it does not hold, as sentences."""
-
-    content: bytes
-    left_out: tuple[str, ...]
-
-
-class _Answers:
+class Answers:
     """What was asked so far, by its question."""
 
     def __init__(
@@ -167,7 +139,7 @@ def _usual(views: Iterable[View]) -> Mapping[str, Mapping[str, str]]:
 # --- what the page asks ---------------------------------------------------------------------------
 
 
-def ask_shell(answers: _Answers) -> Sequence[str]:
+def ask_shell(answers: Answers) -> Sequence[str]:
     """What every view needs; the stems of the views that can be filled."""
     answers.bytes_of("info")
     answers.bytes_of("catalog")
@@ -177,7 +149,7 @@ def ask_shell(answers: _Answers) -> Sequence[str]:
     return [view["stem"] for view in trace["views"] if not view["unavailable"]]
 
 
-def ask_overview(answers: _Answers) -> None:
+def ask_overview(answers: Answers) -> None:
     """Overview, and its chains of what holds the step."""
     answers.bytes_of("view/overview")
     answers.bytes_of("view/overview/path")
@@ -185,7 +157,7 @@ def ask_overview(answers: _Answers) -> None:
     answers.bytes_of("view/distributed/sentence")
 
 
-def ask_operators(answers: _Answers) -> None:
+def ask_operators(answers: Answers) -> None:
     """Operator: shares, rows with details, the flame graph."""
     kinds = "op,annotation"
     view = answers.json("view/operators", kinds=kinds, limit=1, parts=10)
@@ -198,7 +170,7 @@ def ask_operators(answers: _Answers) -> None:
         answers.bytes_of("view/operators/flame", metric="device")
 
 
-def ask_kernels(answers: _Answers) -> None:
+def ask_kernels(answers: Answers) -> None:
     """Kernel: shares, rows with details, by properties, class and graph."""
     answers.bytes_of("view/kernels", limit=1000)  # that the page draws
     for group in ("name", "properties", "class", "graph"):
@@ -212,7 +184,7 @@ def ask_kernels(answers: _Answers) -> None:
             answers.bytes_of("view/kernels/row", key=row["key"], group_by=group)
 
 
-def ask_memory(answers: _Answers) -> None:
+def ask_memory(answers: Answers) -> None:
     """Memory: curves, what is alive at the peak, events and sums of each device."""
     view = answers.json("view/memory", by="category", limit=1)
     if view is None:
@@ -229,25 +201,25 @@ def ask_memory(answers: _Answers) -> None:
     answers.bytes_of("view/memory/free", **scope)
 
 
-def ask_modules(answers: _Answers) -> None:
+def ask_modules(answers: Answers) -> None:
     """Module: the tree and the boxes of each weight."""
     answers.bytes_of("view/modules")
     for metric in ("device", "op", "host", "idle"):
         answers.bytes_of("view/modules/flame", metric=metric)
 
 
-def ask_speed_of_light(answers: _Answers) -> None:
+def ask_speed_of_light(answers: Answers) -> None:
     """Speed of light: the step and its table."""
     answers.bytes_of("view/speed_of_light")
     answers.rows("view/speed_of_light/table")
 
 
-def ask_health(answers: _Answers) -> None:
+def ask_health(answers: Answers) -> None:
     """Health."""
     answers.bytes_of("view/health")
 
 
-def ask_distributed(answers: _Answers) -> None:
+def ask_distributed(answers: Answers) -> None:
     """Distributed: ranks, collectives, what if each rank were like its peers."""
     view = answers.json("view/distributed")
     if view is None:
@@ -260,7 +232,7 @@ def ask_distributed(answers: _Answers) -> None:
     answers.bytes_of("view/distributed/hang")
 
 
-def ask_diff(answers: _Answers, base: TracePlace | None) -> None:
+def ask_diff(answers: Answers, base: TracePlace | None) -> None:
     """Diff against the other recording of the report, if there is one."""
     if base is None:
         return
@@ -277,7 +249,7 @@ def ask_diff(answers: _Answers, base: TracePlace | None) -> None:
             answers.rows("view/diff/table", **scope, **shown, metric=metric)
 
 
-ASKED: Mapping[str, Callable[[_Answers], None]] = {
+ASKED: Mapping[str, Callable[[Answers], None]] = {
     "overview": ask_overview,
     "operators": ask_operators,
     "kernels": ask_kernels,
@@ -299,7 +271,7 @@ class _Level(Struct, frozen=True):
     is_whole: bool
 
 
-def ask_timeline(answers: _Answers, room: int) -> tuple[int, str]:
+def ask_timeline(answers: Answers, room: int) -> tuple[int, str]:
     """Levels of the timeline, the coarse ones first, while they fit.
 
     Returns:
@@ -321,7 +293,7 @@ def ask_timeline(answers: _Answers, room: int) -> tuple[int, str]:
         found = _level(answers, manifest, at)
         if found is None:
             break
-        room -= _packed_size(found.frames.values())
+        room -= packed_size(found.frames.values())
         if room < 0 and at < level - 2:  # a few levels are there in any case
             break
         for question, frame in found.frames.items():
@@ -340,12 +312,12 @@ def ask_timeline(answers: _Answers, room: int) -> tuple[int, str]:
     return finest, f"slices of the timeline shorter than {shown}, one by one"
 
 
-def _ask_names(answers: _Answers, names: int) -> int:
+def _ask_names(answers: Answers, names: int) -> int:
     """All names of slices, in the pages that the page asks for; the bytes they take."""
     taken = 0
     for first in range(0, names, _NAME_PAGE):
         page = {"first": first, "count": min(_NAME_PAGE, names - first)}
-        taken += _packed_size([answers.bytes_of("view/timeline/names", **page) or b""])
+        taken += packed_size([answers.bytes_of("view/timeline/names", **page) or b""])
     return taken
 
 
@@ -364,7 +336,7 @@ def _padded(length: int) -> int:
     return -(-length // ALIGNMENT) * ALIGNMENT
 
 
-def _level(answers: _Answers, manifest: Mapping[str, Any], level: int) -> _Level | None:
+def _level(answers: Answers, manifest: Mapping[str, Any], level: int) -> _Level | None:
     """One level; None where it has too many tiles."""
     wide = manifest["tile_buckets"] << level
     count = manifest["end_ns"] // wide + 1
@@ -431,114 +403,11 @@ def _chunks(items: Sequence[str], most: int) -> Iterator[Sequence[str]]:
         yield items[at : at + most]
 
 
-# --- the file -------------------------------------------------------------------------------------
-
-
-def make_report(
-    app: WSGIApplication,
-    views: Sequence[View],
-    place: TracePlace,
-    *,
-    base: TracePlace | None = None,
-    title: str,
-    folder: str = "",
-    most_bytes: int = MOST_BYTES,
-) -> WrittenReport:
-    """The report of one trace, with its run and the other recording of a comparison.
-
-    ``app`` is the application over a catalog that has read everything. ``most_bytes`` is of the
-    file; the timeline gets what the rest leaves. Paths are written below ``folder``.
-
-    Raises:
-        UnavailableError: the page was not built, or the file would be larger than ``most_bytes``.
-    """
-    script = _script()
-    answers = _Answers(app, place, views, folder)
-    answers.digest = _digest(answers)
-    stems = ask_shell(answers)
-    for stem in stems:
-        if stem in ASKED:
-            ASKED[stem](answers)
-    if "diff" in stems:
-        ask_diff(answers, base)
-    used = len(script) + sum(_packed_size(group.values()) for group in answers.by_group.values())
-    finest, missing = 0, ""
-    if "timeline" in stems:
-        finest, missing = ask_timeline(answers, int((most_bytes - used) * _TIMELINE_SHARE))
-    left_out = tuple(filter(None, (missing, "searches, other steps and other ranges")))
-    made = time.strftime("%Y-%m-%d")
-    about = f"A report of {title}, made on {made} with kinetoscope {__version__}. {HINT}"
-    content = _document(script, _block(answers, finest, about), title)
-    if len(content) > most_bytes:
-        raise UnavailableError(
-            f"the report takes {size(len(content))}, more than the {size(most_bytes)} allowed",
-            hint=f"--max-size {-(-len(content) // 1_000_000)}MB allows it",
-        )
-    return WrittenReport(content, left_out)
-
-
-def _digest(answers: _Answers) -> str:
-    """The digest by which the page asks: without it an answer is of what is there now."""
-    body = answers.frame("trace")
-    if body is None:
-        raise UnavailableError("the recording cannot be read", hint="kinetoscope doctor says why")
-    found: str = msgspec.json.decode(body)["digest"]
-    return found
-
-
-def _script() -> str:
-    try:
-        return (
-            _SCRIPT.read_text("utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-        )
-    except OSError:
-        raise UnavailableError(
-            "the page of reports is not built here", hint=f"run `{HOW_TO_BUILD}` in the checkout"
-        ) from None
-
-
-def _packed(content: bytes) -> str:
+def packed(content: bytes) -> str:
+    """Bytes as a line of a report."""
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
-def _packed_size(bodies: Iterable[bytes]) -> int:
-    return len(_packed(b"".join(bodies)))
-
-
-def _block(answers: _Answers, finest: int, about: str) -> str:
-    """The element with all answers: the index, and pieces of answers of one view."""
-    places: dict[str, tuple[int, int, int]] = {}
-    pieces: list[bytes] = []
-    for group in answers.by_group.values():
-        piece = bytearray()
-        for question, body in group.items():
-            if piece and len(piece) + len(body) > _PIECE:
-                pieces.append(bytes(piece))
-                piece = bytearray()
-            places[question] = (len(pieces), len(piece), len(body))
-            piece += body
-        pieces.append(bytes(piece))
-    index = {
-        "program": answers.program,
-        "hint": HINT,
-        "usual": answers.usual,
-        "answers": places,
-    }
-    lines = [_packed(msgspec.json.encode(index)), *map(_packed, pieces)]
-    start = (
-        f'<script type="application/octet-stream" id="kinetoscope-answers" data-finest="{finest}"'
-        f' data-about="{html.escape(about)}">'
-    )
-    return start + "\n" + "\n".join(lines) + "\n</script>"
-
-
-def _document(script: str, block: str, title: str) -> bytes:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY.format(script=digest)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{html.escape(title)}</title>\n</head>\n<body>\n{block}\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    ).encode()
+def packed_size(bodies: Iterable[bytes]) -> int:
+    """Letters that bodies take as one line."""
+    return len(packed(b"".join(bodies)))

@@ -1,0 +1,1 @@
+"""One file with the page and its answers."""
