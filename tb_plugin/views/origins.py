@@ -16,7 +16,9 @@ from ..analysis.facts import Facts
 from ..analysis.graphs.artifact import CAPTURES, GRAPHS
 from ..analysis.graphs.captures import LEAST_SHARE
 from ..analysis.graphs.model import CaptureColumns, GraphColumns
+from ..analysis.graphs.module_origins import lend_modules
 from ..analysis.graphs.origins import OperatorOrigins, origin_of, with_origins
+from ..analysis.modules.model import ModuleColumns
 from ..analysis.operators import artifact as made_operators
 from ..analysis.operators.model import OperatorColumns
 from ..base.artifact_spec import ArtifactSpec
@@ -109,12 +111,26 @@ def origin_of_work(subject: Subject, row: int) -> SliceOrigin | None:
 
 
 def lending(subject: Subject) -> Callable[[ArtifactSpec[Any]], Any]:
-    """The artifacts of a recording, its operators with those that captures lend."""
+    """The artifacts of a recording, its operators and modules with those that captures lend."""
 
     def artifact(spec: ArtifactSpec[Any]) -> Any:  # noqa: ANN401  # what it opens as
-        return operators_of(subject) if spec is OPERATORS else subject.other_artifact(spec)
+        if spec is OPERATORS:
+            return operators_of(subject)
+        found = subject.other_artifact(spec)
+        return modules_of(subject, found) if isinstance(found, ModuleColumns) else found
 
     return artifact
+
+
+def modules_of(subject: Subject, columns: ModuleColumns) -> ModuleColumns:
+    """The modules of a recording, with those that recordings of its captures lend.
+
+    Raises:
+        NotReadyError: one of them is being read.
+    """
+    if not has_replays(subject.facts) or not near_captures(subject):
+        return columns
+    return lend_modules(columns, operators_of(subject))
 
 
 def has_replays(facts: Facts) -> bool:

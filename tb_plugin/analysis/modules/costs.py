@@ -6,7 +6,7 @@ of a module, else to the reason why it is of none. So modules and reasons sum to
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, is_any, take, where
 from ...base.group_sums import summed
-from ...trace.model import DeviceClass, DeviceTable, HostKind, Link, Trace
+from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
 from ..device_work import DeviceWork
 from ..host_activity import HostRole, roles_of
@@ -121,7 +121,20 @@ def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Cos
     )
 
 
-def busy_times(device: DeviceTable, parent: I32, module: I32) -> ModuleBusy:
+class TimedWork(Protocol):
+    """Device work by row, as of ``DeviceTable``."""
+
+    @property
+    def step(self) -> I32: ...
+    @property
+    def device(self) -> I32: ...
+    @property
+    def ts(self) -> I64: ...
+    @property
+    def dur(self) -> I64: ...
+
+
+def busy_times(device: TimedWork, parent: I32, module: I32) -> ModuleBusy:
     """Busy time of the devices for each module and the modules inside it, by step.
 
     ``parent`` is of the modules, ``module`` of the device rows. The work of a module is looked at

@@ -18,6 +18,7 @@ from ...analysis.modules.figures import (
 from ...analysis.modules.model import NONE, ModuleColumns
 from ...base.arrays import I64
 from ...base.errors import QueryError
+from ..origins import modules_of
 from ..shared import column_named, steps_of
 from ..table import heads, rows_from, sorts
 from ..view import Subject
@@ -199,7 +200,7 @@ def _sorted(
 
 def tree_rows(subject: Subject, steps: str) -> TreeRows:
     """The rows of the chosen steps; the last few are kept. Raises QueryError."""
-    return _tree_rows(subject.artifact(""), steps_of(subject.facts, steps))
+    return _tree_rows(modules_of(subject, subject.artifact("")), steps_of(subject.facts, steps))
 
 
 @lru_cache(maxsize=4)

@@ -23,6 +23,7 @@ from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
+from ..origins import modules_of
 from ..shared import Flame, flame_of, outside_words
 from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
@@ -69,7 +70,7 @@ _PARTS: Mapping[Outside, tuple[str, str]] = MappingProxyType(
 
 def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
     """The modules of the chosen steps. Raises QueryError."""
-    columns: ModuleColumns = subject.artifact("")
+    columns = modules_of(subject, subject.artifact(""))
     rows = tree_rows(subject, query.steps)
     scope = scope_of(subject.facts, query.steps)
     steps = scope.steps
@@ -237,6 +238,7 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
+    lends=True,
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_modules),
     parts=(
         Part("table", answers.ModulesQuery, answers.ModuleTable, table),
