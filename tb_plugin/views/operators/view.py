@@ -40,7 +40,7 @@ from .contract import (
     SandwichQuery,
 )
 from .details import details
-from .rows import OperatorRow, kinds_named, of_clock, sort_named, table_of
+from .rows import OperatorRow, grouping_of, kinds_named, of_clock, sort_named, table_of
 
 
 class Words(NamedTuple):
@@ -149,7 +149,12 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     operators, facts = origins.operators, subject.facts
     scope = scope_of(facts, query.steps)
     kinds = kinds_named(query.kinds) | {CallKind.OP}
-    by_name = call_table(operators, CallSelection(scope.steps, kinds))
+    table = table_of(operators, facts, query)
+    # What is charted is in the table already, unless other calls or groups were asked for.
+    is_charted = not query.search and grouping_of(query)[0] == "name"
+    by_name = table
+    if not is_charted or kinds_named(query.kinds) != kinds:
+        by_name = call_table(operators, CallSelection(scope.steps, kinds))
     ops = _op_rows(by_name)
     chosen = np.flatnonzero(in_steps(operators.activities.step, scope.steps))
     has_device = bool(len(operators.activities))
@@ -167,7 +172,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
             for one in _CHARTS
             if has_device or one[0].startswith("host")
         ),
-        table=window(subject, query),
+        table=_window(subject, query, table),
         device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
         unattributed_columns=heads(answers.Unattributed),
         unattributed=_unattributed(operators, chosen),
@@ -185,8 +190,13 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
 
 def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTable:
     """A window of the table. Raises QueryError."""
-    operators = operators_of(subject)
-    table = table_of(operators, subject.facts, query)
+    return _window(subject, query, table_of(operators_of(subject), subject.facts, query))
+
+
+def _window(
+    subject: Subject, query: answers.OperatorQuery, table: CallTable
+) -> answers.OperatorTable:
+    operators = table.operators
     sort_by = sort_named(query.sort_by, operators)
     order = table.order(sort_by, ascending=query.ascending)
     has_device = bool(len(operators.activities))
