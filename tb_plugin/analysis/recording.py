@@ -187,7 +187,7 @@ def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None)
     """Why the kernels of a device have no launch figures: not recorded, or not computable."""
     written = f"The recording carries no {what} of kernels"
     if vendor != "NVIDIA":
-        return f"{written}, and the rules to compute it are those of NVIDIA's devices."
+        return f"{written}, and it is computed on NVIDIA devices only."
     if capability is None:
         return (
             f"{written}, and without the properties of the device (`deviceProperties`) it cannot"

@@ -4,7 +4,15 @@ import type { TimelineCounter } from "../../../api/types.gen";
 import { type Arrangement, idOf, UNARRANGED, withMoved } from "../state/arrangement";
 import { align, type Source } from "../state/sources";
 import { detailOf } from "./labels";
-import { type RowInfo, rowModel, rowOfTrack, shortLabel, siblingsOf, trackList } from "./rows";
+import {
+  type RowInfo,
+  rowModel,
+  rowOfTrack,
+  shortLabel,
+  siblingsOf,
+  toldApart,
+  trackList,
+} from "./rows";
 
 const one = align(recordingOf("rank0"), [], "clock").sources;
 const ids = (...keys: string[]) => keys.map(idOf);
@@ -188,4 +196,12 @@ describe("the peak of a counter", () => {
     );
     expect(rows.flatMap((row) => (row.type === "counter" ? [row.low] : []))).toEqual([0, -4]);
   });
+});
+
+it("names workers without the end that all share, where words begin", () => {
+  expect(toldApart(["worker0_step_12", "worker10_step_12"])).toEqual(["worker0", "worker10"]);
+  // What they share begins inside of a word.
+  expect(toldApart(["rank10", "rank20"])).toEqual(["rank10", "rank20"]);
+  expect(toldApart(["a_1", "a_1"])).toEqual(["a", "a"]);
+  expect(toldApart(["alone"])).toEqual([""]);
 });

@@ -234,7 +234,7 @@ function headingEntry(
   source: Source,
   group: number,
   arrangement: Arrangement,
-  many: boolean,
+  worker: string,
 ): Entry {
   const { key: ownKey = `group/${group}`, label = "" } = source.manifest.groups[group] ?? {};
   const key = keyIn(source, ownKey);
@@ -247,7 +247,7 @@ function headingEntry(
       id,
       type: "heading",
       source,
-      label: many ? `${source.worker} · ${label}` : label,
+      label: worker === "" ? label : `${worker} · ${label}`,
       group: "",
       counter: null,
       isPinned: false,
@@ -259,18 +259,35 @@ function headingEntry(
   };
 }
 
+/** Names of workers without the end that all share, from a sign between words on; "" of one alone. */
+export function toldApart(names: readonly string[]): readonly string[] {
+  const [first = "", ...others] = names;
+  if (others.length === 0) {
+    return names.map(() => "");
+  }
+  let shared = 0;
+  for (let length = 1; length < Math.min(...names.map((name) => name.length)); length += 1) {
+    const end = first.slice(-length);
+    if (!others.every((name) => name.endsWith(end))) {
+      break;
+    }
+    shared = /^[^A-Za-z0-9]/.test(end) ? length : shared;
+  }
+  return names.map((name) => name.slice(0, name.length - shared));
+}
+
 interface GroupEntries {
   readonly heading: Entry;
   readonly members: readonly Entry[];
 }
 
-function groupsOf(source: Source, arrangement: Arrangement, many: boolean): GroupEntries[] {
+function groupsOf(source: Source, arrangement: Arrangement, worker: string): GroupEntries[] {
   const { manifest } = source;
   const main = mainOf(manifest.tracks);
   const tracks = manifest.tracks.map((track, index) => ({ track, index }));
   const counters = manifest.counters.map((counter, index) => ({ counter, index }));
   return manifest.groups.flatMap((_, group) => {
-    const heading = headingEntry(source, group, arrangement, many);
+    const heading = headingEntry(source, group, arrangement, worker);
     const members = [
       ...tracks
         .filter(({ track }) => track.group === group && track.lanes > 0)
@@ -305,9 +322,9 @@ function drawnMembers({ heading, members }: GroupEntries): readonly Entry[] {
 }
 
 export function rowModel(sources: readonly Source[], arrangement: Arrangement): RowModel {
-  const many = sources.length > 1;
+  const workers = toldApart(sources.map(({ worker }) => worker));
   const groups = arranged(
-    sources.flatMap((source) => groupsOf(source, arrangement, many)),
+    sources.flatMap((source, place) => groupsOf(source, arrangement, workers[place] ?? "")),
     arrangement,
     ({ heading }) => heading.info.id,
   );
