@@ -11,6 +11,7 @@ from msgspec import Struct
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..store.contract import Catalog, RunInfo, WorkerInfo
+from ..trace.worker_names import is_capture
 from ..views.progress import tell
 from ..views.view import Gathered, RunWorker, Subject, TracePlace, View
 
@@ -39,11 +40,12 @@ class CatalogRecordings(Struct, frozen=True):
         run = next((one for one in self.catalog().runs if one.name == self.own.run), None)
         if run is None:
             return ()
-        start = start_of(run, self.own)
+        start, asked = start_of(run, self.own), is_capture(self.own.worker)
         return [
             _worker(one, self.own, start)
             for one in run.workers
             if any(span.start == start for span in one.spans)
+            and (asked or not is_capture(one.name))  # what an engine captured is no rank
         ]
 
     def everything(self) -> Sequence[RunWorker]:

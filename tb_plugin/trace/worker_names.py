@@ -75,3 +75,12 @@ def worker_of_file(path: str) -> str:
     """
     found = _OF_HANDLERS.fullmatch(path)
     return found["worker"] if found else ""
+
+
+def is_capture(name: str) -> bool:
+    """True if the name of a run or worker says that it recorded the capture of graphs.
+
+    >>> is_capture("graph_capture_rank_0"), is_capture("worker0")
+    (True, False)
+    """
+    return "capture" in name.casefold()

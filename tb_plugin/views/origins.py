@@ -24,6 +24,7 @@ from ..analysis.operators.model import OperatorColumns
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotReadyError, TraceFormatError
 from ..base.units import plural, share
+from ..trace.worker_names import is_capture
 from .view import RunWorker, Subject, TracePlace
 
 OPERATORS: ArtifactSpec[OperatorColumns] = ArtifactSpec(
@@ -31,7 +32,6 @@ OPERATORS: ArtifactSpec[OperatorColumns] = ArtifactSpec(
 )
 MOST_CAPTURES = 64
 """Recordings of captures that are read for one recording."""
-_CAPTURE = "capture"
 WORTH_SAYING = 0.01  # of the device time in replays
 _SWITCHES = {
     "SGLang": "`SGLANG_ENABLE_CUDA_GRAPH_CAPTURE_TRACE=1` writes one into `graph_capture_profile/`",
@@ -180,7 +180,7 @@ def near_captures(subject: Subject) -> list[RunWorker]:
 
 def says_capture(place: TracePlace) -> bool:
     """True if the name of a run or worker says that it recorded a capture."""
-    return _CAPTURE in f"{place.run}/{place.worker}".casefold()
+    return is_capture(f"{place.run}/{place.worker}")
 
 
 def _is_near(run: str, own: str) -> bool:

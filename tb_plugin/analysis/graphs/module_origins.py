@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...base.arrays import I32, I64
+from ...base.arrays import I8, I32, I64
 from ...base.group_sums import summed
 from ...base.regex import regex
 from ...trace.build.categories import MODULE_PREFIX
@@ -119,7 +119,7 @@ def lend_modules(columns: ModuleColumns, operators: OperatorColumns) -> ModuleCo
     )
 
 
-def _places(reason: np.ndarray, step: I32) -> dict[int, int]:
+def _places(reason: I8, step: I32) -> dict[int, int]:
     """The row of replayed graphs by step."""
     rows = np.flatnonzero(reason == Outside.GRAPH)
     return dict(zip(step[rows].tolist(), rows.tolist(), strict=True))
@@ -146,12 +146,12 @@ def _lent_work(columns: ModuleColumns, operators: OperatorColumns, tree: _Tree) 
         module[at] = path_of[stack]
     kept = module >= 0
     rows, module = rows[kept], module[kept]
-    at = _places(columns.outside.reason, columns.outside.step)
+    places = _places(columns.outside.reason, columns.outside.step)
     step, dur = activities.step[rows], activities.dur_ns[rows]
     fits = np.zeros(len(rows), np.bool_)
     for one in np.unique(step).tolist():
         mine = step == one
-        if one in at and dur[mine].sum() <= columns.outside.device_ns[at[one]]:
+        if one in places and dur[mine].sum() <= columns.outside.device_ns[places[one]]:
             fits |= mine
     rows, module = rows[fits], module[fits]
     return _Work(

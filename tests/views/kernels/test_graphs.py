@@ -322,3 +322,14 @@ def test_the_slice_of_a_node_has_its_operator(log: Path) -> None:
     assert found == {
         name: {(f"op{at}", f"[[{at}]]", "job/capture")} for at, name in enumerate(KERNELS)
     }
+
+
+def test_a_recording_of_a_capture_in_the_same_folder_is_no_rank(log: Path) -> None:
+    write(log / "job" / "graph_capture_rank_0.pt.trace.json", captured(KERNELS, size=8))
+
+    def workers(worker: str) -> list[str]:
+        session = choose(str(log), Wanted(run="job", worker=worker)).session()
+        return [one.place.worker for one in session.seen_by(OPERATORS).recordings.workers()]
+
+    assert workers("worker0") == ["worker0"]
+    assert sorted(workers("graph_capture_rank_0")) == ["graph_capture_rank_0", "worker0"]
