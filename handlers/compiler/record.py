@@ -362,9 +362,13 @@ def _record(paths: _Paths, begin_s: float | None, *, keeps_text: bool) -> dict[s
                 "nodes": row["nodes"],
             }
         )
+    by_frame: dict[str, list[dict[str, Any]]] = {}
+    for one in compilations:
+        if not one["backward"]:
+            by_frame.setdefault(str(one["id"]).partition("/")[0], []).append(one)
     breaks: dict[tuple[Any, ...], dict[str, Any]] = {}
     for batch in _in_time(batches, rows):
-        _tie(batch, compilations, breaks, paths, keeps_text=keeps_text)
+        _tie(batch, compilations, by_frame, breaks, paths, keeps_text=keeps_text)
     graphs = _watch.kernels.graphs(paths) if _watch.kernels is not None else []
     return {
         "format": FORMAT,
@@ -429,17 +433,16 @@ def _breaks_of(rows: Sequence[dict[str, Any]], batch: _Batch) -> Iterator[_Batch
 def _tie(
     batch: _Batch,
     compilations: list[dict[str, Any]],
+    by_frame: dict[str, list[dict[str, Any]]],
     breaks: dict[tuple[Any, ...], dict[str, Any]],
     paths: _Paths,
     *,
     keeps_text: bool,
 ) -> None:
     """Put failed guards and breaks where they belong: by id, else by the time of the end."""
-    forward = [one for one in compilations if not one["backward"]]
-    begun = [one for one in forward if (one["start_us"] or 0) <= batch.end_us]
     for text in batch.failures:
-        frame = text.partition("/")[0]
-        mine = [one for one in begun if str(one["id"]).partition("/")[0] == frame]
+        of_frame = by_frame.get(text.partition("/")[0], [])
+        mine = [one for one in of_frame if (one["start_us"] or 0) <= batch.end_us]
         exact = [one for one in mine if one["id"] == batch.compile_id]
         if not mine:
             continue
@@ -448,13 +451,15 @@ def _tie(
         if reason["of"] in {target["id"], *(one["of"] for one in target["reasons"])}:
             # Guards of the last version failed and nothing was compiled: before torch 2.6 there is
             # no row for that.
-            target = _refused(target, compilations)
+            target = _refused(target, of_frame, compilations)
         if len(target["reasons"]) < _MOST_REASONS:
             target["reasons"].append(reason)
     for text, stack in batch.breaks:
         identity = batch.compile_id
-        if identity is None and begun:
-            identity = begun[-1]["id"]
+        if identity is None:
+            forward = (one for one in reversed(compilations) if not one["backward"])
+            begun = (one for one in forward if (one["start_us"] or 0) <= batch.end_us)
+            identity = next((one["id"] for one in begun), None)
         places = [[paths(file), line, name] for file, line, name in stack]
         lines = text.splitlines() or [""]
         key = identity, lines[0], tuple(map(tuple, places))
@@ -473,11 +478,13 @@ def _tie(
             one["count"] += 1
 
 
-def _refused(last: dict[str, Any], compilations: list[dict[str, Any]]) -> dict[str, Any]:
+def _refused(
+    last: dict[str, Any], of_frame: list[dict[str, Any]], compilations: list[dict[str, Any]]
+) -> dict[str, Any]:
     """The compilation that was refused after the last version of its function."""
     frame, _, version = str(last["id"]).partition("/")
     identity = f"{frame}/{int(version or 0) + 1}"
-    known = next((one for one in compilations if one["id"] == identity), None)
+    known = next((one for one in of_frame if one["id"] == identity), None)
     if known is None:
         known = {
             **last,
@@ -490,6 +497,7 @@ def _refused(last: dict[str, Any], compilations: list[dict[str, Any]]) -> dict[s
             "phases_us": {},
         }
         compilations.append(known)
+        of_frame.append(known)
     return known
 
 
