@@ -50,7 +50,9 @@ def compiled_facts(trace: Trace, hosts: Hosts) -> CompiledFacts | None:
     """The facts; None where nothing was compiled and nothing compiled ran."""
     record = trace.compile_record or CompileRecord()
     regions = _Regions(trace)
-    if not (regions.rows_by_id or record.compilations or record.breaks or record.problem):
+    kernels, fused_ns, lined_ns = kernel_sources(trace, record)
+    known = regions.rows_by_id or record.compilations or record.breaks or record.problem
+    if not known and not kernels:
         return None
     functions = {one.id: row for row, one in enumerate(record.functions[:MOST_VERSIONS])}
     shown = tuple(_function(one.name, one.file, one.line) for one in record.functions)
@@ -67,7 +69,6 @@ def compiled_facts(trace: Trace, hosts: Hosts) -> CompiledFacts | None:
     occurrences = tuple(
         Occurrence(rows[one], ts, dur) for one, ts, dur in times[:MOST_OCCURRENCES] if one in rows
     )
-    kernels, fused_ns, lined_ns = kernel_sources(trace, record)
     lookups = np.flatnonzero(matches(trace.strings, trace.host.name, _LOOKUP))
     return CompiledFacts(
         functions=shown[:MOST_VERSIONS],

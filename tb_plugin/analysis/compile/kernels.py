@@ -137,7 +137,7 @@ def nodes_of(part: str) -> tuple[str, ...]:
             known, rest = head, tail
         else:
             rest = rest[len(known) + 1 :]
-        if known:
+        if known and not known.isdecimal():
             found.append(known)
     return tuple(found)
 

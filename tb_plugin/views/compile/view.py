@@ -55,6 +55,10 @@ def _words(found: CompiledFacts) -> tuple[str, str]:
         head = f"{plural(len(first), 'function')} compiled, all first: {duration(spent[0])}."
     elif found.versions:
         head = "Nothing is compiled inside the recording."
+    elif found.kernels:
+        head = (
+            f"{plural(len(found.kernels), 'fused kernel')} ran; their functions are not recorded."
+        )
     else:
         head = "No compiled code ran."
     parts = []

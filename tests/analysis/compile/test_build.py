@@ -67,6 +67,15 @@ def test_nothing_compiled_is_no_facts() -> None:
     assert _facts("op |aa bb|") is None
 
 
+def test_a_fused_kernel_alone_is_shown() -> None:
+    trace = draw("call |k   |\ngpu  | kkk|", names={"k": "triton_poi_fused_add_0"})
+    found = _sure(summarize(trace).compiled)
+    assert [(one.name, one.nodes, one.calls) for one in found.kernels] == [
+        ("triton_poi_fused_add_0", ("add",), 1)
+    ]
+    assert not found.versions
+
+
 def test_the_trace_alone_tells_ids_and_runs() -> None:
     found = _sure(_facts(BROKEN))
     assert [(one.id, one.calls, one.run_ns, one.compile_ns) for one in found.versions] == [
@@ -188,6 +197,7 @@ def test_kernels_of_one_name_belong_to_the_graph_around_their_launch() -> None:
         ("_softmax", ("_softmax",)),
         ("_weird_op", ("_weird", "op")),
         ("", ()),
+        ("0", ()),
     ],
 )
 def test_nodes_of_a_name(part: str, nodes: tuple[str, ...]) -> None:

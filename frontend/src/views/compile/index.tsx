@@ -42,14 +42,16 @@ export default function CompileView() {
               />
             }
           >
-            <div className="scroll">
-              <DeclaredTable
-                heads={answer.versions_columns}
-                rows={answer.versions}
-                keyOf={({ id }) => id}
-                cells={{ id: ({ id, link }) => <Placed text={id} link={link} /> }}
-              />
-            </div>
+            {answer.versions.length > 0 && (
+              <div className="scroll">
+                <DeclaredTable
+                  heads={answer.versions_columns}
+                  rows={answer.versions}
+                  keyOf={({ id }) => id}
+                  cells={{ id: ({ id, link }) => <Placed text={id} link={link} /> }}
+                />
+              </div>
+            )}
             <Paragraph text={answer.missing} className="dim" />
           </Panel>
           {answer.breaks.length > 0 && (
