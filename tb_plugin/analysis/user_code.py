@@ -153,11 +153,6 @@ class HostCode(Struct, frozen=True, dict=True):
         at[own] = own
         return innermost(at, self.parent)
 
-    def owner_name(self, row: int) -> str:
-        """The frame that a row belongs to, as the recorder names it; "" for none."""
-        at = int(self.owner[row])
-        return self.trace.strings[int(self.name[at])] if at >= 0 else ""
-
     @cached_property
     def _asked(self) -> tuple[I64, I32, list[int]]:
         """Rows whose names match any of the patterns that are looked for, those names, and each."""

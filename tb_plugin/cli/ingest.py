@@ -294,13 +294,7 @@ def _report(found: Sequence[IngestOutcome], root: Path, form: str) -> None:
         write_csv([_table(outcomes)], sys.stdout)
         return
     counts = Counter(one.state for one in outcomes)
-    words: dict[IngestState, str] = {
-        "read": "read",
-        "found": "stored before",
-        "refused": "refused",
-        "failed": "failed",
-    }
-    parts = [f"{counts[state]} {words[state]}" for state in words if counts[state]]
+    parts = [f"{counts[state]} {word}" for state, word in _STATES.items() if counts[state]]
     took = sum(one.seconds for one in outcomes)
     write(printable(f"{plural(len(outcomes), 'trace')}: {listing(parts)}."))
     write(printable(f"Reading took {duration(took * 1e9)} of all processes together, into {root}."))

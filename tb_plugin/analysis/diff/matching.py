@@ -40,11 +40,6 @@ class Pairing(Struct, frozen=True):
     other: tuple[int, ...]
     relation: Relation | None  # None: by name
 
-    @property
-    def is_on_both_sides(self) -> bool:
-        """False for added and removed rows."""
-        return bool(self.base) and bool(self.other)
-
 
 def plain_name(name: str) -> str:
     """A name without addresses, numbers of generated kernels, template numbers and protocols.
