@@ -134,6 +134,11 @@ class TestBackend:
     def test_nothing_to_say(self, trace: dict[str, object]) -> None:
         assert finding(self.of(**trace), "CO9") is None  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize(("minor", "is_able"), [(4, False), (5, True)])
+    def test_nccl_needs_a_capability_of_3_5(self, minor: int, is_able: bool) -> None:
+        found = finding(self.of(computeMajor=3, computeMinor=minor), "CO9")
+        assert (found is not None) is is_able
+
     def test_nccl_declared_by_the_recording(self) -> None:
         trace = draw(
             self.PICTURE,
