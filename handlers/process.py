@@ -38,7 +38,7 @@ _MOST_JOB_CHARS = 200
 
 
 def current_job() -> str | None:
-    """What all processes of a job share, and no other job has; None where nothing names it.
+    """Identity that all processes of a job share, and no other job has; None where unnamed.
 
     `torchrun` without a rendezvous id calls every job `none`.
     """

@@ -340,7 +340,7 @@ class TraceHandler:
         return Publication(exported, name, text, options.compresslevel, beside)
 
     def _compile_file(self, prof: Profiler, name: TraceName, roots: Any) -> CompileFile | None:  # noqa: ANN401
-        """What torch.compile did so far, for the file beside a trace."""
+        """Record of torch.compile so far, for the file beside a trace."""
         if self._options.compile is None:
             return None
         watch(self._options.compile)

@@ -1,1 +1,1 @@
-"""What torch.compile did in the training: recorded beside each trace."""
+"""Record of torch.compile in the training, beside each trace."""

@@ -55,11 +55,11 @@ SOURCES: Mapping[str, tuple[str, str]] = {
     "graph_break_reasons": ("2.1", "each graph break, with the user's stack"),
     "provenance": ("2.9", 'nodes and lines of fused kernels, with compile="lines"'),
 }
-"""What is read of torch, by name: the first version that has it, and what it tells."""
+"""Data read from torch, by name: the first version that has it, and its meaning."""
 
 
 def since_then(version: str) -> str:
-    """What a version of torch tells of its compilations, in words."""
+    """Data on compilations that a version of torch has, in words."""
     numbers = [int(one) for one in re.findall(r"\d+", version)[:2]]
     absent = [
         f"{tells} (torch {first})"
@@ -111,7 +111,7 @@ _KINDS = (
 
 @dataclass
 class _Batch:
-    """What torch's lists gained until the end of one compilation."""
+    """Entries that torch's lists gained until the end of one compilation."""
 
     end_us: float
     compile_id: str | None
@@ -122,7 +122,7 @@ class _Batch:
 
 @dataclass
 class _Watch:
-    """What this process compiled; a forked child goes on with a copy, as torch's caches do."""
+    """Compilations of this process; a forked child goes on with a copy, as torch's caches do."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_registered: bool = False
@@ -142,7 +142,7 @@ _watch = _Watch()
 
 @dataclass(frozen=True)
 class CompileFile:
-    """The record of one trace: the name of its file, its bytes, and what the trace says of it."""
+    """The record of one trace: the name of its file, its bytes, and its entry in the trace."""
 
     name: str
     data: bytes

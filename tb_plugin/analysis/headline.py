@@ -85,7 +85,7 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
 
 
 def _recorded(findings: Sequence[Finding]) -> str:
-    """That recording stacks makes these times longer; "" where it hardly does."""
+    """Note that recording stacks makes these times longer; "" where it hardly does."""
     dense = next((one for one in findings if one.id == "PR2"), None)
     return "Recording stacks makes these times longer." if dense is not None else ""
 

@@ -77,7 +77,7 @@ class ExplainedStep(Struct, frozen=True):
 
 
 class ExplainedFinding(Struct, frozen=True):
-    """One finding: what it costs at most a step, where, what shows it, what to do."""
+    """One finding: its highest cost a step, its place, its evidence, its remedy."""
 
     id: str
     title: str
@@ -90,7 +90,7 @@ class ExplainedFinding(Struct, frozen=True):
 
 
 class CannotTell(Struct, frozen=True):
-    """What to record, and what that would tell."""
+    """Missing data, and the rules that it would answer."""
 
     record: str
     tells: str
@@ -122,7 +122,7 @@ NOTHING = Grid((), ())
 def explain(
     session: Session, path: str, steps: str = "", device: str = "", limits: Limits | None = None
 ) -> ExplainDocument:
-    """The answer for the chosen steps and device; ``path`` is what the user named.
+    """The answer for the chosen steps and device; ``path`` is as the user named it.
 
     Raises:
         QueryError: there are no such steps, or no such device.

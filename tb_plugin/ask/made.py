@@ -54,7 +54,7 @@ class SourceColumn(NamedTuple):
 
 
 class MadeTable(NamedTuple):
-    """A table of which the columns are made together: what a row is, its columns, their values."""
+    """A table whose columns are made together: meaning of a row, columns, values."""
 
     help: str
     columns: tuple[tuple[str, str], ...]  # id, meaning

@@ -1,4 +1,4 @@
-"""Every table that can be asked for by SQL or written to files, by its name.
+"""All tables for SQL and files, by name.
 
 Tables of events are declared in ``tables``, those of a view in the view; the few made of both
 are declared here. ``columns`` gives plain columns, from which DataFrames, Arrow and files are made.
@@ -40,7 +40,7 @@ from .tables import (
 
 
 class Source:
-    """The tables of one recording; nothing is read or made before it is asked for."""
+    """The tables of one recording, each read or made at its first use."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -166,7 +166,7 @@ TABLES: Mapping[str, str] = {
     "blocks": "Blocks of memory with an allocation or a release in the recording.",
     **{name: made.help for name, made in _MADE.items()},
 }
-"""Table → what a row of it is."""
+"""Table → meaning of a row."""
 
 
 def named(tables: Collection[str]) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ MACROS: Mapping[str, str] = {
     "clip('t', low, high)": "Table: the rows of t between two instants, cut at them.",
     "stack(row)": "Table: an event of host and all around it, the innermost first.",
 }
-"""How a macro is called → what it gives. Tables go by name; one of a WITH may be named, too."""
+"""Call of a macro → its result. Tables go by name; one of a WITH may be named, too."""
 _NEEDS: Mapping[str, str] = {"idle_during": "idle", "per_step": "steps", "stack": "host"}
 """Macro → the table that it reads."""
 
@@ -228,7 +228,7 @@ def _register(
 
 
 def _is_row(name: str, text: str) -> bool:
-    """Whether a table is named where a whole row of it may be meant, as in ``SELECT host``."""
+    """True if a table is named where a whole row of it may be meant, as in ``SELECT host``."""
     return re.search(rf"\bselect\s+(\w+\s*,\s*)*{name}\b(?!\s*\.)", text, re.IGNORECASE) is not None
 
 

@@ -1,4 +1,4 @@
-"""A process that answers SQL, and its client: what a query does to memory or time ends with it.
+"""A process that answers SQL, and its client: a query beyond its limits ends the process.
 
 The client sends one JSON line for each query and gets one back. A process stays for further queries
 of its recording; it is killed when a query outlives its time, and the next one starts another.
@@ -48,7 +48,7 @@ class WorkerFailure(Struct, frozen=True):
 
 
 class WorkerReply(Struct, frozen=True):
-    """What a query came to."""
+    """Result of a query."""
 
     answer: SqlAnswer | None = None
     failure: WorkerFailure | None = None
@@ -112,7 +112,7 @@ def _nothing() -> None:
 
 
 class SqlWorker:
-    """Answers queries of recordings in a process of its own."""
+    """Answer queries of recordings in a separate process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

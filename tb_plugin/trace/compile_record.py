@@ -92,7 +92,7 @@ class CompiledGraph(Struct, frozen=True):
 
 
 class CompileRecord(Struct, frozen=True):
-    """What torch.compile did in the process, from its start on."""
+    """Record of torch.compile in the process, from its start on."""
 
     format: int = 1
     torch: str = ""

@@ -56,7 +56,7 @@ def operators_of(subject: Subject) -> OperatorColumns:
 
 
 def origins_of(subject: Subject) -> OperatorOrigins:
-    """The same, with what each graph is lent.
+    """The same, with the operators that each graph takes from its capture.
 
     Raises:
         NotReadyError: a recording of a capture is being read.
@@ -81,7 +81,7 @@ class SliceOrigin(Struct, frozen=True):
 
 
 def origin_of_work(subject: Subject, row: int) -> SliceOrigin | None:
-    """What a row of the device table is lent; None where its own recording tells its operator.
+    """Operator of a row of the device table by the capture; None where its recording has it.
 
     Raises:
         NotReadyError: a recording of a capture is being read.
@@ -189,7 +189,7 @@ def _is_near(run: str, own: str) -> bool:
 
 
 def origin_words(origins: OperatorOrigins, facts: Facts) -> str:
-    """Whether device time in replayed graphs has operators, and how to record them; "" without."""
+    """Note on operators of replayed graphs, and the option that records them; "" without."""
     whole = int(origins.operators.activities.dur_ns.sum())
     if not origins.graph_ns or origins.graph_ns < WORTH_SAYING * whole:
         return ""

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "a019fa6a";
+export const CONTRACT = "f8a83acc";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -469,7 +469,7 @@ export interface CompareQuery {
 export interface CompileQuery {
 }
 
-/** What torch.compile did. */
+/** Facts of torch.compile. */
 export interface Compiled {
   readonly headline: string;
   readonly detail: string;
@@ -1702,7 +1702,7 @@ export interface KernelRow {
   readonly blocks_per_sm: number | null;
   /** Mean estimated achieved occupancy: warps on a multiprocessor of those it can hold, weighted by duration. The recorder computes it from grid, block, registers and shared memory. */
   readonly occupancy_percent: number | null;
-  /** Whether its name shows tensor cores; unknown where the name does not say. Kernels that move data are no candidates. */
+  /** Yes if its name shows tensor cores; unknown where the name does not say. Kernels that move data are no candidates. */
   readonly tensor_core: MatrixUseName;
   /** Mean time from the start of the launching call to the start on the device. */
   readonly launch_ns: number | null;

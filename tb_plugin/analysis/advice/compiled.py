@@ -388,7 +388,7 @@ def graph_breaks(selection: Selection, seen: Seen) -> Advice:
 
 
 def _without(told: Break) -> str:
-    """How to do without a graph break, by torch's reason for it."""
+    """Remedy for a graph break, by torch's reason for it."""
     text = f"{told.reason} {told.explanation}"
     if "item()" in text or "Tensor.item" in text:
         return (

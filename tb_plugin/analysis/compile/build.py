@@ -1,4 +1,4 @@
-"""What torch.compile did: the regions of the trace, and the record of our handler beside it.
+"""Facts of torch.compile: the regions of the trace, and the handler's record beside it.
 
 A region is named ``Torch-Compiled Region: F/C`` (torch 2.6): version C of frame F. A compilation in
 the recording is tied to its id by the record's clock, or by the twin ``…_data: compile_id=F/C`` of
@@ -36,7 +36,7 @@ from .model import (
 
 _REGION = regex(r"^Torch-Compiled Region(?:: (?P<id>\d+/\d+))?$")
 COMPILE_ID = regex(r"\bcompile_id=(?P<id>\d+/\d+)")
-"""In the name of what stands beside a phase of a compilation (torch 2.11)."""
+"""In names of events beside a phase of a compilation (torch 2.11)."""
 _GRAPH = regex(r"^(## Call CompiledFxGraph|CompiledFunction$)")
 _LOOKUP = regex(r"^TorchDynamo Cache Lookup$")
 _RESUMES = regex(r"^torch_dynamo_resume_in_(?P<name>.*)_at_(?P<line>\d+)$")

@@ -123,7 +123,7 @@ def _source(name: str, one: _Candidate | None, total_ns: int, calls: int) -> Ker
 
 
 def nodes_of(part: str) -> tuple[str, ...]:
-    """The operations in a kernel's name, as far as they can be told apart.
+    """The operations in a kernel's name, if the name separates them.
 
     >>> nodes_of("add_mul_native_layer_norm__to_copy")
     ('add', 'mul', 'native_layer_norm', '_to_copy')

@@ -1,4 +1,4 @@
-"""What torch.compile did, as facts of a trace (contract). Times are ns; None = not known."""
+"""Facts of torch.compile in a trace (contract). Times are ns; None = not known."""
 
 # Without `from __future__ import annotations`: see facts.
 from collections.abc import Iterable
@@ -114,7 +114,7 @@ class KernelSource(Struct, frozen=True):
 
 
 class CompiledFacts(Struct, frozen=True):
-    """What was compiled, what ran of it, and where it left its graphs."""
+    """Compiled functions, their runs, and their graph breaks."""
 
     functions: tuple[Function, ...] = ()
     versions: tuple[Version, ...] = ()

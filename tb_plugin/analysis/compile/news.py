@@ -1,4 +1,4 @@
-"""What torch.compile does in one of two recordings alone: breaks, compiled again, refused."""
+"""Events of torch.compile in one of two recordings alone: breaks, recompiles, refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_NEWS = 3
 
 
 def compile_news(base: CompiledFacts | None, other: CompiledFacts | None) -> tuple[str, ...]:
-    """What is new, then what is gone, each as a phrase; nothing where one side has no record.
+    """New events, then gone ones, each as a phrase; none where a side has no record.
 
     A break is the same one in the same function for the same reason: lines move.
     """

@@ -1,4 +1,4 @@
-"""What changed, over all guards that failed: sizes of an argument, values of Python, objects."""
+"""Changes over all failed guards: sizes of an argument, values of Python, objects."""
 
 from __future__ import annotations
 

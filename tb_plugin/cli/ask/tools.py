@@ -1,4 +1,4 @@
-"""What an agent may ask of the recordings below some folders: each answer is JSON of bounded size.
+"""Tools for agents on the recordings below some folders: each answer is JSON of bounded size.
 
     {"state": "ok", …}                          the answer; "continue" goes on where it was cut
     {"state": "cannot_tell", "why", "record"}   this recording cannot answer; never a 0
@@ -223,7 +223,7 @@ class Toolbox:
     # --- continuations ----------------------------------------------------------------------------
 
     def skip_of(self, token: str, recording: str, scope: str) -> int:
-        """How many rows were given before; ``scope``: the tool and its arguments.
+        """Number of rows given before; ``scope``: the tool and its arguments.
 
         Raises:
             QueryError: the token is of another question, or of another file.

@@ -92,7 +92,7 @@ class KernelLine(Struct, frozen=True):
 
 
 class Compiled(Struct, frozen=True):
-    """What torch.compile did."""
+    """Facts of torch.compile."""
 
     headline: str
     detail: str

@@ -287,7 +287,7 @@ class KernelRow(Struct, frozen=True):
         MatrixUseName,
         column(
             "Tensor cores",
-            "Whether its name shows tensor cores; unknown where the name does not say. Kernels that"
+            "Yes if its name shows tensor cores; unknown where the name does not say. Kernels that"
             " move data are no candidates.",
             of=_matrix_use,
             when=_not_by_graph,
