@@ -129,12 +129,12 @@ def explain(
         UnavailableError: the file cannot fill the Overview; says why.
     """
     view = view_named("overview")
-    facts = session.subject(view).facts
-    answer = view.build(facts, OverviewQuery(steps, device))
+    asked = session.subject(view)
+    facts, answer = asked.facts, view.build(asked, OverviewQuery(steps, device))
     if not isinstance(answer, Overview):
         raise TypeError("the Overview answers with an Overview")
     limits = thresholds() if limits is None else limits
-    advice = advice_on(facts, steps, device, limits)
+    advice = advice_on(asked, steps, device, limits)
     chosen = select(facts, steps, device_row(facts, device), limits)
     whole = session.artifact(WHOLE)
     ranks_headline, ranks = ranks_of(session)

@@ -13,7 +13,7 @@ from kinetoscope.ask.text import explained
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import TraceSession, choose
 from tests.cli.runs import run
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import ROOT, TRACES, requires_traces
 from tests.drawing import draw, draw_at
 
 # a (c is another call of it) calls itself and b; the device is idle for 4 and 3 µs of it.
@@ -48,6 +48,12 @@ def test_functions_are_inclusive_per_step_and_recursion_counts_once(tmp_path: Pa
         ("train.py(1): a", 7_000, 4_500, 1.5, 3_500),
         ("train.py(1): b", 2_500, 2_500, 1.0, 500),
     )
+
+
+def test_the_late_rank_of_a_run_comes_first() -> None:
+    told = document(ROOT / "samples/traces/train_ddp_cpu")
+    assert told.headline.startswith("Rank 1 makes the others wait")
+    assert told.findings[0].id == "CO5"
 
 
 def test_libraries_are_no_functions_of_the_user() -> None:
