@@ -296,6 +296,7 @@ FORMS: tuple[Form, ...] = (
     _form("vLLM, capture", rf"capture_{_N}(?:_[A-Z_]+)?", _fixed("vLLM", 5, "capture")),
     _form("capture", rf"capture_graph_bs_{_N}", _fixed("SGLang", 5, "capture")),
 )
+_LONGEST = 1000  # characters of a name: beyond it, it is none of these
 _BATCH = regex(
     r"^execute_(\d+)_|^capture_(\d+)(?:_|$)|\b(?:bs|batch_size|batch size)[ =:]+(\d+)\b",
     re.IGNORECASE | re.ASCII,
@@ -308,14 +309,23 @@ def read_name(name: str) -> Iteration | None:
     >>> read_name("step[DECODE bs=32]").label, read_name("forward")
     ('decode 32', None)
     """
-    if (own := own_form(os.environ.get(ITERATIONS_VARIABLE, ""))) is not None and (
-        found := own.fullmatch(name)
-    ):
+    if len(name) > _LONGEST:
+        return None
+    own = own_form(os.environ.get(ITERATIONS_VARIABLE, ""))
+    if own is not None and (found := own.fullmatch(name)):
         return _of_user(found)
+    if _of_any_form().fullmatch(name) is None:
+        return None
     for form in FORMS:
         if found := form.pattern.fullmatch(name):
             return form.read(found)
     return None
+
+
+@cache
+def _of_any_form() -> re.Pattern[str]:
+    """One expression for all forms: most names are none of them."""
+    return re.compile("|".join(f"(?:{form.pattern.pattern})" for form in FORMS), re.ASCII)
 
 
 @cache

@@ -155,6 +155,15 @@ def test_names_match_as_a_whole(name: str) -> None:
     assert read_name(name) is None
 
 
+def test_a_name_of_a_thousand_characters_is_the_longest() -> None:
+    """Whoever wrote a longer one: it takes no time to look at it."""
+    fits = f"prefill[bs=1 tok=2 ctx=[{'1, ' * 300}1]]"
+    assert len(fits) <= 1000
+    assert read_name(fits) is not None
+    assert read_name(f"prefill[bs=1 tok=2 ctx=[{'1, ' * 400}1]]") is None
+    assert read_name("prefill[bs=" + "1 ctx=[1, " * 20_000 + "]") is None
+
+
 def test_what_is_not_certain() -> None:
     def of(name: str) -> tuple[bool, bool]:
         one = read_name(name)
