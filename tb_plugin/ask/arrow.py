@@ -66,7 +66,7 @@ def _plain(values: Plain) -> pa.Array:
 
 
 def _texts(strings: Sequence[Any]) -> pa.Array:
-    """Texts; one may hold invalid UTF-8."""
+    """Texts as a column; invalid UTF-8 is written out."""
     missing = np.array([one is None for one in strings], np.bool_)
     encoded = [
         b"" if one is None else str(one).encode("utf-8", "backslashreplace") for one in strings

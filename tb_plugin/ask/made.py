@@ -54,7 +54,7 @@ class SourceColumn(NamedTuple):
 
 
 class MadeTable(NamedTuple):
-    """A table whose columns are made together: meaning of a row, columns, values."""
+    """Table whose columns are computed together."""
 
     help: str
     columns: tuple[tuple[str, str], ...]  # id, meaning
@@ -354,14 +354,14 @@ MADE: Mapping[str, MadeTable] = {
         _idle_causes,
     ),
     "idle_host": MadeTable(
-        "What the launching thread was in, innermost, during a stretch of idle time.",
+        "Innermost events of the launching thread during idle time.",
         (
             ("idle", "Row of idle."),
             ("host", "Row of host."),
             ("name", "Name of that event."),
             ("function", "Innermost frame of your code around it."),
             ("idle_ns", "Idle time in which it is innermost."),
-            ("cause", "What that time counts as."),
+            ("cause", "Cause of that idle time."),
         ),
         _idle_host,
     ),
@@ -370,7 +370,7 @@ MADE: Mapping[str, MadeTable] = {
         (
             ("name", "Frame of your code."),
             ("step", "Number of the step."),
-            ("inclusive_ns", "With what it calls; recursion counts once."),
+            ("inclusive_ns", "Including callees; recursion counts once."),
             ("exclusive_ns", "Without your functions that it calls."),
             ("calls", "Calls that begin in the step."),
             ("idle_ns", "The busiest device idles meanwhile."),
@@ -449,8 +449,11 @@ MADE: Mapping[str, MadeTable] = {
         _recording,
     ),
     "cannot_tell": MadeTable(
-        "What this recording cannot answer.",
-        (("what", "The question."), ("record", "What to record, or why nothing can be.")),
+        "Questions that this recording cannot answer.",
+        (
+            ("what", "The question."),
+            ("record", "Option that records it, or the reason why none does."),
+        ),
         _cannot_tell,
     ),
 }

@@ -1,4 +1,4 @@
-"""All tables for SQL and files, by name.
+"""Tables for SQL and for files, by name.
 
 Tables of events are declared in ``tables``, those of a view in the view; the few made of both
 are declared here. ``columns`` gives plain columns, from which DataFrames, Arrow and files are made.
@@ -40,7 +40,7 @@ from .tables import (
 
 
 class Source:
-    """The tables of one recording, each read or made at its first use."""
+    """The tables of one recording, made on demand."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

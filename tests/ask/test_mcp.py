@@ -151,9 +151,9 @@ HOSTILE = (
 )
 
 
-def plain_answers(folder: Path) -> list[str]:
-    """What the tools say of the recording in a folder, as they send it."""
-    found: list[str] = []
+def plain_answers(folder: Path, recordings: tuple[str, ...]) -> dict[str, list[str]]:
+    """Recording → what the tools say of it, as they send it."""
+    found: dict[str, list[str]] = {one: [] for one in recordings}
 
     async def work(ask: Ask, client: Any) -> None:
         for tool, more in (
@@ -162,29 +162,29 @@ def plain_answers(folder: Path) -> list[str]:
             ("sql", {"query": "SELECT name, kind, depth FROM host ORDER BY id"}),
             ("event", {"event": "slice/2"}), ("record_advice", {}),
         ):  # fmt: skip
-            result = await client.call_tool(tool, {"recording": "", **more})
-            found.append(result.content[0].text)
+            for recording in recordings:
+                result = await client.call_tool(tool, {"recording": recording, **more})
+                found[recording].append(result.content[0].text)
 
     asking(work, folder)
     return found
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_names_of_a_recording_are_data(tmp_path: Path, name: str) -> None:
-    """With a harmless name in place of the hostile one, an answer is the same."""
-    told = []
-    for place, called in (("hostile", name), ("harmless", "x" * 12)):
-        folder = tmp_path / place
-        folder.mkdir()
-        names = {"y": called, "a": f"train.py(1): {' '.join(called.split())}"}
-        draw_at(folder / "worker0.1700000000000.pt.trace.json", PICTURE, names=names)
-        told.append((called, plain_answers(folder)))
-    (bad, hostile), (good, harmless) = told
-    for one, other in zip(hostile, harmless, strict=True):
-        assert all(ord(letter) >= 32 for letter in one), "no control character is sent"
-        assert not any(0x200B <= ord(letter) <= 0x200F for letter in one)
-        assert not any(0x202A <= ord(letter) <= 0x202E for letter in one)
-        assert same(json.loads(one), bad) == same(json.loads(other), good)
+def test_names_of_a_recording_are_data(tmp_path: Path) -> None:
+    """With a harmless name in place of a hostile one, an answer is the same."""
+    called = {f"r{at}": name for at, name in enumerate((*HOSTILE, "x" * 12))}
+    for place, name in called.items():
+        names = {"y": name, "a": f"train.py(1): {' '.join(name.split())}"}
+        (tmp_path / place).mkdir()
+        draw_at(tmp_path / place / "worker0.1700000000000.pt.trace.json", PICTURE, names=names)
+    told = plain_answers(tmp_path, tuple(called))
+    harmless = told.pop(f"r{len(HOSTILE)}")
+    for place, answers in told.items():
+        for one, other in zip(answers, harmless, strict=True):
+            assert all(ord(letter) >= 32 for letter in one), "no control character is sent"
+            assert not any(0x200B <= ord(letter) <= 0x200F for letter in one)
+            assert not any(0x202A <= ord(letter) <= 0x202E for letter in one)
+            assert same(json.loads(one), called[place]) == same(json.loads(other), "x" * 12)
 
 
 def same(value: Any, name: str) -> Any:

@@ -26,7 +26,7 @@ from ..show import options
 from .chosen import of_trace
 
 _HELP = {
-    ("overview", "path"): "Shows the critical path: what the steps could not have done without.",
+    ("overview", "path"): "Shows the critical path of the steps.",
     ("distributed", "what_if"): "Replays a step of all ranks with one change.",
 }
 
