@@ -11,7 +11,7 @@ import gzip
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import mean, median
@@ -122,10 +122,11 @@ def overlap(path: str, wanted: Wanted, other: Wanted) -> float:
 def step_length(path: str, which: str) -> float:
     """Median, mean, longest or shortest length of the steps on the host."""
     lengths = [end - start for start, end in spans(steps(path))]
-    figure: Callable[[Sequence[float]], float] = {
-        "median": median, "mean": mean, "longest": max, "shortest": min,
-    }[which]  # fmt: skip
-    return figure(lengths)
+    figures = {
+        "median": median(lengths), "mean": mean(lengths),
+        "longest": max(lengths), "shortest": min(lengths),
+    }  # fmt: skip
+    return figures[which]
 
 
 def slowest_step(path: str) -> str:
@@ -178,7 +179,7 @@ def during(path: str, wanted: Wanted, start_ms: float, end_ms: float) -> str:
 def allocated(path: str) -> float:
     """Bytes of all allocations, in MiB."""
     sizes = [one["args"]["Bytes"] for one in events(path) if one.get("name") == "[memory]"]
-    return sum(size for size in sizes if size > 0) / 2**20
+    return float(sum(size for size in sizes if size > 0)) / 2**20
 
 
 def count_memory(path: str) -> float:
@@ -194,7 +195,7 @@ def change(path: str, other: str, which: str) -> float:
 def busiest_rank(path: str, wanted: Wanted) -> str:
     """The file of a folder whose union of these events is the longest."""
     files = sorted(map(str, Path(path).glob("*.json*")))
-    return re.findall(r"\d+", Path(max(files, key=lambda one: union(one, wanted))).name)[0]
+    return str(re.findall(r"\d+", Path(max(files, key=lambda one: union(one, wanted))).name)[0])
 
 
 def truth(how: Sequence[Any], paths: Sequence[str]) -> float | str | None:
