@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "f8a83acc";
+export const CONTRACT = "1dd6e831";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3134,6 +3134,8 @@ export interface ServedIteration {
 export interface ServedPhase {
   /** "prefill", "mixed", "decode", "idle", "" */
   readonly phase: string;
+  /** its whole iterations, as a choice of steps: "0-3,7" */
+  readonly steps: string;
   /** By the requests in the batch. */
   readonly name: string;
   /** Whole ones; the others are in no figure. */

@@ -39,6 +39,7 @@ class ServedPhase(Struct, frozen=True):
     """The whole iterations of one phase."""
 
     phase: str  # "prefill", "mixed", "decode", "idle", ""
+    steps: str  # its whole iterations, as a choice of steps: "0-3,7"
     name: Annotated[str, column("Phase", "By the requests in the batch.", kind="words")]
     count: Annotated[int, column("Iterations", "Whole ones; the others are in no figure.")]
     share_ratio: Annotated[float, column("Share", "Of the device time of all phases.")]
@@ -123,7 +124,7 @@ def serving_of(selection: Selection) -> Serving | None:
     return Serving(
         title=f"Phases of {engine}" if engine else "Phases",
         phases_columns=heads(ServedPhase),
-        phases=tuple(_phase(one, whole) for one in found if one.count),
+        phases=tuple(_phase(selection, one, whole) for one in found if one.count),
         iterations_columns=heads(ServedIteration),
         iterations=tuple(_iteration(one) for one in chosen[:MOST_ITERATIONS]),
         iteration_count=len(chosen),
@@ -131,10 +132,27 @@ def serving_of(selection: Selection) -> Serving | None:
     )
 
 
-def _phase(one: PhaseFigures, whole: int) -> ServedPhase:
+def _steps(selection: Selection, one: PhaseFigures) -> str:
+    """The steps of a phase as the parameter of an address: runs of numbers, else of places."""
+    facts = selection.facts
+    numbers = [step.number for step in facts.steps]
+    mark = "" if len(set(numbers)) == len(numbers) and min(numbers) >= 0 else "i"
+    indexes = sorted({found.step for found in one.iterations})
+    runs: list[list[int]] = []
+    for index in indexes:
+        value = index if mark else numbers[index]
+        if runs and value == runs[-1][1] + 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    return ",".join(f"{mark}{low}" if low == high else f"{mark}{low}-{high}" for low, high in runs)
+
+
+def _phase(selection: Selection, one: PhaseFigures, whole: int) -> ServedPhase:
     period = one.period_ns
     return ServedPhase(
         phase=one.phase,
+        steps=_steps(selection, one),
         name=one.name,
         count=one.count,
         share_ratio=one.span_ns / whole if whole else 0.0,

@@ -119,6 +119,20 @@ def test_padding(names: Sequence[str], ratio: float | None) -> None:
     assert one.padding_ratio == (None if ratio is None else pytest.approx(ratio))
 
 
+def test_the_steps_of_a_phase_can_be_chosen() -> None:
+    """Decodes lie around a prefill; the engine's numbers count, and choose the same iterations."""
+    names = [f"[Executor] _forward_step {n}: 0 ctx reqs, 2 gen reqs" for n in range(40, 43)]
+    names += ["[Executor] _forward_step 43: 1 ctx reqs, 0 gen reqs"]
+    names += ["[Executor] _forward_step 44: 0 ctx reqs, 2 gen reqs"]
+    facts = facts_of(*map(Pass, names))
+    answer = build(facts, OverviewQuery()).serving
+    assert answer is not None
+    steps = {one.name: one.steps for one in answer.phases}
+    assert steps == {"Prefill": "43", "Decode": "40-42,44"}
+    chosen = phases(select(facts, steps["Decode"]))
+    assert [(one.phase, one.count) for one in chosen] == [("decode", 4)]
+
+
 def test_only_chosen_steps_count() -> None:
     facts = served()
     assert of(facts, "decode", "2-4").count == 3
@@ -146,6 +160,7 @@ def test_the_answer_of_the_overview() -> None:
     assert [one.label for one in answer.iterations][:3] == [
         "prefill 3 · 960 tokens", "mixed 2+5", "decode 8",
     ]  # fmt: skip
+    assert [one.steps for one in answer.phases] == ["0", "1", "2-7"]
     last = answer.phases[-1]
     assert (last.families[0].name, last.families[0].ns) == ("gemm", 6 * 200 * US)
     assert last.share_ratio == pytest.approx(1200 / 2500)

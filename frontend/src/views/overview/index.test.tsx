@@ -306,6 +306,7 @@ it("keeps other missing parts visible, each as its sentence", async () => {
 
 const PHASE = {
   phase: "decode",
+  steps: "2-7",
   name: "Decode",
   count: 6,
   share_ratio: 1,
@@ -365,6 +366,8 @@ describe("a served model", () => {
       "Decode: gemm 75.0 %, attention 25.0 %",
     );
     expect(served.getByText("28,571")).toBeDefined();
+    const chooses = served.getByRole("link", { name: "Decode" });
+    expect(chooses.getAttribute("href")).toContain("steps=2-7");
     expect(served.getByText(/time to first token/)).toBeDefined();
   });
 

@@ -98,12 +98,20 @@ function Phases({ serving: { phases, phases_columns } }: { serving: Serving }) {
 
 /** The device time of one phase by families of kernels. */
 function Families({ phase }: { phase: ServedPhase }) {
-  const { name, families, share_ratio, count: number, span_ns } = phase;
+  const { name, steps, families, share_ratio, count: number, span_ns } = phase;
   const words = families.map((one) => `${one.name} ${share(one.ratio)}`).join(", ");
   return (
     <section className="served-phase" aria-label={name}>
       <p className="served-head">
-        <b>{name}</b>{" "}
+        <b>
+          <ViewLink
+            stem="overview"
+            params={{ steps }}
+            title="Choose the steps of this phase, in every view"
+          >
+            {name}
+          </ViewLink>
+        </b>{" "}
         <span className="ink2">
           {share(share_ratio)} of the device time · {plural(number, "iteration")} · {time(span_ns)}{" "}
           each
