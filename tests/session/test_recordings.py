@@ -117,6 +117,8 @@ def test_what_is_stored_of_others_is_opened_and_nothing_is_made_of_the_rest(log:
     ready = beside.ready(places, ROWS, read=False)
     assert (ready.opened, ready.waiting) == ({places[1]: "9"}, [places[0], places[2]])
     assert beside.ready(places, ROWS, read=True).opened.keys() == {places[0], places[1]}
+    elsewhere = msgspec.structs.replace(beside, is_read_here=False)  # it asks and does not wait
+    assert elsewhere.ready(places, ROWS, read=False).problems.keys() == {places[2]}
     with pytest.raises(NotFoundError):
         beside.artifact(TracePlace("run", "nobody", "default"), ROWS)
 
