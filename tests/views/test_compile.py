@@ -93,10 +93,17 @@ def test_a_fused_kernel_opens_to_nodes_and_lines_in_operator_and_trace() -> None
     keys = {row.name: row.key for row in rows}
     found = details(subject, RowQuery(key=keys["graph_2_cpp_fused_add_mul_tanh_0"]))
     # Two graphs have a kernel of this name.
-    assert set(found.fused_nodes.split(", ")) == {"add", "mul", "tanh", "add_9", "mul_4"}
-    assert found.fused_lines == "compiled.py:32"
+    assert found.compiled[0] == ("lines of your code", "compiled.py:32")
+    assert set(found.compiled[1][1].split(", ")) == {"add", "mul", "tanh", "add_9", "mul_4"}
     plain = next(key for name, key in keys.items() if name.startswith("aten::"))
-    assert details(subject, RowQuery(key=plain)).fused_nodes == ""
+    assert details(subject, RowQuery(key=plain)).compiled == ()
+    region = details(subject, RowQuery(key=keys["Torch-Compiled Region: 0/1"]))
+    assert region.compiled == (
+        ("compiled function", "forward (compiled.py:31)"),
+        ("compiled again for", "size 0 of pictures: 24, 32"),
+    )
+    first = details(subject, RowQuery(key=keys["Torch-Compiled Region: 1/0"]))
+    assert first.compiled == (("compiled function", "forward, from line 33 (compiled.py:33)"),)
     shown = _made_of(subject, "cpp_fused__softmax_1")
     assert (shown[0].key, shown[0].text) == ("lines of your code", "compiled.py:35")
     assert _made_of(subject, "aten::mm") == ()

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "1dd6e831";
+export const CONTRACT = "680ac3d8";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2454,10 +2454,8 @@ export interface OperatorDetails {
   readonly kernels_missing: string;
   /** of `row.calls` */
   readonly slowest: readonly SlowCall[];
-  /** of the op around a fused kernel; "" of others */
-  readonly fused_nodes: string;
-  /** lines of the user's code in it; "" not recorded */
-  readonly fused_lines: string;
+  /** label, text: of a compiled region or a fused kernel */
+  readonly compiled: readonly (readonly [string, string])[];
 }
 
 /** A choice of rows, and their grouping. */

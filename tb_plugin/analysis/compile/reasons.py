@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ...base.regex import regex
-from .model import GuardReason
+from .model import CompiledFacts, GuardReason, Version
 
 _SIZE = regex(
     r"^tensor '(?:L\[')?(?P<what>.+?)(?:'\])?' size mismatch at index (?P<index>\d+)\."
@@ -15,6 +15,7 @@ _SIZE = regex(
 )
 _VALUE = regex(r"^(?P<what>.+?) == (?P<old>'[^']*'|\"[^\"]*\"|-?[\w.]+)$")
 _ITEM = regex(r"^[LG]\['(?P<name>[^']+)'\]")
+_REGION = regex(r"^Torch-Compiled Region: (?P<id>\d+/\d+)$")
 MOST_VALUES = 6
 
 
@@ -62,3 +63,30 @@ def _listed(values: list[str]) -> str:
         values.sort(key=int)
     more = len(values) - MOST_VALUES
     return ", ".join(values[:MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
+
+
+def why_again(one: Version, most: int = 2) -> str:
+    """What changed since earlier versions, with the line that depends on it; "" of a first one."""
+    listed = [
+        each.text + (f" ({each.place})" if each.place else "") for each in changes_of(one.reasons)
+    ]
+    if not listed:
+        return one.failed
+    more = len(listed) - most
+    return "; ".join(listed[:most]) + (f"; {more} more" if more > 0 else "")
+
+
+def about(facts: CompiledFacts | None, name: str) -> tuple[tuple[str, str], ...]:
+    """Label and text of what is known of a compiled region or a fused kernel, by its name."""
+    if facts is None:
+        return ()
+    nodes, lines = facts.made_of(name)
+    found = [("lines of your code", lines), ("fused nodes", nodes)]
+    match = _REGION.match(name)
+    version = next((one for one in facts.versions if match and one.id == match["id"]), None)
+    if version is not None:
+        function = facts.functions[version.function] if version.function >= 0 else None
+        place = f" ({function.place})" if function is not None and function.place else ""
+        found.append(("compiled function", f"{facts.label(version)}{place}"))
+        found.append(("compiled again for", why_again(version)))
+    return tuple((label, text) for label, text in found if text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...analysis.compile.model import Break, CompiledFacts, KernelSource, Version
-from ...analysis.compile.reasons import changes_of
+from ...analysis.compile.reasons import why_again
 from ...analysis.facts import Facts
 from ...analysis.findings import at_time
 from ...base.units import duration, plural, share
@@ -88,22 +88,11 @@ def _version(found: CompiledFacts, one: Version) -> CompiledRow:
         run_ns=one.run_ns,
         compile_ns=one.compile_ns,
         before_ns=one.before_ns,
-        why=why(one),
+        why=why_again(one) or None,
         guards=one.guards,
         cache="hit" if one.cache_hit else None,
         link=at_time("in the trace", one.ts, one.dur_ns, one.slice) if one.ts >= 0 else None,
     )
-
-
-def why(one: Version) -> str | None:
-    """What changed since earlier versions, with the line that depends on it."""
-    listed = [
-        each.text + (f" ({each.place})" if each.place else "") for each in changes_of(one.reasons)
-    ]
-    if not listed:
-        return one.failed or None
-    more = len(listed) - _LISTED
-    return "; ".join(listed[:_LISTED]) + (f"; {more} more" if more > 0 else "")
 
 
 def _break(one: Break) -> BreakRow:

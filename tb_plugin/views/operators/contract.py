@@ -187,8 +187,7 @@ class OperatorDetails(Struct, frozen=True):
     kernels_count: int
     kernels_missing: str
     slowest: tuple[SlowCall, ...]  # of ``row.calls``
-    fused_nodes: str  # of the op around a fused kernel; "" of others
-    fused_lines: str  # lines of the user's code in it; "" not recorded
+    compiled: tuple[tuple[str, str], ...]  # label, text: of a compiled region or a fused kernel
 
 
 FlameMetric = Literal["host", "device", "calls"]

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ...analysis.compile.reasons import about
 from ...analysis.operators.groups import group, paired, unpaired
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.short_names import short_names
@@ -42,8 +43,6 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     no_stack = "No Python frame is open around these calls, as in threads of autograd."
     kernels = launched(operators, members)
     row = rows_from(OperatorRow, table, np.array([0]))[0]
-    compiled = subject.facts.compiled
-    nodes, lines = compiled.made_of(row.name) if compiled is not None else ("", "")
     return OperatorDetails(
         row=row,
         shapes=() if "shapes" in missing else tuple(row for row, _ in _largest(shapes)),
@@ -56,8 +55,7 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
         kernels_count=len(kernels),
         kernels_missing=missing.get("device", "" if kernels else "They launch nothing themselves."),
         slowest=slowest(operators, members[::-1][:MOST_CALLS]),
-        fused_nodes=nodes,
-        fused_lines=lines,
+        compiled=about(subject.facts.compiled, row.name),
     )
 
 

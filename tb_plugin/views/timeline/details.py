@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...analysis.compile.reasons import about
 from ...analysis.operators.stacks import frame_function, frame_place, written_frames
 from ...analysis.timeline import relatives
 from ...analysis.timeline.model import SliceKind, Track
@@ -80,11 +81,8 @@ def told_of(subject: Subject, opened: Opened, one: int) -> Told:
 
 
 def _made_of(subject: Subject, name: str) -> tuple[SliceArg, ...]:
-    """Nodes and lines of a fused kernel, or of the op around it, as first arguments."""
-    found = subject.facts.compiled
-    nodes, lines = found.made_of(name) if found is not None else ("", "")
-    told = (("lines of your code", lines), ("fused nodes", nodes))
-    return tuple(_arg(key, text) for key, text in told if text)
+    """What is known of a compiled region or a fused kernel, as first arguments."""
+    return tuple(_arg(key, text) for key, text in about(subject.facts.compiled, name))
 
 
 def _arg(key: str, value: object) -> SliceArg:

@@ -1,6 +1,13 @@
 /** What a row consists of: shapes, stacks, kernels, slowest calls, each a door to the events. */
 
-import type { GroupBy, OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/types.gen";
+import type {
+  OperatorDetails as Details,
+  GroupBy,
+  OperatorQuery,
+  OperatorRow,
+  Operators,
+  StackRow,
+} from "../../api/types.gen";
 import { count, DASH, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
@@ -17,6 +24,20 @@ interface DetailsProps {
   readonly row: OperatorRow;
   readonly query: OperatorQuery;
   readonly answer: Operators;
+}
+
+/** What is known of a compiled region or a fused kernel. */
+function CompiledFacts({ facts }: { readonly facts: Details["compiled"] }) {
+  return facts.length === 0 ? null : (
+    <section aria-label="Compiled">
+      <h3>Compiled</h3>
+      {facts.map(([label, text]) => (
+        <p key={label} className="prose">
+          <span className="dim">{label}</span> {harmless(text)}
+        </p>
+      ))}
+    </section>
+  );
 }
 
 /** `[[32,256,14,14],[],[]]` → `32×256×14×14`; what has no sizes is left out. */
@@ -153,15 +174,7 @@ export function Details({ row, query, answer }: DetailsProps) {
               <Paragraph className="dim" text={data.stacks_missing} />
             )}
           </section>
-          {data.fused_nodes === "" ? null : (
-            <section aria-label="Fused">
-              <h3>Fused</h3>
-              <p className="prose">{harmless(data.fused_nodes)}</p>
-              {data.fused_lines === "" ? null : (
-                <p className="prose">Lines: {harmless(data.fused_lines)}</p>
-              )}
-            </section>
-          )}
+          <CompiledFacts facts={data.compiled} />
           {hasDevice ? (
             <section aria-label="Kernels">
               <h3>
