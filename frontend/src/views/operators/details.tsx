@@ -1,8 +1,8 @@
 /** What a row consists of: shapes, stacks, kernels, slowest calls, each a door to the events. */
 
 import type {
-  OperatorDetails as Details,
   GroupBy,
+  OperatorDetails,
   OperatorQuery,
   OperatorRow,
   Operators,
@@ -27,7 +27,7 @@ interface DetailsProps {
 }
 
 /** What is known of a compiled region or a fused kernel. */
-function CompiledFacts({ facts }: { readonly facts: Details["compiled"] }) {
+function CompiledFacts({ facts }: { readonly facts: OperatorDetails["compiled"] }) {
   return facts.length === 0 ? null : (
     <section aria-label="Compiled">
       <h3>Compiled</h3>
