@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import build_native  # noqa: E402
 import build_page  # noqa: E402
 import build_wheel_tag  # noqa: E402
+from published_readme import published  # noqa: E402
 
 FOLDERS = {"kinetoscope": "tb_plugin", "kinetoscope.handlers": "handlers"}
 
@@ -117,6 +118,10 @@ setup(
         "kinetoscope.handlers": ["py.typed"],
     },
     include_package_data=False,
+    long_description=published(
+        (ROOT / "README.md").read_text("utf-8"), (ROOT / "pyproject.toml").read_text("utf-8")
+    ),
+    long_description_content_type="text/markdown",
     zip_safe=False,
     cmdclass={
         "bdist_wheel": BdistWheel,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,8 @@ STAMP = FOLDER / ".build-stamp"
 NEW = FOLDER / ".new-library"
 SKIP_VARIABLE = "KINETOSCOPE_SKIP_NATIVE"
 """Set to 1, an install goes on without building the library."""
+GLIBC_VARIABLE = "KINETOSCOPE_GLIBC"
+"""Set to 2.17, the library is linked by zig, and needs no later C library than that one."""
 REQUIREMENT = "setuptools-rust>=1.11"
 """What pip installs to build it."""
 MANIFEST_ARGUMENTS = ("--locked", "--offline")  # there is nothing to be fetched
@@ -88,11 +91,15 @@ def build() -> None:
     """
     if find_cargo() is None:
         raise NativeBuildError("there is no cargo on PATH")
-    if importlib.util.find_spec("setuptools_rust") is None:
+    glibc = os.environ.get(GLIBC_VARIABLE, "")
+    if not glibc and importlib.util.find_spec("setuptools_rust") is None:
         raise NativeBuildError(f"{REQUIREMENT} is not installed")
     digest = sources_digest()
     NEW.unlink(missing_ok=True)
-    _run_setuptools_rust()
+    if glibc:
+        _run_zigbuild(glibc)
+    else:
+        _run_setuptools_rust()
     if not NEW.is_file():
         raise NativeBuildError("cargo failed, its messages are above")
     NEW.replace(library())
@@ -113,6 +120,16 @@ def _sources() -> Iterator[Path]:
     yield NATIVE / "Cargo.lock"
     yield NATIVE / "Cargo.toml"
     yield from sorted((NATIVE / "src").rglob("*.rs"))
+
+
+def _run_zigbuild(glibc: str) -> None:
+    """Leaves a library at NEW that needs no later C library than this one; or a message."""
+    target = f"{platform.machine()}-unknown-linux-gnu"
+    command = ("zigbuild", "--release", *MANIFEST_ARGUMENTS, "--target", f"{target}.{glibc}")
+    if _cargo(*command) == 0:
+        built = NATIVE / "target" / target / "release" / "libkinetoscope_native.so"
+        if built.is_file():
+            shutil.copyfile(built, NEW)
 
 
 def _run_setuptools_rust() -> None:
