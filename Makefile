@@ -13,6 +13,7 @@
 #   make bench   measures, and prints ratios
 #   make walks    counts the files that a request passes, for ARCHITECTURE.md
 #   make mutants  plants faults one by one: which do the tests beside a module notice?
+#   make dist    makes what is uploaded, for old systems, too, and tries it
 #   make clean   removes what was built; `make distclean` also .venv and node_modules
 #
 # Only Python >= 3.10 must be there. Everything goes into .venv and node_modules; a Node.js comes
@@ -33,7 +34,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: docs walks mutants pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
+.PHONY: dist docs walks mutants pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
   distclean
 
 help:
@@ -93,6 +94,9 @@ native: $(VENV)/.installed
 	@requirement="$$($(PY) tools/build_native.py --requirement)"; \
 	  test -z "$$requirement" || $(PIP) install --quiet "$$requirement" || true
 	@$(PY) tools/build_native.py
+
+dist: $(VENV)/.dev page
+	$(PY) tools/dist.py
 
 # Every module of benchmarks/ measures one thing; names that start with _ are their helpers.
 bench: $(VENV)/.dev $(VENV)/.torch page native

@@ -129,6 +129,7 @@ def _run_zigbuild(glibc: str) -> None:
     if _cargo(*command) == 0:
         built = NATIVE / "target" / target / "release" / "libkinetoscope_native.so"
         if built.is_file():
+            NEW.parent.mkdir(exist_ok=True)
             shutil.copyfile(built, NEW)
 
 
