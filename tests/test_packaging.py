@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,15 @@ def test_wheel_names_the_command_and_the_plugin(wheel: Path) -> None:
     parser.read_string(text_in(wheel, "entry_points.txt"))
     assert parser["console_scripts"]["kinetoscope"] == "kinetoscope.cli:main"
     assert parser["tensorboard_plugins"]["kinetoscope"] == "kinetoscope.web.loader:Loader"
+
+
+@needs_page
+def test_the_readme_on_an_index_leads_to_the_public_source(wheel: Path) -> None:
+    readme = metadata_of(wheel, "METADATA").get_payload()
+    assert isinstance(readme, str)
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert "https://kinetoscope.example/source/docs/overview.md" in links
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 @needs_page

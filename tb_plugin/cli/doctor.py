@@ -27,6 +27,7 @@ from ..analysis.facts import Facts
 from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError, QueryError
 from ..base.native import FOLDER, INTERFACE, native
+from ..base.regex import regex
 from ..handlers.compiler.record import since_then
 from ..handlers.naming import hidden_file
 from ..handlers.process import is_gone, is_known
@@ -408,7 +409,13 @@ class Report(msgspec.Struct, frozen=True):
     help="Remove what killed recordings left below a folder of this machine, and give whole "
     "traces among it their names.  [default: off]",
 )
-def doctor(path: str, form: str, remove_abandoned: bool) -> int:
+@click.option(
+    "--report",
+    "is_nameless",
+    is_flag=True,
+    help="Leave out names and paths, so that it can be sent to others.  [default: off]",
+)
+def doctor(path: str, form: str, remove_abandoned: bool, is_nameless: bool) -> int:
     """Lists every file: whether it is used, and if not, why.
 
     PATH is a trace file, a run or a logdir, here or on another machine (s3://bucket/logs). What
@@ -417,6 +424,8 @@ def doctor(path: str, form: str, remove_abandoned: bool) -> int:
     Exit code 3: there is nothing that can be shown.
     """
     report = examine(path, clear=remove_abandoned)
+    if is_nameless:
+        report = without_names(report)
     if form == "json":
         write(as_json(report))
     elif form == "markdown":
@@ -458,6 +467,25 @@ def examine(path: str, *, clear: bool = False) -> Report:
         files, problems = (examine_file(path),), ()
     failures = failed_views()
     return Report(installation(failures), files, problems, failures)
+
+
+_PATHS = regex(r"(?:\b\w+://|[A-Za-z]:[\\/]|(?<![\w.])[/~])[^\s,;)]+")
+
+
+def without_names(report: Report) -> Report:
+    """The report without what only its user knows: names, paths, and texts that may quote them.
+
+    Files are numbered. Of a note its kind, severity and count stay, of a reason nothing.
+    """
+    replace = msgspec.structs.replace
+    facts = tuple(replace(fact, value=_PATHS.sub("…", fact.value)) for fact in report.installation)
+    files = []
+    for number, file in enumerate(report.files, 1):
+        notes = tuple(Note(n.kind, n.severity, n.kind, n.count, n.total, "") for n in file.notes)
+        named = FileReport(f"file {number}", file.verdict, "", "", file.file_bytes)
+        files.append(replace(named, event_count=file.event_count, notes=notes))
+    problems = (f"{len(report.problems)} problems of the search",) if report.problems else ()
+    return Report(facts, tuple(files), problems, report.failures)
 
 
 def _tables(report: Report) -> tuple[Table, ...]:

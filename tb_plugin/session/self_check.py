@@ -103,7 +103,7 @@ def _document(rank: int, scale: int) -> dict[str, Any]:
 
 
 def _step(step: int, rank: int, length: int) -> Iterator[dict[str, Any]]:
-    """An operator of a module that launches a kernel, and a collective, within a step."""
+    """An operator of a compiled module that launches a kernel, and a collective, within a step."""
     at, number = step * length, 10 * step
 
     def event(category: str, name: str, begin: float, share: float, **args: object) -> Any:  # noqa: ANN401  # JSON
@@ -125,6 +125,7 @@ def _step(step: int, rank: int, length: int) -> Iterator[dict[str, Any]]:
     yield event("python_function", "train.py(7): train", 0.01, 0.95, **{"Python id": number})
     module = {"Python id": number + 1, "Python parent id": number, "Python module id": 0}
     yield event("python_function", "nn.Module: Linear_0", 0.02, 0.4, **module)
+    yield event("cpu_op", "Torch-Compiled Region: 0/0", 0.025, 0.32, **{"External id": number + 3})
     shapes = {"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}
     yield event("cpu_op", "aten::mm", 0.03, 0.3, **{"External id": number + 1, **shapes})
     yield event("cuda_runtime", "cudaLaunchKernel", 0.1, 0.1, correlation=number + 1)

@@ -324,3 +324,21 @@ def test_a_folder_without_files_says_why(tmp_path: Path) -> None:
     result = run("doctor", folder)
     assert "No file below" not in result.stdout
     assert "notes.txt" in result.stdout
+
+
+def test_a_report_for_others_has_no_name_and_no_path(tmp_path: Path) -> None:
+    folder = tmp_path / "secret-project"
+    whole = write_trace(folder / "run-of-alice" / "cut.pt.trace.json")
+    whole.write_bytes(whole.read_bytes()[:-200])
+    (folder / "page.trace.json").write_text("<!doctype html>")
+    result = run("doctor", folder, "--report")
+    assert result.exit_code == 0
+    for word in ("secret", "alice", "cut.pt", str(tmp_path), str(Path.home()), "site-packages"):
+        assert word not in result.stdout
+    assert "file 1" in result.stdout
+    assert "truncated" in result.stdout
+    assert "kinetoscope   0.1.0" in result.stdout
+    told = json.loads(run("doctor", folder, "--report", "--format", "json").stdout)
+    kinds = {note["kind"] for file in told["files"] for note in file["notes"]}
+    shown = {note["kind"] for file in report(folder)[1]["files"] for note in file["notes"]}
+    assert kinds == shown != set()
