@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from ...base.errors import TraceFormatError
-from ...base.native import AGAIN
+from ...base.native import AGAIN, native
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
 from ..scan.cursor import Guard, ScanLimits
@@ -159,7 +159,7 @@ class PerfettoText(PieceStream):
             raise TraceFormatError(
                 "perfetto",
                 f"Perfetto files are read by the native library alone: {error}.",
-                hint=f"{AGAIN}, or record Chrome JSON.",
+                hint=f"{native().remedy or AGAIN}, or record Chrome JSON.",
             ) from error
 
     def _rows(
