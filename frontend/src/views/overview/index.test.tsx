@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { catalogOf, runOf } from "../../../test-fixtures/catalog";
 import { HEADS } from "../../../test-fixtures/heads.gen";
 import { openPage } from "../../../test-fixtures/page";
-import { findingOf, gaugeOf, OVERVIEW } from "../../../test-fixtures/resnet";
+import { findingOf, gaugeOf, OVERVIEW, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
 import type { Overview } from "../../api/types.gen";
 
@@ -295,6 +295,21 @@ it("draws no idle time where the kernels of the device are not known", async () 
   const idle = panel("Critical path");
   expect(idle.getByRole("radio", { name: "Critical path" })).toBeDefined();
   expect(idle.queryByRole("radio", { name: "Longest gaps" })).toBeNull();
+});
+
+it.each([
+  ["Rank 1 is 5 ms late.", "2 ranks Compare them"],
+  ["Another.", "2 ranks: Rank 1 is 5 ms late. Compare them"],
+])("says of the ranks what no finding says: %s", async (text, said) => {
+  const workers = { worker0: ["ready"], worker1: ["ready"] } as const;
+  server = fakeServer(catalogOf([runOf("resnet50", { workers })]));
+  const views = [{ stem: "distributed", unavailable: null, badge: null }];
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, ...views] });
+  const sentence = "Rank 1 is 5 ms late.";
+  server.answer("view/distributed/sentence", { sentence, ranks: 2, waiting: 0, roles: "" });
+  await open({ findings: [findingOf({ text })] });
+  await screen.findByRole("link", { name: "Compare them" });
+  expect(plain(document.querySelector(".among-ranks"))).toBe(said);
 });
 
 it("keeps other missing parts visible, each as its sentence", async () => {

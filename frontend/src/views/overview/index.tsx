@@ -93,7 +93,7 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
 const MOST_COMPARED = 64;
 
 /** Whether the ranks of the run differ, and the way to their comparison. */
-function AmongRanks() {
+function AmongRanks({ findings }: Pick<Answer, "findings">) {
   const { catalog, shown } = usePage();
   const steps = useValues()["steps"] ?? "";
   const run = catalog.runs.find(({ name }) => name === shown?.key.run);
@@ -105,9 +105,15 @@ function AmongRanks() {
   if (!canAsk || (isFew && (data === undefined || data.ranks < 2))) {
     return null;
   }
+  // A finding that says the same stands below.
+  const isSaid = data !== undefined && findings.some(({ text }) => text.includes(data.sentence));
   return (
     <p className="prose among-ranks">
-      {data === undefined ? <b>{plural(total, "worker")} </b> : <Differences found={data} />}
+      {data === undefined || isSaid ? (
+        <b>{plural(data?.ranks ?? total, data === undefined ? "worker" : "rank")} </b>
+      ) : (
+        <Differences found={data} />
+      )}
       <ViewLink stem="distributed">Compare them</ViewLink>
     </p>
   );
@@ -165,7 +171,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
       <Hero headline={overview.sentence.headline} detail={overview.sentence.beyond} isOld={isOld}>
         {agreement === "" ? null : <span className="chip">{agreement}</span>} <CompareHint />
       </Hero>
-      <AmongRanks />
+      <AmongRanks findings={findings} />
       {overview.serving === null ? null : <ServedModel serving={overview.serving} isOld={isOld} />}
       <Ruler overview={overview} isOld={isOld} />
       <div className="grid overview-grid">

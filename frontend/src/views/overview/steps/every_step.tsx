@@ -106,7 +106,7 @@ type Mode = "both" | "partition" | "breakdown";
 
 const MODES: readonly Mode[] = ["partition", "breakdown", "both"];
 
-const HEIGHT = 288;
+const HEIGHT = 304;
 
 interface StepsProps {
   readonly parts: StepParts;
