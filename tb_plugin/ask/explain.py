@@ -194,12 +194,14 @@ def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
     if not chosen.count:
         return None
     ruler, lengths = answer.ruler, [step.dur_ns for step in chosen.steps]
+    total = chosen.partition
+    knows_idle = total is not None and ruler.idle_ns is not None
     parts = [
         (one.label, one.mean_ns, round(one.ratio, 5))
         for one in ruler.shares
-        if not one.ghost and one.ratio >= _LEAST_RATIO
+        # On a device a ghost is a cause of idle time; those stand apart.
+        if not (one.ghost and knows_idle) and one.ratio >= _LEAST_RATIO
     ]
-    total = chosen.partition
     idle = []
     if total is not None and ruler.idle_ns is not None:
         parts.append(("Idle", ruler.idle_ns, round(chosen.ratio(total.idle_ns), 5)))
@@ -209,6 +211,9 @@ def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
             for ns, key in causes
             if chosen.ratio(ns) >= _LEAST_RATIO
         ]
+    rest = ruler.mean_ns - sum(ns for _, ns, _ in parts)
+    if rest >= 1:
+        parts.append(("Rest", rest, round(rest / ruler.mean_ns, 5)))
     device = chosen.device_facts
     return ExplainedStep(
         seen_from=device_name(device) if device else "the main thread",

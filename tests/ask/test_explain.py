@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from kinetoscope.analysis.overview.whole import WHOLE
 from kinetoscope.ask.explain import ExplainDocument, explain, fitted
 from kinetoscope.ask.text import explained
-from kinetoscope.base.errors import QueryError
+from kinetoscope.base.errors import KinetoscopeError, QueryError
 from kinetoscope.session.session import TraceSession, choose
 from tests.cli.runs import run
 from tests.conftest import ROOT, TRACES, requires_traces
@@ -88,6 +89,17 @@ def test_parts_and_idle_sum_to_the_step(tmp_path: Path) -> None:
     assert sum(row[1] for row in step.idle.rows) == pytest.approx(idle)  # type: ignore[misc]
 
 
+def test_parts_of_the_host_sum_to_the_step_too(tmp_path: Path) -> None:
+    """With what nothing was recorded in."""
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(path, "step |11111111112222222222|\nop   | aaaa      bbbbbb   |")
+    step = document(path).step
+    assert step is not None
+    parts = {row[0]: row[1] for row in step.parts.rows}
+    assert (len(parts), sum(parts.values())) == (2, step.mean_ns)  # type: ignore[arg-type]
+    assert parts["Forward"] == 5_000
+
+
 @pytest.mark.parametrize("form", ["csv", "markdown"])
 def test_tables_of_the_answer_for_other_programs(tmp_path: Path, form: str) -> None:
     shown = run("explain", drawn(tmp_path), "--format", form)
@@ -150,3 +162,19 @@ def test_all_ranks_of_a_run_are_in_one_answer() -> None:
     assert slowest[told.ranks.columns.index("rank")] == 7
     assert slowest[told.ranks.columns.index("cost_ns_per_step")] == 35_552_000
     assert len(explained(told).encode()) <= 6144
+
+
+@requires_traces
+def test_every_real_recording_is_explained_or_refused_by_name() -> None:
+    """Within its bytes; the parts sum to the step."""
+    answered = 0
+    for path in sorted(TRACES.rglob("*json*"))[::4]:
+        if not path.is_file():
+            continue
+        with contextlib.suppress(KinetoscopeError):
+            told = fitted(document(path), 6144, explained)
+            answered += 1
+            if told.step is not None:
+                parts = [row[1] for row in told.step.parts.rows]
+                assert sum(parts) == pytest.approx(told.step.mean_ns, abs=2), path  # type: ignore[arg-type]
+    assert answered > 20
