@@ -30,6 +30,7 @@ from ..base.native import FOLDER, INTERFACE, native
 from ..base.regex import regex
 from ..handlers.compiler.record import since_then
 from ..handlers.naming import hidden_file
+from ..handlers.outputs import COMPILE_SUFFIX
 from ..handlers.process import is_gone, is_known
 from ..handlers.remote_address import RemoteError
 from ..handlers.writer import clear_away, left_behind
@@ -164,6 +165,7 @@ _HIDDEN_FILE = (
 )
 _OTHER_NAME = "It begins like a trace, but its name is not one that a folder is searched for."
 _NOT_OPENED = "Its name is not one that a folder is searched for; a remote file is not opened then."
+_OF_COMPILE = "What torch.compile did; read with the trace beside it."
 _BEING_WRITTEN = "A recording of this machine is writing it."
 _LEFT_BEHIND = "A recording that was killed left it unfinished."
 _LEFT_WHOLE = "A recording that was killed left it: it holds a whole trace."
@@ -299,6 +301,9 @@ def _passed_over(relative: str, path: str) -> FileReport:
     """A file, or a folder, that the search did not enter."""
     if relative.endswith("/"):
         return FileReport(relative, LEFT_OUT, _HIDDEN_FOLDER, "", 0)
+    if relative.endswith(COMPILE_SUFFIX):
+        with suppress(OSError):
+            return FileReport(relative, "in use", _OF_COMPILE, "", os.path.getsize(path))
     try:
         size = os.path.getsize(path)
         special = special_file(os.stat(path).st_mode)

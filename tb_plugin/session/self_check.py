@@ -129,6 +129,7 @@ def _step(step: int, rank: int, length: int) -> Iterator[dict[str, Any]]:
     shapes = {"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}
     yield event("cpu_op", "aten::mm", 0.03, 0.3, **{"External id": number + 1, **shapes})
     yield event("cuda_runtime", "cudaLaunchKernel", 0.1, 0.1, correlation=number + 1)
+    yield event("cpu_op", "Torch-Compiled Region: 0/0", 0.42, 0.02)
     yield event("kernel", "ampere_sgemm_64x64", 0.2, 0.3, correlation=number + 1, grid=[8, 8, 1])
     collective = {
         "Collective name": "allreduce",

@@ -75,6 +75,7 @@ def test_units_of_stamps(stamp: str, ns: int | None) -> None:
         ("capture.gz", True),
         ("x.pt.trace", True),
         ("trace", False),
+        ("w.1.compile.json.gz", False),
         ("kernel_details.csv.gz", False),
         ("code.tar.gz", False),
         ("events.out.tfevents.1694128201.host", False),
