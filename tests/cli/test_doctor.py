@@ -173,7 +173,7 @@ def test_it_tries_every_view_of_a_recording_that_it_brings(tmp_path: Path) -> No
     assert code == 0
     assert found["failures"] == []
     facts = {fact["what"]: fact["value"] for fact in found["installation"]}
-    assert facts["Self-check"] == "all 10 views answer of a small built-in recording"
+    assert facts["Self-check"] == "all 11 views answer of a small built-in recording"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_an_installation_that_cannot_answer_is_no_success(
     place = "session/session" if verdict == "failed" else "views/health"
     assert reasons == {f"TypeError: 'NoneType' object is not callable ({place}"}
     facts = {fact["what"]: fact["value"] for fact in found["installation"]}
-    assert facts["Self-check"].startswith(f"FAILED: {len(views)} of 10 views do not answer")
+    assert facts["Self-check"].startswith(f"FAILED: {len(views)} of 11 views do not answer")
     assert facts["View health"].startswith("fails: TypeError")
 
 
