@@ -54,6 +54,7 @@ def test_every_view_says_what_the_server_says(
             wanted = without_links(told)
             page.goto("about:blank")
             page.goto(f"{served.page}#run=train_cpu&view={stem}")
+            now: list[str] = []
             for _ in range(100):
                 page.wait_for_timeout(300)
                 now = without_links(page.get_by_role("main").inner_text())

@@ -109,7 +109,7 @@ def test_the_command_line_finds_them_in_the_folder(log: Path) -> None:
 
 def test_what_is_stored_of_others_is_opened_and_nothing_is_made_of_the_rest(log: Path) -> None:
     session = choose(str(log), Wanted(run="run")).session()
-    beside = session.subject(VIEW).recordings
+    beside: Any = session.subject(VIEW).recordings
     places = [one.place for one in beside.workers()]
     assert beside.stored(places, ROWS) == {}
     assert beside.artifact(places[1], ROWS) == "9"

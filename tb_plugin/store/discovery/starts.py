@@ -76,9 +76,9 @@ def starts(recordings: Sequence[FoundRecording]) -> tuple[Start, ...]:
         return (Start(everything, min(r.at_ns for r in recordings)),) if recordings else ()
     jobs: dict[str, list[_Process]] = defaultdict(list)
     processes = _processes(recordings, traces)
-    is_told = all(one.job for one in processes)
-    for one in processes:
-        jobs[one.job if is_told else ""].append(one)
+    is_told = all(process.job for process in processes)
+    for process in processes:
+        jobs[process.job if is_told else ""].append(process)
     groups = [group for those in jobs.values() for group in _grouped(those)]
     groups.sort(key=lambda group: group[0].first)
     found = [[at for process in group for at in process.members] for group in groups]
