@@ -249,7 +249,8 @@ def test_the_table_of_a_view_is_a_frame(trace: OpenTrace) -> None:
 @pytest.mark.parametrize("view", [one.stem for one in views.all_views() if one.among is None])
 def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_path: Path) -> None:
     module = x("nn.Module: Net_0", 5, 60, cat="python_function")
-    path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512), module])
+    region = x("Torch-Compiled Region: 0/0", 6, 2)
+    path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512), module, region])
     tables = kinetoscope.open(path).tables(view)
     for number, frame in enumerate(tables.values(), start=1):
         written = run("show", view, path, "--format", "csv", "--table", number).stdout

@@ -90,7 +90,8 @@ WITHOUT_A_DEVICE = [
 @pytest.mark.parametrize("view", WITHOUT_A_DEVICE)
 def test_every_view_shows_a_recorded_training(view: str) -> None:
     for form in ("table", "json", "csv"):
-        result = run("show", view, SAMPLE, "--format", form)
+        sample = SAMPLE.with_name("compiled") if view == "compile" else SAMPLE
+        result = run("show", view, sample, "--format", form)
         assert (result.exit_code, result.stderr) == (0, "")
         assert result.stdout
 

@@ -177,6 +177,8 @@ def test_views_of_a_real_trace_fit(view: str) -> None:
     path = TRACES / "kineto_tb_samples" / "resnet50_num_workers_0"
     if view == "modules":  # of which that recording has none
         path = TRACES / "tracelens" / "mi300" / "resnet_act_checkpoint.json.gz"
+    if view == "compile":  # of compiled code
+        path = TRACES / "tracelens" / "inference" / "xdit_sd_3.5" / "profile_trace_rank_0.json.gz"
     if view == "distributed":  # of several ranks
         path = TRACES / "dlrm_8rank_v100"
     for width in (80, 120):
