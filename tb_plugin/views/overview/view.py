@@ -579,9 +579,15 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
 
 
 def badge(of: Subject | Facts) -> int | None:
-    """Number of findings for the steps shown by default."""
-    facts, ranks, _ = _among_ranks(of, "", read=False)
-    return len(_told(facts, OverviewQuery(), ranks)[1].findings) or None
+    """Number of findings for the steps shown by default; None where other ranks have a say.
+
+    The frame of the page asks it before any view is shown, and must not wait for a comparison.
+    """
+    if isinstance(of, Subject):
+        if of.recordings.own is not None and len(of.recordings.workers()) > 1:
+            return None
+        of = of.facts
+    return len(_told(of, OverviewQuery())[1].findings) or None
 
 
 VIEW = View(

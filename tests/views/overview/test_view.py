@@ -14,11 +14,12 @@ from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
-from kinetoscope.session.session import TraceSession
+from kinetoscope.session.session import TraceSession, choose
 from kinetoscope.views.legend import BREAKDOWN, HOST, PARTITION
 from kinetoscope.views.overview.idle import PathQuery, path
 from kinetoscope.views.overview.view import VIEW, Overview, OverviewQuery, advice_on, build, tables
 from tests.analysis.invariants import check_overview
+from tests.conftest import ROOT
 from tests.drawing import LOADER, V100, draw
 from tests.trace.drawn import drawn, drawn_by_others, x
 
@@ -228,6 +229,13 @@ def test_tables_carry_full_precision(facts: Facts) -> None:
 def test_the_tab_counts_findings(facts: Facts) -> None:
     assert VIEW.badge(facts) == len(of(facts).findings)
     assert VIEW.badge(summarize(draw(""))) is None
+
+
+def test_the_tab_of_several_ranks_has_no_count_that_a_comparison_would_change() -> None:
+    """The frame of the page asks for it first: it waits for no comparison."""
+    session = choose(str(ROOT / "samples" / "traces" / "train_ddp_cpu")).session()
+    assert VIEW.badge(session.facts()) is not None
+    assert VIEW.badge(session.asked(VIEW)) is None
     assert VIEW.unavailable(facts) is None
 
 
