@@ -59,5 +59,5 @@ def test_what_no_rank_would_gain_is_not_claimed() -> None:
 
 def test_a_refused_replay_answers_no_question() -> None:
     answer = what_if(compared("fresh_torch2.13/coll4"), Edit("ranks", (0,)))
-    assert "that others do not" in answer.refused
+    assert "whom each rank waits for in them is not known" in answer.refused
     assert answer.step_ns == answer.gain_ns == -1

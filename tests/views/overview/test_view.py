@@ -229,6 +229,7 @@ def test_tables_carry_full_precision(facts: Facts) -> None:
 def test_the_tab_counts_findings(facts: Facts) -> None:
     assert VIEW.badge(facts) == len(of(facts).findings)
     assert VIEW.badge(summarize(draw(""))) is None
+    assert VIEW.unavailable(facts) is None
 
 
 def test_the_tab_of_several_ranks_has_no_count_that_a_comparison_would_change() -> None:
@@ -236,7 +237,6 @@ def test_the_tab_of_several_ranks_has_no_count_that_a_comparison_would_change() 
     session = choose(str(ROOT / "samples" / "traces" / "train_ddp_cpu")).session()
     assert VIEW.badge(session.facts()) is not None
     assert VIEW.badge(session.asked(VIEW)) is None
-    assert VIEW.unavailable(facts) is None
 
 
 def test_without_a_device_there_are_no_zeros_for_kernels() -> None:
