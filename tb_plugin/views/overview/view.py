@@ -579,10 +579,7 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
 
 
 def badge(of: Subject | Facts) -> int | None:
-    """Number of findings for the steps shown by default; None where other ranks have a say.
-
-    The frame of the page asks it before any view is shown, and must not wait for a comparison.
-    """
+    """Number of findings by default; None where other ranks have a say: none waits for them."""
     if isinstance(of, Subject):
         if of.recordings.own is not None and len(of.recordings.workers()) > 1:
             return None
