@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "680ac3d8";
+export const CONTRACT = "7bd87457";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2598,6 +2598,7 @@ export interface Overview {
   readonly steps: readonly StepRow[];
   /** "" or a sentence saying what stands for steps */
   readonly step_source: string;
+  /** the mean step by category; the first row is the step */
   readonly summary: readonly SummaryRow[];
   readonly devices: readonly DeviceCard[];
   readonly gaps_columns: readonly Column[];

@@ -158,9 +158,7 @@ class Overview(Struct, frozen=True):
     ruler: Ruler
     steps: tuple[StepRow, ...]  # all of them, chosen or not
     step_source: str  # "" or a sentence saying what stands for steps
-    summary: tuple[
-        SummaryRow, ...
-    ]  # step-time breakdown of the mean step; the first row is the step
+    summary: tuple[SummaryRow, ...]  # the mean step by category; the first row is the step
     devices: tuple[DeviceCard, ...]
     gaps_columns: tuple[Column, ...]
     gaps: tuple[IdleGap, ...]  # the longest idle stretches of the chosen device, longest first
@@ -182,10 +180,7 @@ _MISSING = ("steps", "devices", "counters")
 
 
 def build(of: Subject | Facts, query: OverviewQuery) -> Overview:
-    """The first screen for the chosen steps and device. Raises QueryError for a bad choice.
-
-    Of a subject, the other ranks of the run are looked at, as far as they are read.
-    """
+    """The first screen, knowing the ranks that are read. Raises QueryError for a bad choice."""
     facts, ranks, waiting = _among_ranks(of, query.steps, read=False)
     selection, told = _told(facts, query, ranks)
     of_step, classic = parts_of_step(selection), classic_parts(facts)
