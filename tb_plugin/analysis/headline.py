@@ -167,7 +167,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     longest = max(selection.steps, key=lambda step: step.dur_ns)
     alone = f"Step {longest.number} alone takes {duration(longest.dur_ns)}."
     return Sentence(
-        most.headline.replace("of every step", f"of {some}"),
+        most.headline.replace("of every step", f"of the step in {some}"),
         f"{lengths} {alone}",
         f"in {some}",
         most.cause,
