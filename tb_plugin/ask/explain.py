@@ -298,6 +298,8 @@ def totals_of(whole: WholeRecording, facts: Facts) -> Grid:
 
 _OF_RANKS = ("rank", "busy_ratio", "own_ns", "excess_ns", "cost_ns", "lost_ns")
 _OF_STEP = ("length_ns", "compute_ns", "communication_ns", "idle_ns")
+# The view's parts of a step; SQL calls the union of collectives ``communication_ns``.
+_AS_IN_SQL = {"communication_ns": "exposed_communication_ns"}
 
 
 def ranks_of(session: Session) -> tuple[str, Grid]:
@@ -322,7 +324,8 @@ def ranks_of(session: Session) -> tuple[str, Grid]:
         )
         for row in first.rows
     )
-    renamed = tuple(f"{one}_per_step" if one.endswith("_ns") else one for one in columns)
+    ids = [_AS_IN_SQL.get(one, one) for one in columns]
+    renamed = tuple(f"{one}_per_step" if one.endswith("_ns") else one for one in ids)
     headline = " ".join(text for text in (answer.headline, answer.detail) if text)
     return _plain(headline, 400), Grid(renamed, rows)
 
