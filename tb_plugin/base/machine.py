@@ -220,14 +220,14 @@ def threads_kept() -> Iterator[None]:
 
     To begin a thread takes longer than many of the steps. In a step, it is so anyway.
     """
-    if getattr(_here, "pool", None) is not None or thread_count() == 1:
+    count = thread_count()
+    if getattr(_here, "pool", None) is not None or count < 2:
         yield
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    pool: ThreadPoolExecutor = ThreadPoolExecutor(
-        thread_count() - 1, initializer=lambda: _join(pool)
-    )
+    # Of the count that was asked for: between two looks it may change, with the machine's load.
+    pool: ThreadPoolExecutor = ThreadPoolExecutor(count - 1, initializer=lambda: _join(pool))
     _join(pool)
     try:
         yield

@@ -471,6 +471,7 @@ def test_the_tutorial_walk(browser: Browser, v100: Server) -> None:
 def test_the_overview_leads_to_the_loader(browser: Browser, v100: Server) -> None:
     with watched(browser) as (page, watch):
         page.goto(f"{v100.page}#view=overview")
+        page.get_by_text("More", exact=True).first.click(timeout=LONG_MS)
         link = page.get_by_role("link", name="The loader in the trace", exact=True)
         link.click(timeout=LONG_MS)
         drawn(page)

@@ -177,7 +177,10 @@ def explain_hang(logs: Sequence[CollectiveLog]) -> HangReport:
 def _by_rank(logs: Sequence[CollectiveLog]) -> tuple[dict[int, list[CollectiveLog]], list[str]]:
     """The logs of each rank; a repeated log counts once."""
     of_process = global_ranks(logs)
-    by_rank = [(of_process.get(log.process, log.rank), log) for log in logs]
+    by_rank = [
+        (of_process.get(log.process, log.rank) if log.writer == "NCCL Inspector" else log.rank, log)
+        for log in logs
+    ]
     found: dict[int, list[CollectiveLog]] = {}
     newest, notes = _newest_start(by_rank)
     seen: dict[tuple[int, str, str], str] = {}
@@ -226,7 +229,7 @@ def _newest_start(logs: Sequence[_RankedLog]) -> tuple[list[_RankedLog], list[st
     timed = sorted(
         (int(log.created_ns.min()), int(log.created_ns.max()), rank, log.process)
         for rank, log in logs
-        if log.created_ns.size and rank >= 0
+        if rank >= 0 and _is_timed(log)
     )
     before: dict[int, tuple[int, str]] = {}  # by rank: when its logs so far end, and of whom
     pauses: deque[tuple[int, int]] = deque(maxlen=_MOST_BACK)  # nobody issued anything
@@ -240,9 +243,7 @@ def _newest_start(logs: Sequence[_RankedLog]) -> tuple[list[_RankedLog], list[st
         before[rank] = (max(last, since), process)
         end = max(end, last)
     kept = [
-        (rank, log)
-        for rank, log in logs
-        if not log.created_ns.size or int(log.created_ns.max()) >= cut
+        (rank, log) for rank, log in logs if not _is_timed(log) or int(log.created_ns.max()) >= cut
     ]
     left_out = len(logs) - len(kept)
     if not left_out:
@@ -250,6 +251,11 @@ def _newest_start(logs: Sequence[_RankedLog]) -> tuple[list[_RankedLog], list[st
     were = "was" if left_out == 1 else "were"
     why = "its rank starts again later" if left_out == 1 else "the ranks start again later"
     return kept, [f"{plural(left_out, 'log')} {were} left out: {why}."]
+
+
+def _is_timed(log: CollectiveLog) -> bool:
+    """True if every entry tells when it was issued."""
+    return log.created_ns.size > 0 and int(log.created_ns.min()) > 0
 
 
 _Key = tuple[tuple[int, ...], str, str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from pathlib import Path
@@ -252,6 +253,16 @@ def test_logs_of_an_earlier_start_are_left_out(tmp_path: Path) -> None:
     assert report.sentence == "Rank 3 never entered all_reduce #2 of world."
     assert report.missing == (2,)
     assert report.notes[0] == "4\u00a0logs were left out: the ranks start again later."
+
+
+def test_an_inspector_that_names_no_process_lends_its_rank_to_no_other_log(tmp_path: Path) -> None:
+    line = json.loads(inspected(0, 4, 1))
+    line["metadata"] = [1, 2]
+    (tmp_path / "inspector.log").write_text(json.dumps(line) + "\n")
+    written(tmp_path, "trace_rank_3", "world 1|", 0)
+    report = explained(tmp_path)
+    assert not any("left out" in note for note in report.notes)
+    assert (report.stuck[0].waiting, report.ranks) == ((3,), (0, 3))
 
 
 @pytest.mark.parametrize(("seconds", "left_out"), [(1, 0), (2, 1)])
