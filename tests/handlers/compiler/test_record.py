@@ -8,8 +8,10 @@ import json
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from collections import Counter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -179,6 +181,14 @@ def test_what_a_healthy_program_does_has_no_reason_and_no_break(run: Any) -> Non
     assert not [one for one in record["breaks"] if one["compilation"] in ids]
 
 
+HEADERS = Path(sysconfig.get_paths()["include"], "Python.h")
+
+
+@pytest.mark.skipif(
+    not HEADERS.is_file() or not any(map(shutil.which, ("c++", "g++", "clang++"))),
+    reason="Inductor builds kernels with a C++ compiler and the headers of Python: packages g++"
+    " and python3-dev",
+)
 def test_nodes_and_lines_of_kernels_are_those_of_torchs_log(tmp_path: Path) -> None:
     cache = str(tmp_path / "cache")
     record, log = _run(
