@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from urllib.parse import quote, urlencode
 
 import click
 
 from ..analysis.facts import Facts
-from ..base.errors import QueryError
+from ..base.errors import NotFoundError, QueryError
 from ..session.catalog import facts_catalog
+from ..session.folder import below
 from ..session.remote import remote_file
-from ..session.session import local
+from ..session.session import ANY, local
 from ..store.catalog import CatalogService
 from ..store.discovery.walk import is_far, resolve
 from ..views import all_views
@@ -50,12 +52,13 @@ def serve(
 ) -> None:
     """Serves the page without TensorBoard.
 
-    LOGDIR is a folder with traces, or an address such as s3://bucket/logs. Only this machine can
-    open the page, unless --host says more.
+    LOGDIR is a folder with traces, or an address such as s3://bucket/logs. Of a trace file the
+    folder that it is in is served, and the page opens with it. Only this machine can open the
+    page, unless --host says more.
     """
-    for logdir in logdirs:
-        if os.path.isfile(logdir):
-            raise QueryError(f"{logdir} is a file", hint="serve takes the folder it is in")
+    files = [one for one in logdirs if os.path.isfile(one)]
+    first = _fragment(files[0]) if files else ""
+    logdirs = tuple(os.path.dirname(os.path.abspath(x)) if x in files else x for x in logdirs)
     found = resolve(logdirs, None)
     if not any(logdir.path for logdir in found):
         (remote_file if is_far(logdirs[0]) else local)(logdirs[0])  # says why
@@ -65,11 +68,30 @@ def serve(
     end_gently()
     # From here on Ctrl-C is how it ends, also before the server waits for requests.
     with catalog, suppress(KeyboardInterrupt):
-        click.echo(f"kinetoscope is at {url(server, address)} (Ctrl-C ends it)")
+        click.echo(f"kinetoscope is at {url(server, address)}{first} (Ctrl-C ends it)")
         if address.is_public:
             say("there is no sign-in: everyone who can reach this machine can read these traces")
         threading.Thread(target=_tell_problems, args=(catalog,), daemon=True).start()
         server.serve_forever()
+
+
+def _fragment(file: str) -> str:
+    """Where the page shows a file; "" where its folder is not searched for it.
+
+    Raises:
+        QueryError: it is no trace.
+    """
+    folder = os.path.dirname(os.path.abspath(file))
+    try:
+        looked = below(folder, ANY).folder
+    except NotFoundError:
+        raise QueryError(
+            f"{file} is no trace", hint=f"kinetoscope doctor {file} says why"
+        ) from None
+    for place, found in looked.files.items() if looked else ():
+        if os.path.samefile(found.absolute, file):
+            return "#" + urlencode(place._asdict(), quote_via=quote)
+    return ""
 
 
 def _tell_problems(catalog: CatalogService[Facts]) -> None:

@@ -10,12 +10,14 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from urllib.parse import parse_qs, urlencode
 
 import psutil
 import pytest
 
 from tests.cli.runs import run, write_logdir
 from tests.waiting import wait_for
+from tests.web.trace_files import write_trace
 
 
 @contextmanager
@@ -106,8 +108,24 @@ def test_what_cannot_be_served(arguments: tuple[str, ...], code: int, words: str
     assert words in result.stderr
 
 
-def test_a_file_is_no_logdir(tmp_path: Path) -> None:
+def test_of_a_file_its_folder_is_served_and_the_page_opens_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "a & b"
+    write_trace(folder / "one.pt.trace.json")
+    file = write_trace(folder / "two #2.pt.trace.json")
+    with serving(file, "--port", 0) as (_, address):
+        page, _, fragment = address.partition("#")
+        place = {key: value for key, (value,) in parse_qs(fragment).items()}
+        assert place["worker"] == "two #2"
+        query = urlencode(place)
+
+        def is_read() -> bool:
+            return "steps" in get(f"{page}api/trace?{query}")
+
+        wait_for(is_read)
+
+
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("")
     result = run("serve", tmp_path / "x.json")
     assert result.exit_code == 2
-    assert "is a file" in result.stderr
+    assert "is no trace" in result.stderr
