@@ -126,7 +126,9 @@ def serve(logdir: Path, form: str = "vllm", worker_name: str | None = None) -> l
     batches = list(plan())
     with torch.inference_mode():
         work(model, batches[0])  # first calls are slow: run some work before the recording
-        with profile(on_trace_ready=tensorboard_trace_handler(logdir, worker_name)):
+        # The file is there when the engine has ended.
+        handler = tensorboard_trace_handler(logdir, worker_name, background=False)
+        with profile(on_trace_ready=handler):
             for batch in batches:
                 with record_function("schedule: batch"):
                     time.sleep(SCHEDULER_SECONDS)

@@ -92,10 +92,8 @@ def test_written_by_the_handler_and_read_from_the_same_address(
 ) -> None:
     first = record(f"{store.address}/run", "w0", 3)
     assert str(first) == f"{store.address}/run/{first.name}"
-    assert [path.name for path in tmp_path.rglob("*.json*") if "cache" not in path.parts] in (
-        [],
-        [first.name],  # of the stand-in
-    )
+    here = [path.name for path in tmp_path.rglob("*.trace.json*") if "cache" not in path.parts]
+    assert here in ([], [first.name])  # of the stand-in
 
     assert choose(store.address).session().facts().health.events == 3
     facts = choose(f"{store.address}/run/{first.name}").session().facts()
@@ -147,6 +145,8 @@ def test_a_name_that_is_taken_at_the_last_moment(
         saved = record(f"webhdfs://127.0.0.1:{server.server_address[1]}/logs", "w", 3)
         assert saved.name == "w.8.pt.trace.json.gz"
         content = {path: node.content for path, node in server.nodes.items() if node.content}
+    # What other tests of this process compiled is beside it.
+    content = {path: data for path, data in content.items() if ".compile." not in path}
     assert content.pop("/logs/w.7.pt.trace.json.gz") == b"of another process"
     ((path, packed),) = content.items()
     assert path == "/logs/w.8.pt.trace.json.gz"
