@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 RUN = "train_cpu"
+COMPILED = "compiled"
 OTHER_RUN = "resnet_workers0"
 RANKS = "train_ddp_cpu"
 DRAWN_RUN = "drawn/sample"
@@ -62,7 +63,7 @@ def command_line(*arguments: str) -> str:
 
 def run_for(view: str) -> str:
     """A run that fills a view."""
-    return {"kernels": DRAWN_RUN, "distributed": RANKS}.get(view, RUN)
+    return {"compile": COMPILED, "kernels": DRAWN_RUN, "distributed": RANKS}.get(view, RUN)
 
 
 def try_the_command_line(logdir: Path) -> None:
