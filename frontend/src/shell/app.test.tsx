@@ -339,7 +339,7 @@ describe("trouble while the page is open", () => {
     const span = spanOf("1", "ready", { digest: "digest-new" });
     const workers = [{ name: "worker0", rank: null, spans: [span], node: "", process: null }];
     server.answer("catalog", catalogOf([{ ...resnet, workers }, ranks], { version: "2" }));
-    const sentence = { headline: "Now it is faster.", detail: "", agreement: "" };
+    const sentence = { headline: "Now it is faster.", detail: "", beyond: "", agreement: "" };
     server.answer("view/overview", { ...OVERVIEW, sentence });
     await vi.advanceTimersByTimeAsync(11_000);
     vi.useRealTimers();
@@ -404,7 +404,8 @@ describe("moving about", () => {
 it("shows names from a trace as text, whatever they hold", async () => {
   const name = `<img src=x onerror="alert(1)">`;
   server.answer("catalog", catalogOf([runOf(name, { workers: { [`"><script>`]: ["ready"] } })]));
-  const sentence = { headline: `${name} waits`, detail: "`</code><b>x</b>`", agreement: name };
+  const text = "`</code><b>x</b>`";
+  const sentence = { headline: `${name} waits`, detail: text, beyond: text, agreement: name };
   server.answer("view/overview", { ...OVERVIEW, sentence });
   const { container } = openPage();
   await heading(/img src=x/);
