@@ -77,9 +77,10 @@ def test_without_the_library_the_error_says_what_to_install(
 ) -> None:
     path = tmp_path / "a.pftrace"
     path.write_bytes(seeds()[0])
-    monkeypatch.setattr(
-        "kinetoscope.trace.perfetto.native.native", lambda: Native(None, "no cargo", AGAIN)
-    )
+    for module in ("native", "source"):
+        monkeypatch.setattr(
+            f"kinetoscope.trace.perfetto.{module}.native", lambda: Native(None, "no cargo", AGAIN)
+        )
     monkeypatch.setattr("kinetoscope.trace.perfetto.native.call", lambda *_: None)
     with pytest.raises(TraceFormatError, match="native library alone: no cargo") as refused:
         read(path)
