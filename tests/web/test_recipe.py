@@ -30,5 +30,5 @@ def test_the_recipe_records_a_trace_with_steps(
     }
     exec(RECIPE, names)  # noqa: S102  # our own text
     assert names["prof"].on_trace_ready.flush()  # a program's end would wait for it
-    (path,) = (tmp_path / "log").iterdir()
+    (path,) = (tmp_path / "log").glob("*.trace.json*")
     assert len(read(path).steps) == 5
