@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..outputs import COMPILE_SUFFIX
 from .provenance import KernelNodes
 
 _log = logging.getLogger("kinetoscope.handlers")
@@ -191,7 +192,7 @@ def compile_file(
         return None
     text = json.dumps({**found, "trace": f"{stem}.pt.trace.json"}, separators=(",", ":"))
     packed = gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)
-    return CompileFile(f"{stem}.compile.json.gz", packed)
+    return CompileFile(f"{stem}{COMPILE_SUFFIX}", packed)
 
 
 def available() -> dict[str, bool]:

@@ -276,12 +276,8 @@ def _keep(folder: Path, other: str, wanted: Wanted, last: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".pt.trace.json.gz" if source.name.endswith(".gz") else ".pt.trace.json"
     target = folder / f"{BASELINE}.{time.time_ns()}{suffix}"
-    half = target.with_suffix(".part")  # half a recording would be a baseline, too
-    try:
+    with appearing(target) as half:  # half a recording would be a baseline, too
         shutil.copyfile(source, half)
-        half.replace(target)
-    finally:
-        half.unlink(missing_ok=True)
     kept = sorted(folder.glob(f"{BASELINE}.*.pt.trace.json*"))
     for old in kept[:-last]:
         old.unlink()

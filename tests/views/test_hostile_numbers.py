@@ -170,8 +170,8 @@ def assert_answers(view: View, part: Part, subject: Subject) -> None:
         if part.answer is not None:
             assert_valid(answer)
         elif isinstance(answer, Iterator):
-            # Empty where no slice lasts: a stack of no time has no line.
-            assert isinstance(b"".join(answer), bytes)
+            # Folded stacks alone may be empty: where no step lasts, no stack has a line.
+            assert b"".join(answer) or part.stem == "folded"
 
 
 def queries(view: View, part: Part, subject: Subject) -> Iterator[msgspec.Struct]:

@@ -125,10 +125,33 @@ def test_a_size_that_is_none_and_a_page_that_is_not_built(
 
 
 @needs_page
+@pytest.mark.parametrize(("most", "ranks"), [(2, [0, 1]), (1, None)])
+def test_ranks_that_are_too_many_are_left_out_and_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, ranks: list[int] | None
+) -> None:
+    monkeypatch.setattr(module, "_MOST_RANKS", most)
+    target = tmp_path / "r.html"
+    result = run("report", SAMPLE, "-o", target)
+    assert result.exit_code == 0
+    index, _ = block_of(target.read_text())
+    if ranks is None:
+        assert "the other 1 ranks: `kinetoscope serve` compares more than 1" in result.stderr
+        assert not any(asked.startswith("view/distributed?") for asked in index["answers"])
+    else:
+        assert "the other" not in result.stderr
+        told = answer(target.read_text(), "view/distributed?digest")["ranks"]
+        assert [one["rank"] for one in told] == ranks
+
+
+@needs_page
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     result = run("report", SAMPLE, "-o", tmp_path / "no" / "r.html")
     assert result.exit_code == 1
     assert "cannot be written: No such file or directory" in result.stderr
+    (tmp_path / "file").touch()
+    result = run("report", SAMPLE, "-o", tmp_path / "file" / "r.html")
+    assert result.exit_code == 1
+    assert "cannot be written: Not a directory" in result.stderr
 
 
 @needs_page

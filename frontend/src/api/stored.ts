@@ -1,6 +1,6 @@
 /**
- * Answers that came with the page: a report is one file without a server. `web/report.py` writes the
- * block, a line of base64 for each piece of gzip; the first one is the index.
+ * Answers that came with the page: a report is one file without a server. `web/report/document.py`
+ * writes the block, a line of base64 for each piece of gzip; the first one is the index.
  *
  * A question is its route and its parameters, without those that name the trace and without those that
  * have their usual value. Rows of a whole table answer every order and window of it. Tiles and counters
@@ -10,9 +10,11 @@ const BLOCK = "kinetoscope-answers";
 const NAMES_OF_TRACE = new Set(["run", "worker", "span"]);
 const NAMES_OF_WINDOW = new Set(["offset", "limit"]);
 const NAMES_OF_TABLE = new Set(["sort_by", "ascending", "offset", "limit"]);
-/** Parts that answer several places at once, and the parameters that list these. */
+
 type Lists = readonly [string, string];
 type Given = readonly (readonly [string, string])[];
+
+/** Parts that answer several places at once, and the parameters that list these. */
 const JOINED: Readonly<Record<string, Lists>> = {
   "view/timeline/tiles": ["tiles", "blocks"],
   "view/timeline/counters": ["tiles", "series"],
@@ -50,7 +52,12 @@ async function unpacked(text: string): Promise<ArrayBuffer> {
   return new Response(stream).arrayBuffer();
 }
 
-const lines = (): readonly string[] => (block?.textContent ?? "").trim().split("\n");
+/** The index and the pieces, as they stand in the document: megabytes that are split once. */
+let split: readonly string[] | undefined;
+const lines = (): readonly string[] => {
+  split ??= (block?.textContent ?? "").trim().split("\n");
+  return split;
+};
 
 let index: Promise<Index> | undefined;
 const pieces = new Map<number, Promise<ArrayBuffer>>();

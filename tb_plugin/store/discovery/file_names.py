@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ...base.regex import regex
+from ...trace.compile_record import SUFFIX as COMPILE_SUFFIX
 from ...trace.io.folded import FOLDED
 
 _HANDLER = regex(
@@ -91,13 +92,10 @@ def parse(name: str) -> TraceName:
     return TraceName(stem, None, by_rule=False)
 
 
-_OF_COMPILE = ".compile.json.gz"
-
-
 def is_plausible(name: str) -> bool:
     """True if a file of this name may hold a trace and is worth opening."""
     lower = name.lower()
-    if lower.endswith(_OF_COMPILE):  # of our handler, read with the trace beside it
+    if lower.endswith(COMPILE_SUFFIX):  # of our handler, read with the trace beside it
         return False
     if lower.endswith(".gz"):
         return lower[:-3].rpartition(".")[2 if "." in lower[:-3] else 1] in _INNER_OF_GZ

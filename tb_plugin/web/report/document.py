@@ -22,6 +22,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,8 +75,10 @@ class WrittenReport(Struct, frozen=True):
             half.write_bytes(self.content)
             half.replace(target)
         except OSError as error:
-            half.unlink(missing_ok=True)
             raise KinetoscopeError(f"{target} cannot be written: {error.strerror}") from error
+        finally:
+            with suppress(OSError):  # there is none, or no such folder
+                half.unlink()
 
 
 def report_of(
@@ -91,11 +94,11 @@ def report_of(
     _script()  # says at once if there is none
     views = all_views()
     with tempfile.TemporaryDirectory(prefix="kinetoscope-report-") as folder:
-        place = _linked(chosen, Path(folder), "recording" if base else "")
-        base_place = _linked(base, Path(folder), "base") if base else None
+        place, beyond = _linked(chosen, Path(folder), "recording" if base else "")
+        base_place = _linked(base, Path(folder), "base")[0] if base else None
         with facts_catalog(resolve([folder], None)) as catalog:
             places = _read(catalog)
-            return _made(
+            made = _made(
                 create_app(catalog, views, "standalone"),
                 views,
                 _at(places, place),
@@ -104,15 +107,25 @@ def report_of(
                 folder=folder,
                 most_bytes=most_bytes,
             )
+    if not beyond:
+        return made
+    ranks = f"the other {beyond:,} ranks: `kinetoscope serve` compares more than {_MOST_RANKS}"
+    return msgspec.structs.replace(made, left_out=(ranks, *made.left_out))
 
 
-def _linked(chosen: ChosenTrace, folder: Path, run: str) -> Path:
-    """The trace, and the others of its start, as a run of a folder of their own; its path there."""
+def _linked(chosen: ChosenTrace, folder: Path, run: str) -> tuple[Path, int]:
+    """The trace, and the others of its start, as a run of a folder of their own.
+
+    Returns:
+        Its path there, and how many others were left out because they are too many.
+    """
     files = {os.path.basename(chosen.path): chosen.path}
-    name = run or "recording"
+    name, beyond = run or "recording", 0
     if chosen.place is not None and chosen.folder is not None:
         name = run or os.path.basename(chosen.place.run) or "recording"
-        files |= _siblings(chosen)
+        others = _siblings(chosen)
+        beyond = len(others) if len(others) >= _MOST_RANKS else 0
+        files |= {} if beyond else others
     into = folder / name
     into.mkdir()
     for file, path in files.items():
@@ -120,7 +133,7 @@ def _linked(chosen: ChosenTrace, folder: Path, run: str) -> Path:
             (into / file).symlink_to(os.path.abspath(path))
         except OSError:  # not allowed on this system
             shutil.copyfile(path, into / file)
-    return Path(name, os.path.basename(chosen.path))
+    return Path(name, os.path.basename(chosen.path)), beyond
 
 
 def _siblings(chosen: ChosenTrace) -> Mapping[str, str]:
@@ -138,7 +151,7 @@ def _siblings(chosen: ChosenTrace) -> Mapping[str, str]:
         file = folder.files[TracePlace(run.name, one.name, spans[-1])]
         if file.origin is None:
             found[os.path.basename(file.absolute)] = file.absolute
-    return found if len(found) < _MOST_RANKS else {}
+    return found
 
 
 def _read(catalog: Traces) -> Mapping[str, TracePlace]:
