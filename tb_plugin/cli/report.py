@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from ..base.errors import QueryError
-from ..base.units import parse_size, size
+from ..base.units import listing, parse_size, size
 from ..session.session import Wanted, choose
-from ..web.report.document import MOST_BYTES, report_of
+from ..web.report.document import HINT, MOST_BYTES, report_of
 from .entry import PATH, START_HELP, say, write
 
 
@@ -55,4 +55,6 @@ def report(
     target = output or Path("report.html")
     made.write(target)
     write(f"{target}: {size(len(made.content))}")
-    say(f"the report leaves out {', '.join(made.left_out)}")
+    if made.left_out:
+        say(f"the report leaves out {listing(made.left_out)}")
+    say(HINT)

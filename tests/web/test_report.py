@@ -135,10 +135,11 @@ def test_ranks_that_are_too_many_are_left_out_and_it_says_so(
     assert result.exit_code == 0
     index, _ = block_of(target.read_text())
     if ranks is None:
-        assert "the other 1 ranks: `kinetoscope serve` compares more than 1" in result.stderr
+        assert "leaves out 1 other rank of the run" in result.stderr
+        assert "It leaves out 1\u00a0other rank of the run." in target.read_text()
         assert not any(asked.startswith("view/distributed?") for asked in index["answers"])
     else:
-        assert "the other" not in result.stderr
+        assert "leaves out" not in result.stderr
         told = answer(target.read_text(), "view/distributed?digest")["ranks"]
         assert [one["rank"] for one in told] == ranks
 

@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from ... import __version__
 from ...base.errors import KinetoscopeError, UnavailableError
-from ...base.units import size
+from ...base.units import listing, plural, size
 from ...session.catalog import Traces, facts_catalog
 from ...session.recordings import start_of
 from ...session.session import ChosenTrace
@@ -98,7 +98,7 @@ def report_of(
         base_place = _linked(base, Path(folder), "base")[0] if base else None
         with facts_catalog(resolve([folder], None)) as catalog:
             places = _read(catalog)
-            made = _made(
+            return _made(
                 create_app(catalog, views, "standalone"),
                 views,
                 _at(places, place),
@@ -106,11 +106,8 @@ def report_of(
                 title=os.path.basename(chosen.shown),
                 folder=folder,
                 most_bytes=most_bytes,
+                ranks=f"{plural(beyond, 'other rank')} of the run" if beyond else "",
             )
-    if not beyond:
-        return made
-    ranks = f"the other {beyond:,} ranks: `kinetoscope serve` compares more than {_MOST_RANKS}"
-    return msgspec.structs.replace(made, left_out=(ranks, *made.left_out))
 
 
 def _linked(chosen: ChosenTrace, folder: Path, run: str) -> tuple[Path, int]:
@@ -192,6 +189,7 @@ def _made(
     title: str,
     folder: str,
     most_bytes: int,
+    ranks: str,
 ) -> WrittenReport:
     """The report of one trace, with its run and the other recording of a comparison.
 
@@ -214,9 +212,10 @@ def _made(
     finest, missing = 0, ""
     if "timeline" in stems:
         finest, missing = ask_timeline(answers, int((most_bytes - used) * _TIMELINE_SHARE))
-    left_out = tuple(filter(None, (missing, "searches, other steps and other ranges")))
+    left_out = tuple(filter(None, (ranks, missing)))
+    lacks = f" It leaves out {listing(left_out)}." if left_out else ""
     made = time.strftime("%Y-%m-%d")
-    about = f"A report of {title}, made on {made} with kinetoscope {__version__}. {HINT}"
+    about = f"A report of {title}, made on {made} with kinetoscope {__version__}.{lacks} {HINT}"
     content = _document(script, _block(answers, finest, about), title)
     if len(content) > most_bytes:
         raise UnavailableError(
