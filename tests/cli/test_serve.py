@@ -118,9 +118,13 @@ def test_of_a_file_its_folder_is_served_and_the_page_opens_with_it(tmp_path: Pat
         assert place["worker"] == "two #2"
         query = urlencode(place)
 
+        def is_found() -> bool:  # until then its address is answered with 404
+            return bool(get(f"{page}api/catalog")["runs"])
+
         def is_read() -> bool:
             return "steps" in get(f"{page}api/trace?{query}")
 
+        wait_for(is_found)
         wait_for(is_read)
 
 
