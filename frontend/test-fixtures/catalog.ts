@@ -83,6 +83,7 @@ export function runOf(name: string, plan: RunPlan): RunInfo {
     modified: plan.modified ?? NOW - 60,
     workers: Object.entries(plan.workers).map(([worker, states]) => workerOf(worker, states)),
     starts: [{ number: 1, saved: plan.modified ?? NOW - 60, note: "" }],
+    captures: [],
   };
 }
 

@@ -36,6 +36,7 @@ from ..handlers.remote_address import RemoteError
 from ..handlers.writer import clear_away, left_behind
 from ..session.catalog import facts_catalog
 from ..session.folder import NO_PATIENCE
+from ..session.recordings import every_worker
 from ..session.remote import remote_file
 from ..session.self_check import ViewFailure, failed_views
 from ..session.session import choose, local, lost_link
@@ -333,7 +334,7 @@ def _read_all(catalog: CatalogService[Facts], bar: Progress | None) -> Catalog:
     task = bar.add_task("reading", total=None) if bar else None
     while True:
         known = catalog.snapshot()
-        spans = [(r.name, w.name, s) for r in known.runs for w in r.workers for s in w.spans]
+        spans = [(r.name, w.name, s) for r in known.runs for w in every_worker(r) for s in w.spans]
         open_ones = [(run, worker, s) for run, worker, s in spans if s.state in UNDECIDED]
         if bar is not None and task is not None:
             bar.update(task, completed=len(spans) - len(open_ones), total=len(spans))

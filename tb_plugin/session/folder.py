@@ -20,7 +20,7 @@ from ..store.discovery.poller import fetch_heads, judge
 from ..store.discovery.stability import Patience
 from ..store.discovery.walk import FoundFile, Key, Logdir, Outcome, resolve, walk
 from ..views.view import TracePlace
-from .recordings import start_of
+from .recordings import every_worker, start_of
 from .session import ChosenTrace, FileSession, Wanted, opened
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Folder(Struct, frozen=True):
         the state of the machine: they are no repeats.
         """
         run = next(one for one in self.catalog.runs if one.name == place.run)
-        own = next(one for one in run.workers if one.name == place.worker)
+        own = next(one for one in every_worker(run) if one.name == place.worker)
         names: dict[int, set[str]] = {}
         for one in run.workers:
             for span in one.spans:
@@ -70,7 +70,8 @@ class Folder(Struct, frozen=True):
     def spans(self, place: TracePlace) -> Sequence[TracePlace]:
         """The other recordings of its worker."""
         run = next(one for one in self.catalog.runs if one.name == place.run)
-        spans = (span for one in run.workers if one.name == place.worker for span in one.spans)
+        workers = (one for one in every_worker(run) if one.name == place.worker)
+        spans = (span for one in workers for span in one.spans)
         every = (TracePlace(place.run, place.worker, span.key) for span in spans)
         return [one for one in every if one != place]
 

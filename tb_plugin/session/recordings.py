@@ -11,7 +11,6 @@ from msgspec import Struct
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..store.contract import Catalog, RunInfo, WorkerInfo
-from ..trace.worker_names import is_capture
 from ..views.progress import tell
 from ..views.view import Gathered, RunWorker, Subject, TracePlace, View
 
@@ -40,19 +39,19 @@ class CatalogRecordings(Struct, frozen=True):
         run = next((one for one in self.catalog().runs if one.name == self.own.run), None)
         if run is None:
             return ()
-        start, asked = start_of(run, self.own), is_capture(self.own.worker)
+        start = start_of(run, self.own)
+        alone = [one for one in run.captures if one.name == self.own.worker]
         return [
             _worker(one, self.own, start)
-            for one in run.workers
+            for one in alone or run.workers
             if any(span.start == start for span in one.spans)
-            and (asked or not is_capture(one.name))  # what an engine captured is no rank
         ]
 
     def everything(self) -> Sequence[RunWorker]:
         return [
             _worker(one, TracePlace(run.name, one.name, span.key), span.start)
             for run in self.catalog().runs
-            for one in run.workers
+            for one in every_worker(run)
             for span in one.spans
         ]
 
@@ -103,9 +102,14 @@ class CatalogRecordings(Struct, frozen=True):
         return self.open(place).artifact(spec, variant)
 
 
+def every_worker(run: RunInfo) -> Sequence[WorkerInfo]:
+    """The workers of a run, and behind them the recordings of captures of its graphs."""
+    return (*run.workers, *run.captures)
+
+
 def start_of(run: RunInfo, place: TracePlace) -> int:
     """The start that a trace of a run is of."""
-    spans = (span for one in run.workers if one.name == place.worker for span in one.spans)
+    spans = (span for one in every_worker(run) if one.name == place.worker for span in one.spans)
     return next((span.start for span in spans if span.key == place.span), len(run.starts))
 
 

@@ -6,11 +6,13 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..base.errors import NotFoundError
+from ..trace.worker_names import capture_folder, is_capture
 from .catalog_state import Attempt, Record
 from .contract import (
     Catalog,
@@ -57,15 +59,15 @@ def publish(
 ) -> Published:
     """The catalog of all records; its version is set later."""
     everything = [record for record in records if record.listed]
-    names = _run_names(everything, logdirs)
+    by_run, captures = _grouped(everything)
+    names = _run_names(by_run, logdirs)
     index: dict[tuple[str, str, str], Key] = {}
     runs = []
-    by_run: dict[tuple[int, str], list[Record]] = defaultdict(list)
-    for record in everything:
-        if record.accepted:
-            by_run[record.key[0], record.found.folder].append(record)
     for (logdir, folder), members in by_run.items():
-        runs.append(_run(names[logdir, folder], logdirs[logdir], members, view, index))
+        name, beside = names[logdir, folder], captures[logdir, folder]
+        run = _run(name, logdirs[logdir], members, view, index)
+        lent = _captures(name, beside, view, index, len(run.starts))
+        runs.append(replace(run, captures=lent))
     places = {key: place for place, key in index.items()}
     files = [
         _file(r, logdirs[r.key[0]], places.get(r.key), view) for r in _most_telling(everything)
@@ -89,12 +91,76 @@ def natural(text: str) -> list[tuple[int, int, str]]:
     return [(0, int(digits), "") if digits else (1, 0, other) for digits, other in pieces]
 
 
-def _run_names(records: Iterable[Record], logdirs: Sequence[Logdir]) -> dict[tuple[int, str], str]:
+_Folder: TypeAlias = tuple[int, str]  # number of the logdir, path below it
+
+
+def _grouped(
+    records: Iterable[Record],
+) -> tuple[Mapping[_Folder, Sequence[Record]], Mapping[_Folder, Sequence[tuple[str, Record]]]]:
+    """The recordings of each run, and those of captures of its graphs with a worker's name each.
+
+    An engine writes captures into the folder of its run, one below it, or one beside it. Alone
+    they are a run like any other.
+    """
+    runs: dict[_Folder, list[Record]] = defaultdict(list)
+    apart: dict[_Folder, list[Record]] = defaultdict(list)
+    captures: dict[_Folder, list[tuple[str, Record]]] = defaultdict(list)
+    for record in records:
+        if record.accepted:
+            at = record.key[0], record.found.folder
+            is_apart = capture_folder(record.found.folder) is not None
+            (apart if is_apart else runs)[at].append(record)
+    for at, members in list(runs.items()):
+        own = [r for r in members if not is_capture(r.name.worker)]
+        if 0 < len(own) < len(members):
+            runs[at] = own
+            found = (r for r in members if is_capture(r.name.worker))
+            captures[at] += [(r.name.worker, r) for r in found]
+    for (logdir, folder), members in apart.items():
+        around = capture_folder(folder) or ""
+        beside = [
+            one
+            for one in runs
+            if one[0] == logdir and one[1] != "" and one[1].rpartition("/")[0] == around
+        ]
+        owners = [(logdir, around)] if (logdir, around) in runs else beside
+        below = folder[len(around) :].lstrip("/")
+        for owner in owners:
+            captures[owner] += [(f"{below}/{r.name.worker}", r) for r in members]
+        if not owners:
+            runs[logdir, folder] += members
+    return runs, captures
+
+
+def _captures(
+    run: str,
+    found: Sequence[tuple[str, Record]],
+    view: PoolStatus,
+    index: dict[tuple[str, str, str], Key],
+    start: int,
+) -> tuple[WorkerInfo, ...]:
+    """The recordings of captures beside a run, by name."""
+    by_worker: dict[str, list[Record]] = defaultdict(list)
+    for worker, record in found:
+        by_worker[worker].append(record)
+    workers = []
+    for worker, mine in sorted(by_worker.items(), key=lambda one: natural(one[0])):
+        mine.sort(key=lambda r: r.found.path)
+        keys = file_names.number({worker: [r.name for r in mine]})[worker]
+        spans = sorted(zip(keys, mine, strict=True), key=lambda pair: natural(pair[0]))
+        index.update({(run, worker, key): record.key for key, record in spans})
+        rank = next((r.rank for r in mine if r.rank is not None), None)
+        told = tuple(_span(key, record, view, start) for key, record in spans)
+        workers.append(WorkerInfo(worker, rank, told, *mine[-1].process))
+    return tuple(workers)
+
+
+def _run_names(folders: Iterable[_Folder], logdirs: Sequence[Logdir]) -> dict[_Folder, str]:
     """Names of runs: the path below the logdir, after the logdir's name when there are several.
 
     Traces in the logdir itself make a run of its own name, or "." where a folder has that name.
     """
-    folders = {(r.key[0], r.found.folder) for r in records if r.accepted}
+    folders = set(folders)
     names = {}
     for number, folder in folders:
         logdir = logdirs[number]
@@ -278,8 +344,9 @@ def pick(
         workers = tuple(replace(w, spans=spans) for w, spans in mine if spans)
     where = f"run {chosen}" if start is None else f"start {start} of run {chosen}"
     names = [w.name for w in workers]
-    name = _one(worker, names, "worker", where) if worker else names[0]
-    keys = [s.key for w in workers if w.name == name for s in w.spans]
+    named = (*workers, *in_run.captures)
+    name = _one(worker, [w.name for w in named], "worker", where) if worker else names[0]
+    keys = [s.key for w in named if w.name == name for s in w.spans]
     return chosen, name, _one(span, keys, "span", f"{where} / {name}") if span else keys[-1]
 
 

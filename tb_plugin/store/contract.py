@@ -104,6 +104,7 @@ class RunInfo(Struct, frozen=True):
     modified: float
     workers: tuple[WorkerInfo, ...]  # those of the newest start first
     starts: tuple[StartInfo, ...] = ()
+    captures: tuple[WorkerInfo, ...] = ()  # recordings of captures of its graphs: no ranks of it
 
 
 class Catalog(Struct, frozen=True):

@@ -77,10 +77,31 @@ def worker_of_file(path: str) -> str:
     return found["worker"] if found else ""
 
 
-def is_capture(name: str) -> bool:
-    """True if the name of a run or worker says that it recorded the capture of graphs.
+_CAPTURE = regex(
+    r"(?:.*[^a-z])?graphs?[-_ .]?captures?(?:[^a-z].*)?"
+    r"|captures?(?:[-_ .](?:traces?|profiles?|profiling|recordings?|logs?|rank|[tdpecs]p|\d).*)?",
+    re.IGNORECASE | re.DOTALL,
+)
 
-    >>> is_capture("graph_capture_rank_0"), is_capture("worker0")
-    (True, False)
+
+def is_capture(name: str) -> bool:
+    """True if the name of a folder or worker says that it recorded the capture of graphs.
+
+    >>> is_capture("graph_capture_rank_0"), is_capture("capture_traces"), is_capture("capture")
+    (True, True, True)
+    >>> is_capture("motion_capture"), is_capture("capture_model"), is_capture("worker0")
+    (False, False, False)
     """
-    return "capture" in name.casefold()
+    return _CAPTURE.fullmatch(name) is not None
+
+
+def capture_folder(folder: str) -> str | None:
+    """The folder that holds one of captures; None where no part of the path says that it is one.
+
+    >>> capture_folder("run/capture_traces"), capture_folder("graph_capture_profile/rank0")
+    ('run', '')
+    >>> capture_folder("run")
+    """
+    parts = folder.split("/")
+    at = next((at for at, part in enumerate(parts) if is_capture(part)), None)
+    return None if at is None else "/".join(parts[:at])

@@ -164,7 +164,7 @@ def captures_of(subject: Subject, chosen: list[RunWorker]) -> FoundCaptures:
 
 
 def near_captures(subject: Subject) -> list[RunWorker]:
-    """The recordings of captures of the same rank, by their names and places."""
+    """The recordings of captures of the same rank beside the run."""
     own, rank = subject.recordings.own, subject.facts.rank
     if own is None:
         return []
@@ -172,20 +172,15 @@ def near_captures(subject: Subject) -> list[RunWorker]:
         one
         for one in subject.recordings.everything()
         if one.place != own
+        and one.place.run == own.run
         and (rank is None or one.rank is None or one.rank == rank)
         and says_capture(one.place)
-        and _is_near(one.place.run, own.run)
     ]
 
 
 def says_capture(place: TracePlace) -> bool:
-    """True if the name of a run or worker says that it recorded a capture."""
-    return is_capture(f"{place.run}/{place.worker}")
-
-
-def _is_near(run: str, own: str) -> bool:
-    """True if a run is in the same folder, one below it, or one beside it."""
-    return run.startswith((own, f"{own}/")) or run.rpartition("/")[0] == own.rpartition("/")[0]
+    """True if the name of a worker says that it recorded a capture."""
+    return any(is_capture(part) for part in place.worker.split("/"))
 
 
 def origin_words(origins: OperatorOrigins, facts: Facts) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from werkzeug import Request
 
 from .. import __version__
@@ -26,7 +26,7 @@ from ..base.native import reader
 from ..session.catalog import Traces
 from ..session.session import CatalogSession, Session
 from ..store.catalog import BeingRead, Entry
-from ..store.contract import Catalog
+from ..store.contract import Catalog, WorkerInfo
 from ..trace.health_record import WORST_FIRST
 from ..views.origins import has_replays, near_captures
 from ..views.shared import S, once, parse
@@ -272,23 +272,18 @@ def _catalog_answer(request: Request, body: Catalog) -> Answer:
 
 def _for_page(body: Catalog) -> Catalog:
     """The catalog with digests that also name the program."""
+
+    def named(workers: Sequence[WorkerInfo]) -> tuple[WorkerInfo, ...]:
+        return tuple(
+            replace(one, spans=tuple(replace(span, digest=answer_digest(span.digest))
+                                     for span in one.spans))
+            for one in workers
+        )  # fmt: skip
+
     runs = tuple(
-        msgspec.structs.replace(
-            run,
-            workers=tuple(
-                msgspec.structs.replace(
-                    worker,
-                    spans=tuple(
-                        msgspec.structs.replace(span, digest=answer_digest(span.digest))
-                        for span in worker.spans
-                    ),
-                )
-                for worker in run.workers
-            ),
-        )
-        for run in body.runs
+        replace(run, workers=named(run.workers), captures=named(run.captures)) for run in body.runs
     )
-    return msgspec.structs.replace(body, runs=runs)
+    return replace(body, runs=runs)
 
 
 def _trace_answer(

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "7bd87457";
+export const CONTRACT = "bf0676cf";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3014,6 +3014,8 @@ export interface RunInfo {
   /** those of the newest start first */
   readonly workers: readonly WorkerInfo[];
   readonly starts: readonly StartInfo[];
+  /** recordings of captures of its graphs: no ranks of it */
+  readonly captures: readonly WorkerInfo[];
 }
 
 /** Everything above and below all boxes of a name, merged. */

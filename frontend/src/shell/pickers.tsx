@@ -10,6 +10,7 @@ import { useAddress, useValues } from "../state/host/environment";
 import {
   bestState,
   type Choice,
+  everyWorker,
   patchForRun,
   patchForSpan,
   patchForWorker,
@@ -157,7 +158,7 @@ interface WorkerPickerProps extends PickersProps {
 
 export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
   const values = useValues();
-  const { workers } = choice.run;
+  const { captures } = choice.run;
   const before = useMemo(
     () => runsBefore(catalog.runs).get(choice.run.name),
     [catalog.runs, choice.run.name],
@@ -171,13 +172,14 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
       note={[rankNote(choice.worker), startNote(choice.run, choice.span.start)]
         .filter((word) => word !== "")
         .join(" · ")}
-      items={workers.map((worker) => {
+      items={everyWorker(choice.run).map((worker) => {
         const step = stepTimeOfWorker(worker, before);
         return {
           key: worker.name,
           name: worker.name,
           patch: patchForWorker(worker, values),
           notes: [
+            captures.includes(worker) ? "capture of graphs" : "",
             startNote(choice.run, newestStart(worker)),
             ...stepTimeWords(step),
             ...placeNotes(worker),

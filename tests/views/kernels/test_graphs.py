@@ -163,7 +163,7 @@ def test_an_unknown_graph_is_an_error(key: str) -> None:
 
 def test_a_capture_beside_it_lends_its_operators(log: Path) -> None:
     page = graph_page(subject(log), GraphQuery("1"))
-    assert (page.capture.state, page.capture.ratio, page.capture.run) == ("lent", 1, "job/capture")
+    assert (page.capture.state, page.capture.ratio, page.capture.run) == ("lent", 1, "job")
     assert "100 % of the kernel time" in plain(page.capture.text)
     assert [(one.name, one.total_ns) for one in page.ops] == [
         ("op0", 8_000), ("op1", 4_000), ("op2", 2_000),
@@ -319,17 +319,63 @@ def test_the_slice_of_a_node_has_its_operator(log: Path) -> None:
         if told is not None:
             name = timeline.names[timeline.slices.name[one]]
             found.setdefault(name, set()).add((told.op, told.shapes, told.run))
-    assert found == {
-        name: {(f"op{at}", f"[[{at}]]", "job/capture")} for at, name in enumerate(KERNELS)
+    assert found == {name: {(f"op{at}", f"[[{at}]]", "job")} for at, name in enumerate(KERNELS)}
+
+
+CAPTURED = captured(KERNELS, size=8)
+
+
+def found_below(log: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """By run its workers, and the recordings of captures beside it."""
+    folder = choose(str(log), Wanted()).folder
+    assert folder is not None
+    return {
+        run.name: ([one.name for one in run.workers], [one.name for one in run.captures])
+        for run in folder.catalog.runs
     }
 
 
-def test_a_recording_of_a_capture_in_the_same_folder_is_no_rank(log: Path) -> None:
-    write(log / "job" / "graph_capture_rank_0.pt.trace.json", captured(KERNELS, size=8))
+@pytest.mark.parametrize(
+    ("file", "run", "worker"),
+    [
+        ("job/graph_capture_rank_0", "job", "graph_capture_rank_0"),  # in the same folder
+        ("job/capture_traces/rank0", "job", "capture_traces/rank0"),  # one below
+        ("graph_capture_profile/rank0", "job", "graph_capture_profile/rank0"),  # one beside
+        ("graph_capture_profile/tp/rank0", "job", "graph_capture_profile/tp/rank0"),
+    ],
+)
+def test_a_recording_of_a_capture_is_no_run_and_no_rank(
+    tmp_path: Path, file: str, run: str, worker: str
+) -> None:
+    write(tmp_path / "job" / "worker0.pt.trace.json", RUN)
+    write(tmp_path / f"{file}.pt.trace.json", CAPTURED)
+    assert found_below(tmp_path) == {run: (["worker0"], [worker])}
 
-    def workers(worker: str) -> list[str]:
-        session = choose(str(log), Wanted(run="job", worker=worker)).session()
+    def beside(asked: str) -> list[str]:
+        session = choose(str(tmp_path), Wanted(run=run, worker=asked)).session()
         return [one.place.worker for one in session.seen_by(OPERATORS).recordings.workers()]
 
-    assert workers("worker0") == ["worker0"]
-    assert sorted(workers("graph_capture_rank_0")) == ["graph_capture_rank_0", "worker0"]
+    assert beside("worker0") == ["worker0"]
+    assert beside(worker) == [worker]
+    answer = build_operators(
+        choose(str(tmp_path), Wanted(run=run)).session().seen_by(OPERATORS), OperatorQuery()
+    )
+    assert "100 % of that has its operator" in plain(answer.detail)
+
+
+def test_recordings_of_captures_alone_are_a_run(tmp_path: Path) -> None:
+    write(tmp_path / "capture_traces" / "worker0.pt.trace.json", CAPTURED)
+    write(tmp_path / "motion_capture" / "a" / "worker0.pt.trace.json", RUN)
+    assert found_below(tmp_path) == {
+        "capture_traces": (["worker0"], []),
+        "motion_capture/a": (["worker0"], []),
+    }
+
+
+def test_a_capture_beside_several_runs_is_beside_each(tmp_path: Path) -> None:
+    for run in ("a", "b"):
+        write(tmp_path / run / "worker0.pt.trace.json", RUN)
+    write(tmp_path / "capture_traces" / "worker0.pt.trace.json", CAPTURED)
+    assert found_below(tmp_path) == {
+        run: (["worker0"], ["capture_traces/worker0"]) for run in ("a", "b")
+    }

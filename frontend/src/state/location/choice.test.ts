@@ -42,6 +42,17 @@ describe("the choice", () => {
     expect(names({ run: "newer", worker: "rank1", span: "7" })).toEqual(absent("span", "7"));
   });
 
+  it("is a recording of a capture where the address names it, and never else", () => {
+    const captures = runOf("r", { workers: { "capture_traces/rank0": ["ready"] } }).workers;
+    const run = { ...runOf("r", { workers: { rank0: ["reading"] } }), captures };
+    const shown = (values: Record<string, string>) => {
+      const resolved = resolveChoice(catalogOf([run]), values);
+      return resolved.state === "chosen" ? resolved.choice.worker.name : resolved;
+    };
+    expect(shown({})).toBe("rank0");
+    expect(shown({ run: "r", worker: "capture_traces/rank0" })).toBe("capture_traces/rank0");
+  });
+
   describe("in a folder of several starts", () => {
     const started = (states: Record<string, readonly State[]>, starts: Record<string, number>) => {
       const run = runOf("twice", { workers: states });

@@ -31,6 +31,12 @@ export function bestState(spans: readonly SpanInfo[]): State {
   );
 }
 
+/** The workers of a run, and behind them the recordings of captures of its graphs. */
+export const everyWorker = ({ workers, captures }: RunInfo): readonly WorkerInfo[] => [
+  ...workers,
+  ...captures,
+];
+
 export const runState = (run: RunInfo): State => bestState(run.workers.flatMap((w) => w.spans));
 
 function firstBest<T>(items: readonly T[], stateOf: (item: T) => State): T | undefined {
@@ -76,7 +82,7 @@ export function resolveChoice(catalog: Catalog, values: Values): Resolved {
   const worker =
     workerName === undefined
       ? defaultWorker(run)
-      : run.workers.find((candidate) => candidate.name === workerName);
+      : everyWorker(run).find((candidate) => candidate.name === workerName);
   if (worker === undefined) {
     return workerName === undefined ? { state: "nothing" } : absent("worker", workerName);
   }
@@ -148,6 +154,6 @@ export function isUnderWay({ state, progress }: SpanInfo): boolean {
 
 /** Whether the catalog will change by itself soon. */
 export function isBusy(catalog: Catalog): boolean {
-  const spans = catalog.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
+  const spans = catalog.runs.flatMap((run) => everyWorker(run).flatMap((worker) => worker.spans));
   return catalog.scanning || spans.some(isUnderWay);
 }
