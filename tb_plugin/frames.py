@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .ask.made import SourceColumn
 from .ask.tables import TextColumn, Values, WholeColumn
 from .base.units import NBSP
-from .views.table import Column, Table
+from .views.table import Column, Table, per_step
 
 Codes = NDArray[Any]
 
@@ -37,7 +37,11 @@ def _values(values: Values | Sequence[Any]) -> object:
 
 
 def table_frame(table: Table) -> pd.DataFrame:
-    """A table of a view: texts as categoricals, whole numbers with <NA> where nothing is known."""
+    """A table of a view: texts as categoricals, whole numbers with <NA> where nothing is known.
+
+    A sum over the chosen steps is followed by what it is per step.
+    """
+    table = per_step(table, has_sums=True)
     cells = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
     frame = _frame(
         {c.key: _cells(c, values) for c, values in zip(table.columns, cells, strict=True)}

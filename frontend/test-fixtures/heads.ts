@@ -11,5 +11,6 @@ export const headOf = (key: string, label: string, more: Partial<Column> = {}): 
   is_sortable: more.is_numeric ?? false,
   is_optional: false,
   unit: "",
+  is_sum: false,
   ...more,
 });

@@ -30,7 +30,7 @@ from ..views.operators.rows import OperatorRow
 from ..views.overview.document import AdviceDocument
 from ..views.overview.view import advice_on
 from ..views.shared import EVERY_ROW, with_limit
-from ..views.table import fields_of, unit_of
+from ..views.table import fields_of, forms, per_step, unit_of
 from .made import MADE, MadeTable, Plain, SourceColumn, transposed
 from .tables import (
     EVENT_TABLES,
@@ -77,7 +77,7 @@ class Source:
             return
         view = view_named(name)
         answer = view.build(self.session.asked(view), with_limit(view.query(), EVERY_ROW))
-        table = view.tables(answer)[0]
+        table = per_step(view.tables(answer)[0], has_sums=True)
         for at, column in enumerate(table.columns):
             yield SourceColumn(column.key, column.help, _cells(table.rows, at))
 
@@ -133,8 +133,8 @@ def declared(trace: Trace | None, table: str) -> Iterator[tuple[str, str]]:
         columns = spec.columns if trace is None else spec.all_columns(trace)
         yield from ((one.key, one.help) for one in columns)
     elif table in _VIEWS:
-        fields = fields_of(_VIEWS[table])
-        yield from ((one.head.key, one.head.help) for one in fields if one.head.label)
+        shown = (field.head for field in fields_of(_VIEWS[table]) if field.head.label)
+        yield from ((one.key, one.help) for head in shown for one in forms(head))
     else:
         yield from _MADE[table].columns
 

@@ -23,7 +23,7 @@ from ..base.errors import NotFoundError, QueryError, nearest
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, choices, parse, with_limit
-from ..views.table import Table
+from ..views.table import Table, per_step
 from ..views.view import View
 from .entry import FORMAT, PATH, START_HELP, CommandGroup, as_json, printable, say, write
 from .render import (
@@ -196,6 +196,7 @@ COMMON = (
     "columns",
     "width",
     "full_names",
+    "total",
     "all",
 )
 """Parameters of every view; no field of a query may be called so."""
@@ -236,7 +237,10 @@ def show_view(view: View, values: dict[str, Any]) -> None:
         say(trace.notice(), hint="choose with --run, --start, --worker, --span")
     with progress_bar(trace.shown) as on_progress:
         answer = view.build(trace.session(on_progress).asked(view), query)
+    has_sums = form == "csv" or values["columns"] is not None
     tables = view.tables(answer)
+    if has_sums or not values["total"]:
+        tables = tuple(per_step(table, has_sums=has_sums) for table in tables)
     if form == "text":
         _print(view, answer, tables, values)
         return
@@ -403,6 +407,12 @@ def _command(view: View) -> click.Command:
             ["--full-names"],
             is_flag=True,
             help="Names as recorded, not what tells them apart.  [default: off]",
+        ),
+        click.Option(
+            ["--total"],
+            is_flag=True,
+            help="Sums over the chosen steps, not what they are per step; CSV has both."
+            "  [default: off]",
         ),
         click.Option(["--all"], is_flag=True, help="Every row of every table.  [default: off]"),
         *options(view.query),

@@ -22,6 +22,7 @@ from ..analysis.steps import Scope, scope_of
 from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
 from ..base.units import duration
+from .table import PER_STEP
 
 if TYPE_CHECKING:
     from ..analysis.operators.groups import Grouped
@@ -152,10 +153,12 @@ def column_named(
 ) -> str:
     """The column to sort by; ``others`` are further names of columns.
 
+    What a sum is per step sorts as the sum.
+
     Raises:
         QueryError: there is no such column.
     """
-    column = others.get(text, text)
+    column = others.get(text, text).removesuffix(PER_STEP)
     if column not in columns:
         raise QueryError(
             f"sort_by: there is no column {text[:40]!r}",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -27,6 +27,8 @@ ColumnKind = Literal["value", "name", "path", "words", "text"]
 ColumnUnit = Literal["", "ns", "bytes", "bytes/s", "FLOP", "ratio", "%", "W", "MHz", "J"]
 Cell = str | int | float | None
 
+PER_STEP = "_per_step"
+"""Ends the key of a sum that is divided by the number of chosen steps."""
 _UNITS: tuple[tuple[str, ColumnUnit], ...] = (
     ("_bytes_per_s", "bytes/s"),
     ("_bytes", "bytes"),
@@ -43,10 +45,11 @@ _UNITS: tuple[tuple[str, ColumnUnit], ...] = (
 def unit_of(key: str) -> ColumnUnit:
     """The unit that the key of a column carries: "dur_ns" and "ns" are times.
 
-    >>> unit_of("p95_ns"), unit_of("calls")
-    ('ns', '')
+    >>> unit_of("p95_ns"), unit_of("total_ns_per_step"), unit_of("calls")
+    ('ns', 'ns', '')
     """
-    return next((unit for end, unit in _UNITS if f"_{key}".endswith(end)), "")
+    plain = f"_{key.removesuffix(PER_STEP)}"
+    return next((unit for end, unit in _UNITS if plain.endswith(end)), "")
 
 
 class Column(Struct, frozen=True):
@@ -54,7 +57,8 @@ class Column(Struct, frozen=True):
 
     ``kind`` says what may be shortened where there is little room: the name of an op or a kernel, a
     path; words of a few lines and text of sentences are never cut. A minor column is hidden by
-    default. An optional column has rows without a value; it is left out where all rows are.
+    default. An optional column has rows without a value; it is left out where all rows are. A sum
+    adds up the chosen steps: divided by their number it is ``<key>_per_step``.
     """
 
     key: str
@@ -66,6 +70,7 @@ class Column(Struct, frozen=True):
     is_sortable: bool = False
     is_optional: bool = False
     unit: ColumnUnit = ""
+    is_sum: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "unit", self.unit or unit_of(self.key))
@@ -79,6 +84,7 @@ class Table(Struct, frozen=True):
     rows: tuple[tuple[Cell, ...], ...]
     row_count: int | None = None  # of all that match, where the rows may be only some of them
     note: str = ""  # what the figures are held against, where a title has no room for it
+    step_count: int = 0  # that its sums add up; 0 = the scope is not made of steps
 
 
 # --- declared beside the fields of a row ----------------------------------------------------------
@@ -98,6 +104,7 @@ class Declared(Struct, frozen=True):
     is_sortable: bool | None
     of: ValuesOf | None
     when: Callable[[Any], bool] | None
+    is_sum: bool
 
 
 def column(  # the facts of a column
@@ -109,6 +116,7 @@ def column(  # the facts of a column
     is_sortable: bool | None = None,
     of: ValuesOf | None = None,
     when: Callable[[Any], bool] | None = None,
+    is_sum: bool = False,
 ) -> Declared:
     """Declare a column.
 
@@ -116,7 +124,11 @@ def column(  # the facts of a column
     figures can be sorted by. ``when`` says for which tables the column is there. Both are functions
     of the module: a lambda in an annotation sees no names of its module.
     """
-    return Declared(label, help, kind, is_minor, is_sortable, of, when)
+    return Declared(label, help, kind, is_minor, is_sortable, of, when, is_sum)
+
+
+summed = partial(column, is_sum=True)
+"""Declare a sum over the chosen steps."""
 
 
 class FieldSpec(Struct, frozen=True):
@@ -151,6 +163,7 @@ def _field(name: str, hint: object) -> FieldSpec:
         is_numeric=numeric,
         is_sortable=numeric if declared.is_sortable is None else declared.is_sortable,
         is_optional=type(None) in types,
+        is_sum=declared.is_sum,
     )
     return FieldSpec(head, declared.of, declared.when)
 
@@ -227,12 +240,56 @@ def table_from(
     objects: Iterable[object],
     row_count: int | None = None,
     note: str = "",
+    step_count: int = 0,
     **cells: Callable[[Any], Cell],
 ) -> Table:
-    """A table with a row for each object.
+    """A table with a row for each object; ``step_count`` as in ``Table``.
 
     A cell is the attribute with the name of its column's key, unless ``cells`` says how it is made.
     """
     makers = [cells.get(column.key) or attrgetter(column.key) for column in columns]
     rows = tuple(tuple(cell(one) for cell in makers) for one in objects)
-    return Table(title, columns, rows, row_count, note)
+    return Table(title, columns, rows, row_count, note, step_count)
+
+
+def of_a_step(head: Column) -> Column:
+    """The head of a sum that is divided by the number of steps."""
+    return replace(
+        head, key=head.key + PER_STEP, label=f"{head.label}/step", help=f"Per step. {head.help}",
+        is_sum=False, is_optional=True,
+    )  # fmt: skip
+
+
+def forms(head: Column, *, has_sums: bool = True) -> tuple[Column, ...]:
+    """A column as tables show it: a sum is followed, or replaced, by what it is per step."""
+    if not head.is_sum:
+        return (head,)
+    return (head, of_a_step(head)) if has_sums else (of_a_step(head),)
+
+
+def per_step(table: Table, *, has_sums: bool = False) -> Table:
+    """The table with each sum per step, in its place, or behind it where ``has_sums``.
+
+    Where the scope is not made of steps, a sum stays, and nothing is known per step.
+    """
+    if not (has_sums or table.step_count):
+        return table
+    places = [
+        (at, head, one)
+        for at, head in enumerate(table.columns)
+        for one in forms(head, has_sums=has_sums)
+    ]
+    rows = tuple(
+        tuple(
+            row[at] if one is head else _divided(row[at], table.step_count)
+            for at, head, one in places
+        )
+        for row in table.rows
+    )
+    return replace(table, columns=tuple(one for _, _, one in places), rows=rows)
+
+
+def _divided(value: Cell, steps: int) -> float | None:
+    if not steps or not isinstance(value, int | float):
+        return None
+    return round(value / steps, 3)

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 from kinetoscope.views.kernels.rows import GraphRow, KernelRow
 from kinetoscope.views.table import (
     Column,
+    Table,
     Values,
     column,
     fields_of,
     heads,
+    per_step,
     recorded,
     rows_from,
     sorts,
+    summed,
+    table_from,
     unit_of,
 )
 
@@ -64,6 +68,36 @@ def test_the_head_of_a_column_follows_from_its_line() -> None:
         "mean_ns", "calls", "name",
     ]  # fmt: skip
     assert sorts(DrawnRow) == ("mean_ns", "calls"), "a name is sorted by only where it says so"
+
+
+class SummedRow(Struct, frozen=True):
+    name: Annotated[str, column("Name", "The op.")]
+    calls: Annotated[int | None, summed("Calls", "Number of launches.")]
+    p95_ns: Annotated[int, column("p95", "A call.")]
+
+
+def summed_table(step_count: int) -> Table:
+    rows = (SummedRow("mm", 7, 30), SummedRow("add", None, 50))
+    return table_from("t", heads(SummedRow), rows, step_count=step_count)
+
+
+def test_a_sum_is_shown_per_step_and_nothing_else_is() -> None:
+    shown = per_step(summed_table(4))
+    assert [one.key for one in shown.columns] == ["name", "calls_per_step", "p95_ns"]
+    assert shown.columns[1].label == "Calls/step"
+    assert shown.columns[1].help == "Per step. Number of launches."
+    assert shown.rows == (("mm", 1.75, 30), ("add", None, 50))
+
+
+def test_a_sum_and_its_part_per_step_stand_side_by_side() -> None:
+    shown = per_step(summed_table(2), has_sums=True)
+    assert [one.key for one in shown.columns] == ["name", "calls", "calls_per_step", "p95_ns"]
+    assert shown.rows == (("mm", 7, 3.5, 30), ("add", None, None, 50))
+
+
+def test_without_steps_a_sum_stays_and_nothing_is_known_per_step() -> None:
+    assert per_step(summed_table(0)) == summed_table(0)
+    assert per_step(summed_table(0), has_sums=True).rows[0] == ("mm", 7, None, 30)
 
 
 def test_a_row_that_extends_another_has_its_columns_too() -> None:

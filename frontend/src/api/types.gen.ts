@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "bf0676cf";
+export const CONTRACT = "2f91ab45";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -434,7 +434,8 @@ export interface ChurnAnswer {
  *
  * `kind` says what may be shortened where there is little room: the name of an op or a kernel, a
  * path; words of a few lines and text of sentences are never cut. A minor column is hidden by
- * default. An optional column has rows without a value; it is left out where all rows are.
+ * default. An optional column has rows without a value; it is left out where all rows are. A sum
+ * adds up the chosen steps: divided by their number it is `<key>_per_step`.
  */
 export interface Column {
   readonly key: string;
@@ -446,6 +447,7 @@ export interface Column {
   readonly is_sortable: boolean;
   readonly is_optional: boolean;
   readonly unit: ColumnUnit;
+  readonly is_sum: boolean;
 }
 
 /** Allocated bytes over steps: 2.5 is the middle of the third. */
@@ -1749,6 +1751,8 @@ export interface KernelTable {
   readonly calls: number;
   readonly total_ns: number;
   readonly sort_by: string;
+  /** that sums add up; 0 = more is counted than steps */
+  readonly step_count: number;
 }
 
 /** The kernels of the chosen steps. */
@@ -2244,6 +2248,8 @@ export interface ModuleTable {
   /** modules that these stand for */
   readonly modules: number;
   readonly sort_by: string;
+  /** that sums add up; 0 = more is counted than steps */
+  readonly step_count: number;
 }
 
 /** A total of the recording, or of its chosen steps, divided by owner; the parts sum to it. */
@@ -2559,6 +2565,8 @@ export interface OperatorTable {
   readonly self_ns: number;
   readonly device_self_ns: number | null;
   readonly sort_by: string;
+  /** that sums add up; 0 = more is counted than steps */
+  readonly step_count: number;
 }
 
 /** The operators of the chosen steps. */
@@ -3513,6 +3521,8 @@ export interface SpeedTable {
   /** rows in all */
   readonly count: number;
   readonly sort_by: string;
+  /** that sums add up; 0 = more is counted than steps */
+  readonly step_count: number;
 }
 
 /** One frame of the call stack, innermost first. */

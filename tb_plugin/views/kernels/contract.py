@@ -56,6 +56,7 @@ class KernelTable(Struct, frozen=True):
     calls: int
     total_ns: int
     sort_by: str
+    step_count: int = 0  # that sums add up; 0 = more is counted than steps
 
 
 class GraphQuery(Struct, frozen=True, forbid_unknown_fields=True):

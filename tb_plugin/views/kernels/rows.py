@@ -26,7 +26,7 @@ from ...base.arrays import I64
 from ...base.regex import regex
 from ...trace.model import Link
 from ..shared import device_row, steps_of
-from ..table import Values, ValuesOf, column, recorded
+from ..table import Values, ValuesOf, column, recorded, summed
 
 MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
 OUTSIDE_NAME = "outside graphs"
@@ -249,8 +249,8 @@ class KernelRow(Struct, frozen=True):
             when=_not_by_graph,
         ),
     ]
-    calls: Annotated[int, column("Calls", "Number of launches in the chosen steps.", of=_counts)]
-    total_ns: Annotated[int, column("Total", "Sum of the durations on the device.")]
+    calls: Annotated[int, summed("Calls", "Number of launches in the chosen steps.", of=_counts)]
+    total_ns: Annotated[int, summed("Total", "Sum of the durations on the device.")]
     ratio: Annotated[
         float, column("Share", "Share of the durations of all chosen kernels.", of=_ratios)
     ]
@@ -314,7 +314,7 @@ class KernelRow(Struct, frozen=True):
     ]
     energy_j: Annotated[
         float | None,
-        column(
+        summed(
             "Energy",
             f"∫ power dt while kernels of the row run. {_MEASURED} {_SHARED}",
             when=_has_counters,
@@ -464,7 +464,7 @@ class GraphRow(KernelRow, frozen=True):
     ]
     replays: Annotated[
         int | None,
-        column("Replays", "Number of launches in the chosen steps.", of=_whole("replays")),
+        summed("Replays", "Number of launches in the chosen steps.", of=_whole("replays")),
     ]
     nodes: Annotated[
         int | None,
@@ -509,7 +509,7 @@ class GraphRow(KernelRow, frozen=True):
     ]
     replay_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Replays in all",
             "Sum of its replays, each from the start of its first work to the end of its last.",
             is_minor=True,
@@ -518,7 +518,7 @@ class GraphRow(KernelRow, frozen=True):
     ]
     inside_idle_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Idle inside",
             "Time within its replays in which none of their work ran.",
             of=_whole("inside_idle_ns", least=0),
@@ -551,11 +551,11 @@ class CopyRow(Struct, frozen=True):
         str,
         column("Copies and sets", "From where to where memory is copied, or set.", of=_directions),
     ]
-    calls: Annotated[int, column("Calls", "Number in the chosen steps.", of=_counts)]
-    total_ns: Annotated[int, column("Total", "Sum of the durations on the device.")]
+    calls: Annotated[int, summed("Calls", "Number in the chosen steps.", of=_counts)]
+    total_ns: Annotated[int, summed("Total", "Sum of the durations on the device.")]
     total_bytes: Annotated[
         int | None,
-        column(
+        summed(
             "Size",
             "Bytes moved or set, of those whose size was recorded.",
             of=_sizes,

@@ -120,6 +120,7 @@ def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
         calls=int(table.count.sum()),
         total_ns=int(table.total_ns.sum()),
         sort_by=sort_by,
+        step_count=len(chosen.steps or ()),
     )
 
 
@@ -202,28 +203,37 @@ def _words_of(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str,
 
 def tables(answer: answers.Kernels) -> tuple[Table, ...]:
     """The rows, the classes, the copies and the tensor cores, with every column of the page."""
+    steps = answer.table.step_count
     classes = tuple((part.name, part.ns, part.ratio) for part in answer.classes)
     candidates = answer.kernel_ns - answer.tensor_core["none"]
     cores = tuple(
         (name, ns, ns / candidates if candidates and name != "none" else None)
         for name, ns in answer.tensor_core.items()
     )
-    time = (Column("total_ns", "Time"), Column("ratio", "Share of all kernels"))
+    time = (Column("total_ns", "Time", is_sum=True), Column("ratio", "Share of all kernels"))
     share_head = core_words("Tensor-core share", answer.cores_name)
     of_candidates = Column("ratio", share_head, answer.definitions["tensor_core_share"])
     title = "Graphs" if any(isinstance(row, GraphRow) for row in answer.table.rows) else "Kernels"
     found = [
-        table_from(title, answer.table.columns, answer.table.rows, answer.table.count),
+        table_from(
+            title,
+            answer.table.columns,
+            answer.table.rows,
+            answer.table.count,
+            step_count=steps,
+        ),
         *_tables_of_graph(answer),
-        Table("Classes", (Column("kernel_class", "Class"), *time), classes),
+        Table("Classes", (Column("kernel_class", "Class"), *time), classes, step_count=steps),
         Table(
             answer.cores_name,
             (Column("tensor_core", answer.cores_name), time[0], of_candidates),
             cores,
+            step_count=steps,
         ),
     ]
     if answer.copies:
-        found.append(table_from("Copies and sets", answer.copies_columns, answer.copies))
+        copies = answer.copies
+        found.append(table_from("Copies and sets", answer.copies_columns, copies, step_count=steps))
     return tuple(found)
 
 

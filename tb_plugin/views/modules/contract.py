@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ..shared import Words
-from ..table import Column, column
+from ..table import Column, column, summed
 from .rows import ModuleRow
 
 MOST_ROWS = 5000
@@ -41,6 +41,7 @@ class ModuleTable(Struct, frozen=True):
     count: int  # rows that match, of which ``rows`` are the largest
     modules: int  # modules that these stand for
     sort_by: str
+    step_count: int = 0  # that sums add up; 0 = more is counted than steps
 
 
 class ModulePart(Struct, frozen=True):
@@ -50,7 +51,7 @@ class ModulePart(Struct, frozen=True):
     name: Annotated[
         str, column("Part", "Modules, and what belongs to none by reason.", kind="words")
     ]
-    ns: Annotated[int, column("Time", "Sum of durations.")]
+    ns: Annotated[int, summed("Time", "Sum of durations.")]
     ratio: Annotated[float, column("Share", "Share of all parts.")]
     help: str
 

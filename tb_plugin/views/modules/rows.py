@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...analysis.modules.figures import Spread, figures_of, kind_of, spread_of
 from ...analysis.modules.model import NONE, ModuleColumns, Phase
 from ...base.arrays import F64, I32, I64
-from ..table import Values, ValuesOf, column
+from ..table import Values, ValuesOf, column, summed
 
 FOLDED = "+"  # ends the key of a row of several siblings, after the first of them
 Rows = NDArray[np.intp]
@@ -243,10 +243,10 @@ class ModuleRow(Struct, frozen=True):
             of=_names,
         ),
     ]
-    calls: Annotated[int, column("Calls", "Number of calls in the forward pass.", of=_sum("calls"))]
+    calls: Annotated[int, summed("Calls", "Number of calls in the forward pass.", of=_sum("calls"))]
     ops: Annotated[
         int,
-        column(
+        summed(
             "Operators",
             "Ops in it and in the modules inside it; an op inside another op of the module does"
             " not count.",
@@ -255,7 +255,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     total_ns: Annotated[
         int,
-        column(
+        summed(
             "Total",
             "Device time of what it and the modules inside it launched: forward + backward +"
             " recompute. A sum of durations: kernels that run side by side count each. Without"
@@ -263,10 +263,10 @@ class ModuleRow(Struct, frozen=True):
             of=_totals,
         ),
     ]
-    self_ns: Annotated[int, column("Self", "Total without the modules inside it.", of=_own)]
+    self_ns: Annotated[int, summed("Self", "Total without the modules inside it.", of=_own)]
     busy_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Busy",
             "Time with device work of it or of the modules inside it; parallel kernels count once"
             " on each device and in each step. Sum over siblings.",
@@ -275,11 +275,11 @@ class ModuleRow(Struct, frozen=True):
     ]
     forward_ns: Annotated[
         int,
-        column("Forward", "Part of the total in the forward pass.", of=_in_phase(Phase.FORWARD)),
+        summed("Forward", "Part of the total in the forward pass.", of=_in_phase(Phase.FORWARD)),
     ]
     backward_ns: Annotated[
         int,
-        column(
+        summed(
             "Backward",
             "Part of the total that autograd ran for the ops of the forward pass.",
             of=_in_phase(Phase.BACKWARD),
@@ -288,7 +288,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     recompute_ns: Annotated[
         int,
-        column(
+        summed(
             "Recompute",
             "Part of the total in calls inside the backward pass, as activation checkpointing"
             " makes them.",
@@ -299,7 +299,7 @@ class ModuleRow(Struct, frozen=True):
     ratio: Annotated[float, column("Share", "Share of the time of all modules.", of=_ratios)]
     host_total_ns: Annotated[
         int,
-        column(
+        summed(
             "Host total",
             "Length of its calls in the forward pass, on the host.",
             of=_sum("host_total_ns"),
@@ -307,7 +307,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     host_self_ns: Annotated[
         int,
-        column(
+        summed(
             "Host self",
             "Host total without the calls of modules inside it.",
             is_minor=True,
@@ -316,7 +316,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     idle_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Idle before",
             "A device was idle, and its next work belongs to this module or to one inside it.",
             of=_sum("idle_ns", "device"),
@@ -324,7 +324,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     kernels: Annotated[
         int | None,
-        column(
+        summed(
             "Kernels",
             "Kernels, copies and sets that it launched, with the modules inside it.",
             is_minor=True,
@@ -333,7 +333,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     recompute_calls: Annotated[
         int,
-        column(
+        summed(
             "Recompute calls",
             "Number of calls inside the backward pass.",
             is_minor=True,
@@ -343,7 +343,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     host_recompute_ns: Annotated[
         int,
-        column(
+        summed(
             "Host recompute",
             "Length of its calls inside the backward pass, on the host.",
             is_minor=True,
@@ -362,7 +362,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     op_total_ns: Annotated[
         int,
-        column(
+        summed(
             "Ops",
             "Own time of ops and of runtime calls on the host, forward, backward and recompute,"
             " with the modules inside it.",
@@ -372,7 +372,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     flops: Annotated[
         float | None,
-        column(
+        summed(
             "FLOPs",
             "Floating point operations of its ops by models of ops and shapes, forward, backward"
             " and recompute, with the modules inside it. Ops without a model count nothing; of"
@@ -383,7 +383,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     born_bytes: Annotated[
         int | None,
-        column(
+        summed(
             "Allocated",
             "Allocated by its ops and those of the modules inside it, forward, backward and"
             " recompute: on accelerators, or on the host where none allocated.",
@@ -393,7 +393,7 @@ class ModuleRow(Struct, frozen=True):
     ]
     kept_bytes: Annotated[
         int | None,
-        column(
+        summed(
             "Kept",
             "Memory allocated in its calls and not released when the innermost call ends: results,"
             " and tensors kept for the backward pass.",
@@ -412,15 +412,15 @@ class ModuleRow(Struct, frozen=True):
     ]
     least_ns: Annotated[
         int | None,
-        column("Least", "Total of the smallest sibling.", is_minor=True, of=_spread("least")),
+        summed("Least", "Total of the smallest sibling.", is_minor=True, of=_spread("least")),
     ]
     median_ns: Annotated[
         int | None,
-        column("Median", "Median total of the siblings.", is_minor=True, of=_spread("median")),
+        summed("Median", "Median total of the siblings.", is_minor=True, of=_spread("median")),
     ]
     most_ns: Annotated[
         int | None,
-        column("Most", "Total of the largest sibling.", is_minor=True, of=_spread("most")),
+        summed("Most", "Total of the largest sibling.", is_minor=True, of=_spread("most")),
     ]
     outlier: Annotated[
         str | None,

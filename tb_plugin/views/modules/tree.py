@@ -39,6 +39,7 @@ class TreeRows(ModuleTimes):
 
     def __init__(self, columns: ModuleColumns, steps: tuple[int, ...] | None) -> None:
         super().__init__(columns, steps)
+        self.steps = steps
         self.inside = children_of(self.tree)
         self.sizes = sums_below(np.ones(len(self.tree), np.int64), self.tree.parent)
         self.shapes = shapes_of(self.tree, columns.strings)
@@ -58,7 +59,8 @@ class TreeRows(ModuleTimes):
         places = self._largest(places, query.limit)
         rows = self._rows(places, query.below)
         ordered = _sorted(places, rows, sort_by, ascending=query.ascending)
-        return ModuleTable(heads(ModuleRow, self), ordered, count, modules, sort_by)
+        columns, steps = heads(ModuleRow, self), len(self.steps or ())
+        return ModuleTable(columns, ordered, count, modules, sort_by, steps)
 
     def one(self, module: int) -> ModuleRow:
         """The row of one module. Raises QueryError."""

@@ -206,9 +206,16 @@ def tables(answer: answers.Modules) -> tuple[Table, ...]:
         ("Idle time before work", answer.idle),
     )
     return (
-        table_from("Modules", table.columns, table.rows, table.count, name=_in_tree),
+        table_from(
+            "Modules",
+            table.columns,
+            table.rows,
+            table.count,
+            step_count=table.step_count,
+            name=_in_tree,
+        ),
         *(
-            table_from(title, heads(answers.ModulePart), whole.parts)
+            table_from(title, heads(answers.ModulePart), whole.parts, step_count=table.step_count)
             for title, whole in wholes
             if whole is not None and whole.total_ns
         ),

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from ...analysis.call_tree.flame import FlameNode
 from ..shared import Count, SharePart, SlowCall, Words
-from ..table import Column, column
+from ..table import Column, column, summed
 from .rows import OperatorRow
 
 GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
@@ -57,6 +57,7 @@ class OperatorTable(Struct, frozen=True):
     self_ns: int
     device_self_ns: int | None
     sort_by: str
+    step_count: int = 0  # that sums add up; 0 = more is counted than steps
 
 
 class FindQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,8 +115,8 @@ class Unattributed(Struct, frozen=True):
         str,
         column("Device time of no operator", "Why no operator is known.", kind="words"),
     ]
-    device_ns: Annotated[int, column("Time", "Sum of the durations on the device.")]
-    activities: Annotated[int, column("Activities", "Kernels, copies and sets.")]
+    device_ns: Annotated[int, summed("Time", "Sum of the durations on the device.")]
+    activities: Annotated[int, summed("Activities", "Kernels, copies and sets.")]
     example: Annotated[str, column("Longest", "The longest of them.", kind="name")]
     slice: int
 

@@ -16,7 +16,7 @@ from ...analysis.steps import scope_of
 from ...base.arrays import I64
 from ...base.errors import QueryError
 from ..shared import column_named
-from ..table import Column, Values, column, sorts
+from ..table import Column, Values, column, sorts, summed
 
 if TYPE_CHECKING:
     from .contract import OperatorQuery
@@ -151,7 +151,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     calls: Annotated[
         int,
-        column(
+        summed(
             "Calls",
             "Number of calls; a call whose only child has its name is one with it.",
             of=_counts,
@@ -159,7 +159,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     device_self_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Device self",
             "Time of the kernels, copies and sets that the calls launched themselves.",
             of=_device_self,
@@ -180,7 +180,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     device_total_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Device total",
             "Time of all device activity launched by the calls and by those inside.",
             of=_device_total,
@@ -198,7 +198,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     self_ns: Annotated[
         int,
-        column(
+        summed(
             "Host self",
             "Host time of the calls without those that lie strictly inside them, runtime calls"
             " included. Of two that overlap and are not inside each other, the common time counts"
@@ -219,7 +219,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     total_ns: Annotated[
         int,
-        column(
+        summed(
             "Host total",
             "Host time of the calls with their children. Nested calls of one name count twice.",
         ),
@@ -295,7 +295,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     kernels: Annotated[
         int | None,
-        column(
+        summed(
             "Kernels",
             "Kernels, copies and sets that the calls launched themselves.",
             is_minor=True,
@@ -305,7 +305,7 @@ class OperatorRow(Struct, frozen=True):
     ]
     flops: Annotated[
         float | None,
-        column(
+        summed(
             "FLOPs",
             "Floating point operations by a model of the op and its input shapes; a multiply-add"
             " is two.",

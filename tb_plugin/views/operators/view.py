@@ -123,11 +123,17 @@ def tables(answer: Operators) -> tuple[Table, ...]:
             answer.table.columns,
             answer.table.rows,
             answer.table.count,
+            step_count=answer.table.step_count,
             detail=lambda row: row.detail.replace("\n", " ‹ ") or None,
         )
     ]
     if answer.unattributed:
-        lost = table_from("Unattributed", answer.unattributed_columns, answer.unattributed)
+        lost = table_from(
+            "Unattributed",
+            answer.unattributed_columns,
+            answer.unattributed,
+            step_count=answer.table.step_count,
+        )
         found.append(lost)
     return tuple(found)
 
@@ -212,6 +218,7 @@ def _window(
         self_ns=int(table.self_ns.sum()),
         device_self_ns=int(table.device_self_ns.sum()) if has_device else None,
         sort_by=sort_by,
+        step_count=len(table.steps or ()),
     )
 
 

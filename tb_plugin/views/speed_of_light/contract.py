@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...analysis.speed_of_light.figures import SpeedGroups
 from ...analysis.speed_of_light.model import REASONS, Reason
 from ..shared import DeviceName
-from ..table import Column, Values, ValuesOf, column
+from ..table import Column, Values, ValuesOf, column, summed
 
 MOST_ROWS = 5000
 SpeedGrouping = Literal["op", "kernel", "module", "kind"]
@@ -143,14 +143,14 @@ class SpeedRow(Struct, frozen=True):
             of=_of_kind("shapes"),
         ),
     ]
-    calls: Annotated[int, column("Calls", "Launches of the op, or of the kernel.")]
+    calls: Annotated[int, summed("Calls", "Launches of the op, or of the kernel.")]
     measured_ns: Annotated[
         int,
-        column("Measured", "Sum of the durations of its kernels; on the CPU of its ops."),
+        summed("Measured", "Sum of the durations of its kernels; on the CPU of its ops."),
     ]
     light_ns: Annotated[
         int | None,
-        column(
+        summed(
             "Light",
             "The least time by the data sheet: the larger of least FLOPs ÷ peak and bytes ÷"
             " bandwidth.",
@@ -162,7 +162,7 @@ class SpeedRow(Struct, frozen=True):
     ]
     waste_ns: Annotated[
         int | None,
-        column("Waste", "Measured time − light, of work with a model.", of=_whole("waste_ns")),
+        summed("Waste", "Measured time − light, of work with a model.", of=_whole("waste_ns")),
     ]
     bound: Annotated[
         str | None,
@@ -170,7 +170,7 @@ class SpeedRow(Struct, frozen=True):
     ]
     flops: Annotated[
         int | None,
-        column(
+        summed(
             "FLOPs",
             "By the convention of `torch.utils.flop_counter`: a multiply-add is two; only products,"
             " convolutions and attention count.",
@@ -179,7 +179,7 @@ class SpeedRow(Struct, frozen=True):
     ]
     least_flops: Annotated[
         int | None,
-        column(
+        summed(
             "Least FLOPs",
             "FLOPs without the pairs that a causal mask hides.",
             is_minor=True,
@@ -188,7 +188,7 @@ class SpeedRow(Struct, frozen=True):
     ]
     read_bytes: Annotated[
         int | None,
-        column(
+        summed(
             "Read",
             "Bytes at different addresses that it must read, each once.",
             of=_whole("read_bytes"),
@@ -196,7 +196,7 @@ class SpeedRow(Struct, frozen=True):
     ]
     written_bytes: Annotated[
         int | None,
-        column("Written", "Bytes that it must write, each once.", of=_whole("written_bytes")),
+        summed("Written", "Bytes that it must write, each once.", of=_whole("written_bytes")),
     ]
     tflop_s: Annotated[
         float | None,
@@ -247,6 +247,7 @@ class SpeedTable(Struct, frozen=True):
     offset: int
     count: int  # rows in all
     sort_by: str
+    step_count: int = 0  # that sums add up; 0 = more is counted than steps
 
 
 class SpeedPart(Struct, frozen=True):
@@ -254,7 +255,7 @@ class SpeedPart(Struct, frozen=True):
 
     key: str
     name: Annotated[str, column("Part", "Activity of the device, or its absence.", kind="words")]
-    ns: Annotated[int, column("Time", "Time within the chosen steps.")]
+    ns: Annotated[int, summed("Time", "Time within the chosen steps.")]
     ratio: Annotated[float, column("Share", "Share of the chosen steps.")]
     help: str
 
@@ -263,7 +264,7 @@ class SpeedReason(Struct, frozen=True):
     """Compute time without a figure, by reason."""
 
     reason: Annotated[str, column("No figure because", "The reason.", kind="words")]
-    ns: Annotated[int, column("Time", "Compute time within the chosen steps.")]
+    ns: Annotated[int, summed("Time", "Compute time within the chosen steps.")]
     ratio: Annotated[float, column("Share", "Share of the compute time.")]
     help: Annotated[str, column("Remedy", "Its cause or remedy.", kind="text")]
 

@@ -77,6 +77,7 @@ def _window(chosen: SpeedSelection, query: answers.SpeedQuery) -> answers.SpeedT
         offset=query.offset,
         count=len(groups),
         sort_by=sort_by,
+        step_count=0 if -1 in chosen.steps else len(chosen.steps),
     )
 
 
@@ -163,11 +164,17 @@ def _words(
 def tables(answer: answers.SpeedOfLight) -> tuple[Table, ...]:
     """The rows, the parts of the steps, and the work without a figure."""
     window = answer.table
-    found = [table_from("Speed of light", window.columns, window.rows, window.count)]
+    steps = window.step_count
+    found = [
+        table_from("Speed of light", window.columns, window.rows, window.count, step_count=steps)
+    ]
     if answer.parts:
-        found.append(table_from("Steps", answer.parts_columns, answer.parts))
+        found.append(table_from("Steps", answer.parts_columns, answer.parts, step_count=steps))
     if answer.reasons:
-        found.append(table_from("Without a figure", answer.reasons_columns, answer.reasons))
+        reasons = answer.reasons
+        found.append(
+            table_from("Without a figure", answer.reasons_columns, reasons, step_count=steps)
+        )
     return tuple(found)
 
 

@@ -19,6 +19,7 @@ const head = (key: string, label: string, more: Partial<Column> = {}): Column =>
   is_sortable: true,
   is_optional: false,
   unit: "",
+  is_sum: false,
   ...more,
 });
 const NAME = { kind: "name", is_numeric: false } as const;
@@ -112,6 +113,7 @@ const TABLE = {
   calls: 7,
   total_ns: 20_000,
   sort_by: "total_ns",
+  step_count: 1,
 };
 const ANSWER: Kernels = {
   headline: "GEMM kernels take 28.6 % of the kernel time.",

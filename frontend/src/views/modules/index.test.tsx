@@ -90,7 +90,7 @@ const ANSWER: Modules = {
   ops: whole,
   idle: null,
   busy_ns: 11_000,
-  table: { columns: HEADS, rows: ROWS, count: 3, modules: 5, sort_by: "total_ns" },
+  table: { columns: HEADS, rows: ROWS, count: 3, modules: 5, sort_by: "total_ns", step_count: 1 },
   roots: ROWS.slice(0, 1),
   never_called: ["spare"],
   recompute_ratio: 0,
@@ -145,6 +145,7 @@ it("asks for what several siblings hold as they are opened", async () => {
     count: 3,
     modules: 3,
     sort_by: "total_ns",
+    step_count: 1,
   });
   openPage("#view=modules");
   await userEvent.click((await table()).getByRole("row", { name: /× 3/ }));
