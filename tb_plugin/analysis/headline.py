@@ -182,7 +182,7 @@ def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     the code, and a part of the step does not.
     """
     sentence = _headline(selection, findings)
-    details = (sentence.detail, _unnamed(selection, sentence), *not_judged(selection.facts))
+    details = (sentence.detail, _unnamed(selection, sentence), *not_judged(selection))
     detail = " ".join(text for text in details if text)
     beyond = detail.removeprefix(_lengths(selection)).lstrip()
     return structs.replace(sentence, detail=detail, beyond=beyond)

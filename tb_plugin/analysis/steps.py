@@ -122,7 +122,7 @@ def step_windows(trace: Trace) -> Windows:
         work = launches
     tail = tail_of(trace, int(start[-1]), int(end[-1]))
     end[-1] -= tail
-    excluded = left_out(trace, end - start, work)
+    excluded = left_out(trace, start, end, work)
     found = Windows(host_start, host_end, start, end, launches, events, excluded, tail_ns=tail)
     return _without_head(trace, found)
 

@@ -135,7 +135,7 @@ def summarize(trace: Trace) -> Facts:
         head_ns=windows.head_ns,
         tail_ns=windows.tail_ns,
         iterations=iterations,
-        compiled=compiled_facts(trace, hosts),
+        compiled=compiled_facts(trace),
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import structs
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts, Place
+from .overview.left_out import COMPILE_RATIO, WARM_UP
 from .steps import HEAD, HeldSum, Selection
 
 MOST_FOLDERS = 3
@@ -69,9 +70,13 @@ def scope(selection: Selection, *, device: bool = True) -> str:
     return f"{steps}, {device_name(chosen)}" if device and chosen else steps
 
 
-def not_judged(facts: Facts) -> tuple[str, ...]:
-    """The parts of a recording that no figure contains: its head, and steps that are missing."""
-    said = []
+def not_judged(selection: Selection) -> tuple[str, ...]:
+    """The parts of a recording that no figure contains: its head, warm-up, missing steps.
+
+    Also compilation within the figures.
+    """
+    facts = selection.facts
+    said = [text for text in (_warm_up(selection), compilation(selection)) if text]
     if facts.head_ns:
         said.append(
             f"The first {duration(facts.head_ns)} are not judged: the device was on work launched "
@@ -90,6 +95,38 @@ def not_judged(facts: Facts) -> tuple[str, ...]:
             named = f"Step {low} is" if low == high else f"Steps {low} to {high} are"
             said.append(f"{named} not in the recording.")
     return tuple(said[:MOST_SAID])
+
+
+def _warm_up(selection: Selection) -> str:
+    """Steps that are left out because code is compiled in them for the first time."""
+    found = selection.facts.compiled
+    some = [
+        one
+        for one in selection.facts.steps
+        if one.excluded == WARM_UP and one.index not in selection.indexes
+    ]
+    spans = [(one.start_ns, one.end_ns) for one in some]
+    first = found.first_and_again(spans)[0] if found is not None else 0
+    if not first:
+        return ""
+    which = f"Step {some[0].number} is" if len(some) == 1 else f"{len(some)} steps are"
+    return f"{which} left out as warm-up: first compilation takes {duration(first)}."
+
+
+def compilation(selection: Selection) -> str:
+    """Compilation in the chosen steps, first apart from again; "" where it takes little."""
+    found = selection.facts.compiled
+    if found is None:
+        return ""
+    spans = [(step.start_ns, step.end_ns) for step in selection.steps]
+    first, again = found.first_and_again(spans)
+    if first + again < max(COMPILE_RATIO * selection.total_ns, 1):
+        return ""
+    parts = (
+        *((f"{duration(selection.mean(first))} first, which is warm-up",) if first else ()),
+        *((f"{duration(selection.mean(again))} again",) if again else ()),
+    )
+    return f"Compilation {per_step(selection)}: {'; '.join(parts)}."
 
 
 def per_step(selection: Selection) -> str:

@@ -13,7 +13,6 @@ from ...base.arrays import (
     is_among,
     matches,
     of_names,
-    search,
     take,
     where_code,
 )
@@ -21,8 +20,8 @@ from ...base.intervals import subtract, union
 from ...base.regex import regex
 from ...base.units import plural
 from ...trace.model import Trace
-from ..compile.build import COMPILE_ID
 from ..compile.model import Break, Version
+from ..compile.occurrences import compilations_in
 from ..compile.reasons import Change, changes_of
 from ..facts import Spot
 from ..findings import Evidence, Reference, SeenEvent
@@ -92,26 +91,12 @@ def find_compilation(code: HostCode) -> Iterator[Found]:
 
 
 def _versions(code: HostCode, rows: I64) -> I64:
-    """The version that each compilation made; −1 where nothing tells it.
-
-    By the twins of its phases, else by the record beside the trace.
-    """
+    """The version that each compilation made; −1 where nothing tells it."""
     result = np.full(len(rows), -1, np.int64)
     begin, end = code.ts[rows], code.end[rows]
-    twins = np.flatnonzero(matches(code.trace.strings, code.name, COMPILE_ID))
-    at = search(begin, code.ts[twins], side="right") - 1
-    for twin, row in zip(twins.tolist(), at.tolist(), strict=True):
-        match = COMPILE_ID.search(code.trace.strings[int(code.name[twin])])
-        if row >= 0 and match and code.ts[twin] < end[row] and result[row] < 0:
-            result[row] = int(match["id"].partition("/")[2])
-    record = code.trace.compile_record
-    for one in record.compilations if record is not None else ():
-        _, _, version = (one.id or "").partition("/")
-        if one.start_us is None or one.dur_us is None or not version.isdecimal():
-            continue
-        middle = (2 * one.start_us + one.dur_us) * 500 - code.trace.base_ns
-        fits = np.flatnonzero((begin <= middle) & (middle < end) & (result < 0))
-        result[fits] = int(version)
+    for identity, ts, dur in compilations_in(code.trace):
+        fits = (begin <= ts + dur // 2) & (ts + dur // 2 < end) & (result < 0)
+        result[fits] = int(identity.partition("/")[2])
     return result
 
 

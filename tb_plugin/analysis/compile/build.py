@@ -1,8 +1,7 @@
 """Facts of torch.compile: the regions of the trace, and the handler's record beside it.
 
-A region is named ``Torch-Compiled Region: F/C`` (torch 2.6): version C of frame F. A compilation in
-the recording is tied to its id by the record's clock, or by the twin ``…_data: compile_id=F/C`` of
-each phase (torch 2.11). What follows a graph break is a function of its own in torch,
+A region is named ``Torch-Compiled Region: F/C`` (torch 2.6): version C of frame F. What follows a
+graph break is a function of its own in torch,
 ``torch_dynamo_resume_in_NAME_at_LINE``; here it is NAME, from line LINE.
 """
 
@@ -19,7 +18,6 @@ from ...base.intervals import Intervals, length_within, subtract, union
 from ...base.regex import regex
 from ...trace.compile_record import CompileRecord, RecordedCompilation
 from ...trace.model import Trace
-from ..host_activity import HostRole, Hosts
 from .kernels import kernel_sources
 from .model import (
     MOST_BREAKS,
@@ -33,35 +31,35 @@ from .model import (
     Occurrence,
     Version,
 )
+from .occurrences import compilations_in
 
 _REGION = regex(r"^Torch-Compiled Region(?:: (?P<id>\d+/\d+))?$")
-COMPILE_ID = regex(r"\bcompile_id=(?P<id>\d+/\d+)")
-"""In names of events beside a phase of a compilation (torch 2.11)."""
 _GRAPH = regex(r"^(## Call CompiledFxGraph|CompiledFunction$)")
 _LOOKUP = regex(r"^TorchDynamo Cache Lookup$")
 _RESUMES = regex(r"^torch_dynamo_resume_in_(?P<name>.*)_at_(?P<line>\d+)$")
 _AROUND = regex(
     r"^(Torch-Compiled Region|## Call|CompiledFunction|TorchDynamo Cache Lookup|Pregraph)"
 )
-_CLOCK_NS = 10**18  # since 1970: an earlier zero is no wall clock
 
 
-def compiled_facts(trace: Trace, hosts: Hosts) -> CompiledFacts | None:
+def compiled_facts(trace: Trace) -> CompiledFacts | None:
     """The facts; None where nothing was compiled and nothing compiled ran."""
     record = trace.compile_record or CompileRecord()
     regions = _Regions(trace)
     kernels, fused_ns, lined_ns = kernel_sources(trace, record)
+    times = compilations_in(trace)
     known = regions.rows_by_id or record.compilations or record.breaks or record.problem
-    if not known and not kernels:
+    if not known and not kernels and not times:
         return None
     functions = {one.id: row for row, one in enumerate(record.functions[:MOST_VERSIONS])}
     shown = tuple(_function(one.name, one.file, one.line) for one in record.functions)
     of_id: dict[str, list[RecordedCompilation]] = {}
     for one in record.compilations:
         of_id.setdefault(one.id or "", []).append(one)
-    ids = sorted({*of_id, *regions.rows_by_id} - {""}, key=_number)[:MOST_VERSIONS]
+    ids = sorted({*of_id, *regions.rows_by_id, *(one for one, _, _ in times)} - {""}, key=_number)[
+        :MOST_VERSIONS
+    ]
     ids += [""] if "" in regions.rows_by_id else []
-    times = _times(trace, hosts, record)
     versions = tuple(
         _version(trace, one, of_id.get(one, []), regions, times, functions) for one in ids
     )
@@ -117,38 +115,6 @@ class _Regions:
             rows = where_code(host.name, only).astype(np.int64)
             if len(rows):
                 self.rows_by_id[match["id"] or ""] = rows
-
-
-def _times(trace: Trace, hosts: Hosts, record: CompileRecord) -> list[tuple[str, int, int]]:
-    """Compilations in the recording: id, begin, duration. By the record, else by the trace."""
-    told = [
-        (one.id, one.start_us * 1000 - trace.base_ns, one.dur_us * 1000)
-        for one in record.compilations
-        if one.id and one.start_us is not None and one.dur_us is not None
-    ]
-    if told and trace.base_ns > _CLOCK_NS:
-        return sorted(
-            ((a, ts, dur) for a, ts, dur in told if ts + dur > 0 and ts < trace.end_ns),
-            key=lambda one: one[1],
-        )
-    host = trace.host
-    twins = np.flatnonzero(matches(trace.strings, host.name, COMPILE_ID))
-    busy = np.flatnonzero(hosts.with_role(HostRole.COMPILE))
-    found: dict[int, tuple[str, int, int]] = {}
-    if not len(busy) or not len(twins):
-        return []
-    # A twin lies in the outermost range of its compilation.
-    for thread in distinct_values(host.thread[twins]).tolist():
-        of_thread = busy[host.thread[busy] == thread]
-        spans = union(host.ts[of_thread], host.ts[of_thread] + host.dur[of_thread])
-        mine = twins[host.thread[twins] == thread]
-        at = search(spans.start, host.ts[mine], side="right") - 1
-        for row, span in zip(mine.tolist(), at.tolist(), strict=True):
-            match = COMPILE_ID.search(trace.strings[int(host.name[row])])
-            if span >= 0 and match and (thread << 32 | span) not in found:
-                begin, end = int(spans.start[span]), int(spans.end[span])
-                found[thread << 32 | span] = match["id"], begin, end - begin
-    return sorted(found.values(), key=lambda one: one[1])
 
 
 def _version(

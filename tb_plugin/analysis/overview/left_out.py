@@ -8,12 +8,14 @@ from ...base.arrays import I64, Mask, is_among, matches, median
 from ...base.regex import regex
 from ...trace.link.iterations import read_name
 from ...trace.model import HostKind, Trace
+from ..compile.occurrences import compilations_in, first_compiled_ns
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
 COMPLETE_RATIO = 0.8  # a last step with less than this part of any other's work was cut off
 WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
 WARM_UP_STEPS = 3  # … told from this many steps on
+COMPILE_RATIO = 0.01  # of a step: a step with more first compilation is warming up
 
 
 TAIL_RATIO = 0.05  # of the last step: a shorter end without work is no matter
@@ -40,8 +42,11 @@ def tail_of(trace: Trace, start: int, end: int) -> int:
     return end - until if own.any() and until > start and is_long else 0
 
 
-def left_out(trace: Trace, length: I64, work: I64) -> tuple[str | None, ...]:
-    """Why each step is left out by default: a truncated tail, a slow first step, or None.
+def left_out(trace: Trace, start: I64, end: I64, work: I64) -> tuple[str | None, ...]:
+    """Why each step is left out by default: a truncated tail, warm-up, or None.
+
+    Warm-up is a slow first step, and each step in which code is compiled for the first time, as
+    long as another one is left.
 
     Iterations of an engine differ in their work by phase, so that only those of one phase and batch
     size are compared, and a long first one is no warm-up.
@@ -59,9 +64,14 @@ def left_out(trace: Trace, length: I64, work: I64) -> tuple[str | None, ...]:
             reason[last] = INCOMPLETE
     complete = np.array([why is None for why in reason])
     if complete.sum() >= WARM_UP_STEPS and complete[0] and not of_engine:
-        usual = median(length[complete])
-        if length[0] > WARM_UP_RATIO * usual:
+        usual = median((end - start)[complete])
+        if end[0] - start[0] > WARM_UP_RATIO * usual:
             reason[0] = WARM_UP
+    compiled = first_compiled_ns(compilations_in(trace), start, end)
+    warm = (compiled > COMPILE_RATIO * (end - start)).tolist()
+    hot = [why is None and is_warm for why, is_warm in zip(reason, warm, strict=True)]
+    if sum(hot) < reason.count(None):
+        reason = [WARM_UP if one else why for one, why in zip(hot, reason, strict=True)]
     return tuple(reason)
 
 

@@ -20,7 +20,7 @@ from ...analysis.facts import (
 )
 from ...analysis.recording import NO_PART_OF_OURS
 from ...analysis.steps import Selection
-from ...base.units import duration, listing
+from ...base.units import listing
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import LEGACY
 from ..legend import (
@@ -215,15 +215,3 @@ def missing_parts(*divisions: ToldParts) -> str:
         f" {why[:1].lower()}{why[1:]}."
         for why, labels in by_reason.items()
     )
-
-
-def compile_words(selection: Selection, key: str) -> str:
-    """Compilation of the chosen steps, told apart in warm-up and again; "" of other parts."""
-    found = selection.facts.compiled
-    if key not in ("compile_ns", "idle_compile_ns") or found is None:
-        return ""
-    spans = [(step.start_ns, step.end_ns) for step in selection.steps]
-    first, again = (selection.mean(ns) for ns in found.first_and_again(spans))
-    if not first and not again:
-        return ""
-    return f" First, which is warm-up: {duration(first)}; again: {duration(again)} per step."

@@ -40,7 +40,6 @@ from .measured import Measured, measured_of, measured_tables
 from .parts import (
     ToldParts,
     classic_parts,
-    compile_words,
     is_overlap_known,
     missing_parts,
     part_ns,
@@ -299,7 +298,7 @@ def _shares(
             ghost=part.ghost,
             mean_ns=selection.mean(part_ns(total, part.key)),
             ratio=selection.ratio(part_ns(total, part.key)),
-            help=part.help + compile_words(selection, part.key),
+            help=part.help,
             link=_door(selection, total, part.key),
         )
         for part in parts
