@@ -106,6 +106,16 @@ class CompileRecord(Struct, frozen=True):
     problem: str = ""  # why the file that the trace names was not read; the rest is empty then
 
 
+def record_name(name: str) -> str | None:
+    """Name of the record beside a trace of this name; None where the name is not one of a trace.
+
+    >>> record_name("worker0.12.pt.trace.json.gz")
+    'worker0.12.compile.json.gz'
+    """
+    stem = _TRACE_SUFFIX.sub("", name)
+    return None if stem == name else stem + SUFFIX
+
+
 def record_beside(path: Path, handler: Any) -> CompileRecord | None:  # noqa: ANN401
     """The record of a trace, whose metadata by our handler is given; None where there is none.
 
@@ -114,19 +124,19 @@ def record_beside(path: Path, handler: Any) -> CompileRecord | None:  # noqa: AN
     named = handler.get("compile") if isinstance(handler, dict) else None
     name = named.get("file") if isinstance(named, dict) else None
     digest = named.get("sha256") if isinstance(named, dict) else None
+    own = record_name(path.name)
     if not isinstance(name, str):
-        name, digest = _TRACE_SUFFIX.sub("", path.name) + SUFFIX, None
-        if name == path.name + SUFFIX or not path.with_name(name).is_file():
+        if own is None or not path.with_name(own).is_file():
             return None
+        name, digest = own, None
     elif not _is_plain(name):
         return CompileRecord(problem="the trace names a file outside of its folder")
     try:
         return _bounded(_read(path.with_name(name), digest))
     except FileNotFoundError:
         # A copied or renamed trace keeps its record beside it under its own name.
-        own = path.with_name(_TRACE_SUFFIX.sub("", path.name) + SUFFIX)
-        if own.name != name and own.is_file():
-            return record_beside(path, {"compile": {"file": own.name, "sha256": digest}})
+        if own is not None and own != name and path.with_name(own).is_file():
+            return record_beside(path, {"compile": {"file": own, "sha256": digest}})
         return CompileRecord(problem=f"{name} is not beside the trace: copy it, too")
     except (OSError, ValueError, zlib.error, TraceFormatError) as error:
         return CompileRecord(problem=f"{name}: {error}"[:_MOST_CHARACTERS])

@@ -2,6 +2,7 @@
 
     <root>/copies/<digest><suffix>        a whole file
     <root>/copies/<digest>-head<suffix>   its beginning, by which it is judged
+    <root>/copies/<digest>.compile.json.gz  the record of torch.compile beside a trace
     <root>/copies/<digest>-<token>.part   on its way
 
 The digest is of the address and the version (size, etag, time) of a file: a changed file has
@@ -28,6 +29,7 @@ from typing import Any, TypeAlias
 from ...base.units import size as size_text
 from ...handlers.remote_address import RemoteError
 from ...handlers.remote_filesystem import CutOffError
+from ...trace.compile_record import MOST_BYTES, record_name
 from ...trace.io.folded import FOLDED
 from ..cache.disk import Cache
 from .listing import RemoteObject
@@ -84,6 +86,7 @@ class Copies:
         place = self.place(found)
         with self._locks[place.name]:
             if not place.is_file():
+                self._fetch_record(found, place)
                 self._fetch(found, place, on_bytes, is_wanted)
                 self._trim()
             _use(place)
@@ -165,6 +168,27 @@ class Copies:
             part.replace(place)
         finally:
             part.unlink(missing_ok=True)
+
+    def _fetch_record(self, found: RemoteObject, place: Path) -> None:
+        """Fetch the record of torch.compile that lies beside a trace; most have none."""
+        name, own = record_name(found.name), record_name(place.name)
+        if name is None or own is None:
+            return
+        beside = f"{found.path[: -len(found.name)]}{name}"
+        self._make_folder()
+        part = self._part(found)
+
+        def fetch(fs: Any) -> bool:  # noqa: ANN401  # fsspec carries no types
+            is_there = fs.exists(beside) and int(fs.size(beside) or 0) <= MOST_BYTES
+            if is_there:
+                fs.get_file(beside, str(part))
+            return bool(is_there)
+
+        with contextlib.suppress(OSError):  # the trace says that its record is not there
+            if found.filesystem.call(fetch, once=True):
+                part.chmod(0o600)
+                part.replace(place.with_name(own))
+        part.unlink(missing_ok=True)
 
     def _make_folder(self) -> None:
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

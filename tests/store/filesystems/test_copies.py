@@ -1,0 +1,94 @@
+"""store/filesystems/copies: the record of torch.compile comes with the trace beside it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kinetoscope.handlers.remote_address import parse
+from kinetoscope.handlers.remote_filesystem import RemoteFilesystem
+from kinetoscope.session.session import choose
+from kinetoscope.store.cache.location import open_cache
+from kinetoscope.store.filesystems.copies import Copies
+from kinetoscope.store.filesystems.listing import list_files
+from kinetoscope.trace.compile_record import CompileRecord
+from kinetoscope.trace.read import read
+from tests.handlers.recording import SMALL_TRACE
+
+fsspec = pytest.importorskip("fsspec")
+
+RECORD = gzip.compress(
+    json.dumps({"functions": [{"id": 0, "name": "net", "file": "net.py", "line": 3}]}).encode()
+)
+
+
+@pytest.fixture
+def bucket() -> Iterator[Any]:
+    fs = fsspec.filesystem("memory")
+    fs.store.clear()
+    yield fs
+    fs.store.clear()
+
+
+def _trace(**handler: Any) -> bytes:
+    return json.dumps({**json.loads(SMALL_TRACE), "kinetoscope": handler}).encode()
+
+
+def _read(name: str) -> CompileRecord | None:
+    copies = Copies(open_cache())
+    places = {
+        one.name: copies.bring(one) for one in list_files(RemoteFilesystem(parse("memory://b")))
+    }
+    return read(places[name]).compile_record
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        {},
+        {"compile": {"file": "w.1.compile.json.gz", "sha256": hashlib.sha256(RECORD).hexdigest()}},
+    ],
+)
+def test_the_record_beside_a_remote_trace_is_read(bucket: Any, handler: dict[str, Any]) -> None:
+    bucket.pipe_file("/b/w.1.pt.trace.json", _trace(**handler))
+    bucket.pipe_file("/b/w.1.compile.json.gz", RECORD)
+    found = _read("w.1.pt.trace.json")
+    assert found is not None
+    assert (found.problem, found.functions[0].name) == ("", "net")
+    assert choose("memory://b/w.1.pt.trace.json")
+
+
+def test_a_record_of_another_recording_is_refused(bucket: Any) -> None:
+    handler = {"compile": {"file": "w.1.compile.json.gz", "sha256": "0" * 64}}
+    bucket.pipe_file("/b/w.1.pt.trace.json", _trace(**handler))
+    bucket.pipe_file("/b/w.1.compile.json.gz", RECORD)
+    found = _read("w.1.pt.trace.json")
+    assert found is not None
+    assert "not the file that the trace was recorded with" in found.problem
+
+
+def test_a_remote_trace_without_a_record_is_read_as_before(bucket: Any) -> None:
+    bucket.pipe_file("/b/w.1.pt.trace.json", _trace())
+    assert _read("w.1.pt.trace.json") is None
+    handler = {"compile": {"file": "w.1.compile.json.gz", "sha256": "0" * 64}}
+    bucket.pipe_file("/b/w.2.pt.trace.json", _trace(**handler))
+    found = _read("w.2.pt.trace.json")
+    assert found is not None
+    assert "copy it, too" in found.problem
+
+
+def test_a_record_that_is_too_large_is_not_fetched(
+    bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinetoscope.store.filesystems.copies.MOST_BYTES", len(RECORD) - 1)
+    bucket.pipe_file("/b/w.1.pt.trace.json", _trace())
+    bucket.pipe_file("/b/w.1.compile.json.gz", RECORD)
+    assert _read("w.1.pt.trace.json") is None
+    monkeypatch.setattr("kinetoscope.store.filesystems.copies.MOST_BYTES", len(RECORD))
+    bucket.pipe_file("/b/w.1.pt.trace.json", _trace(is_other=True))
+    assert _read("w.1.pt.trace.json") is not None
