@@ -107,8 +107,9 @@ def find_devices(
     devices: list[Device] = []
     limits: list[Limits | None] = []
     row_of_pid: dict[int, int] = {}
+    shared = _equal_properties(declared) if vendor_of_file == "AMD" else {}
     for type_, index, code in found:
-        properties = declared.get(index, {})
+        properties = declared.get(index, shared)
         multiprocessors, slipped = _multiprocessors(properties)
         misused |= slipped
         if code is not None:
@@ -130,6 +131,16 @@ def find_devices(
         capability = devices[-1].capability if nvidia else None
         limits.append(limits_of(properties, capability, multiprocessors))
     return Devices(tuple(devices), tuple(limits), row_of_pid, misused)
+
+
+def _equal_properties(declared: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The properties of all visible devices, if they are equal; else nothing.
+
+    AMD's recorder numbers device activity by agents of the whole machine, CPUs among them, and
+    properties by visible devices: device 0 runs the kernels of "device 2".
+    """
+    every = [{key: value for key, value in one.items() if key != "id"} for one in declared.values()]
+    return every[0] if every and all(one == every[0] for one in every) else {}
 
 
 def _declared(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:

@@ -131,7 +131,7 @@ def test_each_instant_belongs_to_the_kernel_that_began_first() -> None:
     [
         ("custom::op", SMALL, Reason.MODEL),
         ("aten::mm", {}, Reason.SHAPES),
-        ("aten::mm", args([[8, 8], [8, 8]], ["double", "double"]), Reason.RATE),
+        ("aten::mm", args([[8, 8], [8, 8]], ["c10::Float4_e2m1fn_x2"] * 2), Reason.RATE),
         ("aten::exp", args([[8]], ["what"]), Reason.DTYPE),
         ("aten::sum", args([[8], [], [], []], ["float", "ScalarList", "", ""]), Reason.OUTPUT),
     ],

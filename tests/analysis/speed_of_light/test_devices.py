@@ -38,6 +38,9 @@ def bandwidth(name: str) -> float | None:
         ("Tesla V100-DGXS-32GB", None),
         ("Tesla T4", 320),
         ("AMD Instinct MI300X", 5300),
+        ("AMD Instinct MI210", 1638.4),
+        ("AMD Instinct MI250X", 1638.4),
+        ("AMD Instinct MI2100", None),
         ("", None),
     ],
 )
@@ -51,6 +54,8 @@ def test_a_name_means_one_row_or_none(name: str, known: float | None) -> None:
     [
         (206_141_652_992, 304, 5300),
         (206_141_652_992, 228, None),
+        (68_702_699_520, 104, 1638.4),
+        (68_702_699_520, 111, None),
         (137_000_000_000, 304, None),
         (None, 304, None),
         (206_141_652_992, None, None),
@@ -80,7 +85,9 @@ def test_float32_counts_at_the_rate_that_the_name_tells_or_at_the_faster_one() -
     assert peak.rate("float32", "") == (494.7, "TF32")
     assert peak.rate("float32", "FP32") == (66.9, "FP32")
     assert peak.rate("bfloat16", "") == (989.4, "16-bit")
-    assert peak.rate("float64", "") == (None, "FP64")
+    assert peak.rate("float64", "") == (66.9, "FP64")
+    assert peak.rate("float8", "") == (1978.9, "FP8")
+    assert peak.rate("float4", "") == (None, "float4")
 
 
 def test_every_row_names_the_page_of_its_vendor() -> None:

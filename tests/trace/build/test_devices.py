@@ -42,6 +42,31 @@ def test_declared_and_used() -> None:
     assert device.multiprocessor_count == 108
 
 
+AGENT_9 = x("k", 0, 5, cat="kernel", pid=9, tid="stream 0", device=9, stream=0)
+MI300X = {"name": "AMD Instinct MI300X", "totalGlobalMem": 206_141_652_992, "numSms": 304}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["AMD Instinct MI300X"], "AMD Instinct MI300X"),
+        (["AMD Instinct MI300X", "AMD Instinct MI300X"], "AMD Instinct MI300X"),
+        (["AMD Instinct MI300X", "AMD Instinct MI210"], ""),
+    ],
+)
+def test_an_agent_of_amd_is_one_of_the_visible_devices(names: list[str], expected: str) -> None:
+    properties = [{**MI300X, "id": at, "name": name} for at, name in enumerate(names)]
+    trace = drawn(AGENT_9, hip_runtime_version=1, deviceProperties=properties)
+    (used,) = [device for device in trace.devices if device.used]
+    assert (used.index, used.name) == (9, expected)
+    assert used.multiprocessor_count == (304 if expected else None)
+
+
+def test_a_device_of_nvidia_has_its_own_properties_alone() -> None:
+    trace = drawn(AGENT_9, deviceProperties=[A100])
+    assert [device.name for device in trace.devices if device.used] == [""]
+
+
 def test_the_python_exporter_writes_multiprocessors_under_another_key() -> None:
     properties = {key: value for key, value in A100.items() if key != "numSms"}
     trace = drawn(
