@@ -277,13 +277,18 @@ def broadcast(shapes: Sequence[Sequence[int]]) -> int:
 
 
 class OpWork(NamedTuple):
-    """Work of one call; ``dtype`` is the type that its products multiply."""
+    """Work of one call; ``dtype`` is the type that its products multiply.
+
+    ``weights``: the bytes read that a step of decoding cannot do without: the second matrix of a
+    product, keys and values of attention.
+    """
 
     flops: int
     least: int
     read: int
     written: int
     dtype: str = ""
+    weights: int = 0
 
 
 Model = Callable[[CallArguments], OpWork]

@@ -32,5 +32,5 @@ def open_speed(folder: Path) -> SpeedColumns:
 
 
 SPEED: ArtifactSpec[SpeedColumns] = ArtifactSpec(
-    "speed-of-light-1", f"{__name__}:make_speed", open_speed
+    "speed-of-light-2", f"{__name__}:make_speed", open_speed
 )

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -38,8 +35,9 @@ from ..modules.sources import find_modules
 from ..operators.calls import spread
 from ..overview.utilization import cut
 from ..steps import step_windows
-from .arguments import DTYPES, OpWork, RefusedError, arguments_of
+from .arguments import DTYPES
 from .devices import peak_of
+from .light import CallTexts, Codes, KindFigures, figures_of, has_model, kind_table
 from .model import (
     NONE,
     KindTable,
@@ -50,25 +48,13 @@ from .model import (
     SpeedModules,
     SpeedWorkTable,
 )
-from .models import FLOPS_OPS, MODELS, work_of
+from .models import FLOPS_OPS
 
-_TRITON = "triton_"
 _BACKWARD = regex(r"^autograd::engine::evaluate_function")
-_TF32 = regex(r"tf32|xf32|bf16x|s1688|s16816|tensorop_s\w*gemm")
-_FP32 = regex(r"sgemm|simt|ffma|_s_?\w*gemm_fp32")
 _OF_LIST = regex(r"[<, (](float|double|(?:c10|at)::(?:Half|BFloat16)|long|int|bool)[,>]")
 _OPAQUE = regex(r"OpaqueType<\(?(?:unsigned int\))?(\d+)u?>")
 _LISTS = ("TensorList", "GenericList")
 _OF_WIDTH = {"1": "int8", "2": "float16", "4": "float32", "8": "float64", "16": "complex128"}
-_OF_REASON = {
-    "shapes": Reason.SHAPES,
-    "dtype": Reason.DTYPE,
-    "values": Reason.VALUES,
-    "output": Reason.OUTPUT,
-    "model": Reason.MODEL,
-    "lengths": Reason.LENGTHS,
-    "odd": Reason.ODD,
-}
 
 
 def speed_of_light(trace: Trace) -> SpeedColumns:
@@ -76,43 +62,15 @@ def speed_of_light(trace: Trace) -> SpeedColumns:
     return _Attribution(trace).columns()
 
 
-class _Texts:
-    """Codes of the strings of a trace, and of further ones."""
-
-    def __init__(self, strings: tuple[str, ...]) -> None:
-        self.strings, self.more = strings, dict[str, int]()
-
-    def code(self, text: str) -> int:
-        return self.more.setdefault(text, len(self.strings) + len(self.more))
-
-    def all(self) -> tuple[str, ...]:
-        return (*self.strings, *self.more)
-
-
-class _Figures(Struct, frozen=True):
-    """The figures of one kind."""
-
-    flops: float = np.nan
-    least: float = np.nan
-    read: float = np.nan
-    written: float = np.nan
-    dtype: int = NONE
-    unit: int = NONE
-    peak: float = np.nan
-    compute_ns: float = np.nan
-    memory_ns: float = np.nan
-    reason: int = Reason.MODEL
-
-
 class _Attribution:
     """Goes from kernels to calls to kinds."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.host, self.device = trace, trace.host, trace.device
-        self.texts = _Texts(trace.strings)
+        self.codes = Codes(trace.strings)
         count = len(trace.host)
         is_op = np.asarray(trace.host.kind == HostKind.OP)
-        named = of_names(trace.strings, trace.host.name, _has_model, np.bool_)
+        named = of_names(trace.strings, trace.host.name, has_model, np.bool_)
         index = np.arange(count, dtype=np.int32)
         self.modelled: B = is_op & named
         self.nearest = innermost(np.where(self.modelled, index, np.int32(NONE)), trace.host.parent)
@@ -134,10 +92,11 @@ class _Attribution:
             kernel = np.full(len(target), NONE, np.int32)
             measured: I64 = self.host.dur[host]
             kernels = np.zeros(len(target), np.int32)
-            step = self.host.step[host]
+            step, ts = self.host.step[host], self.host.ts[host]
         else:
             host, reason, call, first = self._calls(work)
             device, step = self.device.device[work][first], self.device.step[work][first]
+            ts = self.device.ts[work][first]
             dur, name = self.device.dur[work], self.device.name[work]
             sums = group_sums(call, dur, len(host))
             measured, kernels = sums.total, sums.count.astype(np.int32)
@@ -147,10 +106,11 @@ class _Attribution:
         kind, kinds = self._kinds(host, reason, names, kernel, device)
         modules, module, phase = self._modules(host)
         return SpeedColumns(
-            strings=self.texts.all(),
+            strings=self.codes.all(),
             kinds=kinds,
             calls=SpeedCallTable(
                 kind=kind,
+                ts=ts,
                 step=step.astype(np.int32),
                 device=device.astype(np.int32),
                 module=module,
@@ -159,11 +119,18 @@ class _Attribution:
                 kernels=kernels,
             ),
             work=SpeedWorkTable(
-                call=call, name=self.device.name[work], dur_ns=self.device.dur[work]
+                row=work.astype(np.int32),
+                call=call,
+                name=self.device.name[work],
+                dur_ns=self.device.dur[work],
             ),
             pieces=self._pieces(work),
             modules=modules,
-            sheets=tuple(peak.source if peak else "" for peak in self.peaks),
+            peaks=tuple(self.peaks),
+            part_ratios=tuple(
+                peak.part(device) if peak else 1.0
+                for peak, device in zip(self.peaks, self.trace.devices, strict=True)
+            ),
             on_host=on_host,
         )
 
@@ -217,7 +184,7 @@ class _Attribution:
         found = find_modules(self.trace)
         tree = found.tree
         codes = np.where(tree.qualified >= 0, tree.qualified, tree.name)
-        names = [self.texts.code(found.strings[code]) for code in codes.tolist()]
+        names = [self.codes.code(found.strings[code]) for code in codes.tolist()]
         module = np.append(found.module_of, np.int32(NONE))[host].astype(np.int32)
         return (
             SpeedModules(parent=tree.parent, name=np.array(names, np.int32)),
@@ -248,7 +215,7 @@ class _Attribution:
 
         lists = np.full(len(host), NONE, np.int32)
         for at, dtype in self._list_dtypes(host, kernel):
-            lists[at] = self.texts.code(dtype)
+            lists[at] = self.codes.code(dtype)
         op = of(self.host.name)
         keys = [op, *map(of, (self.dims, self.types, self.strides, self.values)), lists]
         kind = np.zeros(len(host), np.int64)
@@ -264,75 +231,22 @@ class _Attribution:
         every: list[NDArray[np.integer]] = [*keys, reason, device, kernel]
         columns = [column[first].tolist() for column in every]
         rows = [self._figures(row) for row in zip(*columns, strict=True)]
-
-        def figure(name: str, kind: type) -> Any:  # noqa: ANN401  # a column
-            return np.array([getattr(row, name) for row in rows], kind)
-
-        names_of = ("flops", "least", "read", "written", "peak", "compute_ns", "memory_ns")
-        return kind.astype(np.int32), KindTable(
-            op=op[first].astype(np.int32),
-            kernel=kernel[first].astype(np.int32),
-            shapes=keys[1][first].astype(np.int32),
-            types=keys[2][first].astype(np.int32),
-            dtype=figure("dtype", np.int32),
-            unit=figure("unit", np.int32),
-            reason=figure("reason", np.int8),
-            **{name: figure(name, np.float64) for name in names_of},
+        table = kind_table(
+            op[first], kernel[first], keys[1][first], keys[2][first], rows, self.codes
         )
+        return kind.astype(np.int32), table
 
-    def _figures(self, key: Sequence[int]) -> _Figures:
+    def _figures(self, key: Sequence[int]) -> KindFigures:
         """The figures of a kind."""
-        op, dims, types, strides, values, lists, reason, device, kernel = key
-        name = self.trace.strings[op] if op >= 0 else ""
+        op, *codes, reason, device, kernel = key
         if reason or op < 0:
-            return _Figures(reason=reason or Reason.NO_OP)
-        if not _has_model(name) or dims < 0:
-            return _Figures(reason=Reason.SHAPES if _has_model(name) else Reason.MODEL)
-        dtype = self.texts.all()[lists] if lists >= 0 else ""
-        try:
-            given = (self._json(code) for code in (dims, types, strides))
-            shapes, kinds, steps = (one if isinstance(one, list) else [] for one in given)
-            work = work_of(name, arguments_of(shapes, kinds, steps, self._json(values), dtype))
-        except RefusedError as error:
-            return _Figures(reason=_OF_REASON.get(str(error), Reason.SHAPES))
-        except (ValueError, TypeError, RecursionError, OverflowError):
-            return _Figures(reason=Reason.ODD)
-        return self._light(work, device, self.trace.strings[kernel] if kernel >= 0 else "")
-
-    def _light(self, work: OpWork, device: int, kernel: str) -> _Figures:
-        """The figures of work on a device; ``kernel`` may tell which unit computes."""
-        dtype = self.texts.code(work.dtype) if work.dtype else NONE
-        known = _Figures(
-            flops=float(work.flops),
-            least=float(work.least),
-            read=float(work.read),
-            written=float(work.written),
-            dtype=dtype,
-            reason=Reason.SHEET,
-        )
-        peak = self.peaks[device] if device >= 0 else None
-        if peak is None:
-            return known
-        part = peak.part(self.trace.devices[device])
-        memory = (work.read + work.written) / (peak.bandwidth_gb_s * part)
-        if not work.flops:
-            return replace(known, reason=Reason.KNOWN, compute_ns=0.0, memory_ns=memory)
-        told = kernel.lower()
-        unit = "TF32" if _TF32.search(told) else "FP32" if _FP32.search(told) else ""
-        rate, unit = peak.rate(work.dtype, unit)
-        if rate is None:
-            return replace(known, reason=Reason.RATE)
-        return replace(
-            known,
-            reason=Reason.KNOWN,
-            unit=self.texts.code(unit),
-            peak=rate,
-            compute_ns=work.least / (rate * part * 1e3),
-            memory_ns=memory,
-        )
-
-    def _json(self, code: int) -> Any:  # noqa: ANN401  # whatever the recorder wrote
-        return json.loads(self.trace.strings[code]) if code >= 0 else None
+            return KindFigures(reason=reason or Reason.NO_OP)
+        texts = map(self.codes.text, (op, *codes, kernel))
+        if device < 0:
+            return figures_of(CallTexts(*texts), None)
+        peak = self.peaks[device]
+        part = peak.part(self.trace.devices[device]) if peak else 1.0
+        return figures_of(CallTexts(*texts), peak, part)
 
     def _list_dtypes(self, host: I32, kernel: I32) -> Iterator[tuple[int, str]]:
         """The type of lists of tensors of each call: by its kernel's name, else by its children."""
@@ -359,7 +273,8 @@ class _Attribution:
         for inner in range(row + 1, min(row + 8, len(host))):
             if host.thread[inner] != host.thread[row] or host.ts[inner] >= host.end[row]:
                 return ""
-            types = self._json(int(self.types[inner]))
+            code = int(self.types[inner])
+            types = json.loads(self.trace.strings[code]) if code >= 0 else None
             first = types[0] if isinstance(types, list) and types else ""
             if isinstance(first, str) and first in DTYPES:
                 return DTYPES[first]
@@ -413,10 +328,6 @@ def dtype_of_lists(kernel: str) -> str:
         return _OF_WIDTH.get(opaque[1], "")
     found = _OF_LIST.search(kernel)
     return DTYPES.get(found[1].replace("at::", "c10::"), "") if found else ""
-
-
-def _has_model(name: str) -> bool:
-    return name in MODELS or name.startswith(_TRITON)
 
 
 def light_of(kinds: KindTable) -> F64:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from ...base.arrays import F64, I8, I32, I64, ColumnTable
+from .devices import DevicePeak
 
 NONE = -1
 
@@ -82,18 +83,21 @@ class KindTable(ColumnTable, frozen=True, eq=False):
     least: F64
     read: F64
     written: F64
+    weights: F64  # of the bytes read: second matrices of products, keys and values of attention
     dtype: I32  # code of the type its products multiply, −1
     unit: I32  # code of what computes them: "16-bit", "TF32", −1
     peak: F64  # TFLOP/s of the unit on the whole device; NaN
     compute_ns: F64  # least FLOPs ÷ peak; NaN where the device has no data sheet
     memory_ns: F64  # bytes ÷ bandwidth
     reason: I8  # Reason
+    lent: I8  # 1: op and sizes come from a recording of the capture of a graph
 
 
 class SpeedCallTable(ColumnTable, frozen=True, eq=False):
     """One row per call."""
 
     kind: I32
+    ts: I64  # of its first kernel; on the host its own
     step: I32  # index, −1
     device: I32  # row of Trace.devices, −1 on the host
     module: I32  # row of the modules, −1
@@ -105,6 +109,7 @@ class SpeedCallTable(ColumnTable, frozen=True, eq=False):
 class SpeedWorkTable(ColumnTable, frozen=True, eq=False):
     """One row per compute kernel, in the order of the device table."""
 
+    row: I32  # of the device table
     call: I32
     name: I32
     dur_ns: I64
@@ -134,5 +139,6 @@ class SpeedColumns(Struct, frozen=True, eq=False):
     work: SpeedWorkTable
     pieces: PieceTable
     modules: SpeedModules
-    sheets: tuple[str, ...]  # by device: the source of its rates, "" for none
+    peaks: tuple[DevicePeak | None, ...]  # by device: its data sheet …
+    part_ratios: tuple[float, ...]  # … and which part of the whole device it is
     on_host: bool  # no device activity: calls are ops of the host

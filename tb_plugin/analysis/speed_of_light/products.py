@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from msgspec import Struct
 
+from ...trace.link.iterations import Requests
 from .arguments import (
     WIDTHS,
     CallArguments,
@@ -35,7 +37,9 @@ def product(first: int, rank: int) -> Model:
         if k != k2 or batch != other:
             raise RefusedError("shapes")
         size = math.prod(batch)
-        return _multiplied(call, first, size * m * n, size * m * n * k)
+        found = _multiplied(call, first, size * m * n, size * m * n * k)
+        # In a batch of products both are activations: scores of attention.
+        return found._replace(weights=b.bytes) if rank == 2 else found
 
     return model
 
@@ -70,7 +74,7 @@ def linear(call: CallArguments) -> OpWork:
     out = math.prod(rows.sizes[:-1]) * weight.sizes[0]
     flops = 2 * out * weight.sizes[1]
     read = rows.bytes + weight.bytes + bytes_of(call.maybe(2))
-    return OpWork(flops, flops, read, out * rows.width, rows.dtype)
+    return OpWork(flops, flops, read, out * rows.width, rows.dtype, weight.bytes)
 
 
 def scaled(call: CallArguments) -> OpWork:
@@ -83,7 +87,8 @@ def scaled(call: CallArguments) -> OpWork:
     wanted = call.dtype(6) if len(call.arguments) > 6 else None
     dtype = wanted or ("int32" if a.dtype == "int8" else a.dtype)
     rest = sum(one.bytes for one in call.tensors(2))
-    return OpWork(flops, flops, a.bytes + b.bytes + rest, out * WIDTHS[dtype], a.dtype)
+    read = a.bytes + b.bytes + rest
+    return OpWork(flops, flops, read, out * WIDTHS[dtype], a.dtype, b.bytes)
 
 
 # --- convolutions ---------------------------------------------------------------------------------
@@ -174,6 +179,27 @@ def convolution_backward(call: CallArguments) -> OpWork:
 # --- attention ------------------------------------------------------------------------------------
 
 
+def paged_attention(call: CallArguments, lengths: Sequence[Requests]) -> OpWork:
+    """``unified_attention_with_output(query, key, value, …)`` over a pool of pages.
+
+    Heads and widths are of the arguments, lengths of the batch: Σ keys, Σ query · key. In prefill a
+    query sees the keys before it alone. A sliding window is not told.
+    """
+    q, k, v = (call.tensor(at, 3) for at in range(3))
+    known = [one for one in lengths if one.requests or one.tokens]
+    if not known or any(None in (one.keys, one.pairs) for one in known):
+        raise RefusedError("lengths")
+    pairs = sum(one.pairs or 0 for one in known)
+    hidden = sum(max((one.squares or 0) - (one.tokens or 0), 0) // 2 for one in known)
+    heads, depth, value = q.sizes[1], q.sizes[2], v.sizes[2]
+    each = 2 * heads * (depth + value)
+    # The pool may be of 8 bits where keys come in 16: of two widths the one that promises less.
+    width = min(one.width for one in (q, k, v))
+    kept = sum(one.keys or 0 for one in known) * k.sizes[1] * (depth + value) * width
+    out = q.sizes[0] * heads * value * v.width
+    return OpWork(each * pairs, each * (pairs - hidden), q.bytes + kept, out, q.dtype, kept)
+
+
 class AttentionModel(Struct, frozen=True):
     """Where the arguments of attention are; heads are the dimension ``heads`` of query."""
 
@@ -205,7 +231,8 @@ class AttentionModel(Struct, frozen=True):
         read = q.bytes + k.bytes + v.bytes + (0 if mask is None else mask.bytes)
         if self.query == 0:
             each = 2 * (depth + value)
-            return OpWork(each * whole, each * pairs, read, out + stats, q.dtype)
+            kept = k.bytes + v.bytes
+            return OpWork(each * whole, each * pairs, read, out + stats, q.dtype, kept)
         each = 2 * (3 * depth + 2 * value)
         written = q.count * q.width + k.count * k.width + v.count * v.width
         read += bytes_of(call.tensor(0)) + out + stats

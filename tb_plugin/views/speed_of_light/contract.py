@@ -122,8 +122,8 @@ def _reasons(groups: SpeedGroups, at: Rows) -> Values:
 
 def _sources(groups: SpeedGroups, at: Rows) -> Values:
     device = groups.selection.device
-    sheet = "" if device is None else groups.selection.columns.sheets[device]
-    return [sheet or None] * len(at)
+    peak = None if device is None else groups.selection.columns.peaks[device]
+    return [peak.source if peak else None] * len(at)
 
 
 class SpeedRow(Struct, frozen=True):

@@ -32,7 +32,7 @@ def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
     )
     use = chosen.utilization(0 if columns.on_host else selection.total_ns)
     headline, detail = _words(chosen, selection, reasons)
-    source = "" if chosen.device is None else columns.sheets[chosen.device]
+    peak = None if chosen.device is None else columns.peaks[chosen.device]
     return answers.SpeedOfLight(
         headline=headline,
         detail=detail,
@@ -47,7 +47,7 @@ def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
         mfu_ratio=use.mfu_ratio,
         hfu_ratio=use.hfu_ratio,
         at_least=use.at_least,
-        source=source,
+        source=peak.source if peak else "",
         table=_window(chosen, query),
     )
 
