@@ -21,6 +21,9 @@ from ..analysis.graphs.origins import OperatorOrigins, origin_of, with_origins
 from ..analysis.modules.model import ModuleColumns
 from ..analysis.operators import artifact as made_operators
 from ..analysis.operators.model import OperatorColumns
+from ..analysis.speed_of_light.artifact import SPEED
+from ..analysis.speed_of_light.captured import with_captured, with_lengths
+from ..analysis.speed_of_light.model import SpeedColumns
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotReadyError, TraceFormatError
 from ..base.units import plural, share
@@ -68,6 +71,22 @@ def origins_of(subject: Subject) -> OperatorOrigins:
     return with_origins(
         operators, subject.other_artifact(GRAPHS), tuple(one for _, one in found.opened)
     )
+
+
+def speed_of(subject: Subject) -> SpeedColumns:
+    """The work of a recording, that of replayed graphs as far as captures beside it tell.
+
+    Raises:
+        NotReadyError: it is being made, or a recording of a capture is being read.
+    """
+    columns: SpeedColumns = subject.other_artifact(SPEED)
+    iterations = subject.facts.iterations
+    if iterations:
+        columns = with_lengths(columns, iterations)
+    if not has_replays(subject.facts) or not (near := near_captures(subject)):
+        return columns
+    captures = tuple(one for _, one in captures_of(subject, near).opened)
+    return with_captured(columns, subject.other_artifact(GRAPHS), captures, iterations)
 
 
 class SliceOrigin(Struct, frozen=True):

@@ -54,5 +54,5 @@ GRAPHS: ArtifactSpec[GraphColumns] = ArtifactSpec(
     "graphs-1", f"{__name__}:make_graphs", open_graphs
 )
 CAPTURES: ArtifactSpec[CaptureColumns] = ArtifactSpec(
-    "captures-1", f"{__name__}:make_captures", open_captures
+    "captures-2", f"{__name__}:make_captures", open_captures
 )

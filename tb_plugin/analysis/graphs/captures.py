@@ -25,6 +25,7 @@ from ..modules.sources import module_rows
 from ..operators.calls import spread
 from ..operators.model import Stacks
 from ..operators.stacks import add_written_stacks
+from ..speed_of_light.light import has_model
 from .model import (
     NONE,
     CaptureColumns,
@@ -43,6 +44,12 @@ _BEGIN = regex(r"StreamBeginCapture")
 _END = regex(r"StreamEndCapture")
 _LAUNCH = regex(r"Launch\w*Kernel|LaunchKernel")
 _SUFFIX = " [clone .kd]"
+_ARGUMENTS = {
+    "dims": "input_dims",
+    "types": "input_types",
+    "strides": "input_strides",
+    "values": "concrete_inputs",
+}
 
 
 def captures_of(trace: Trace) -> CaptureColumns:
@@ -116,6 +123,17 @@ def _kernel_names(trace: Trace, captured: np.ndarray[tuple[int], np.dtype[np.boo
     return result
 
 
+def _calls(trace: Trace) -> I32:
+    """By host row the innermost op with a model around it; without one the innermost op; −1."""
+    host = trace.host
+    every = np.arange(len(host), dtype=np.int32)
+    is_op = host.kind == HostKind.OP
+    op = innermost(np.where(is_op, every, np.int32(NONE)), host.parent)
+    modelled = is_op & of_names(trace.strings, host.name, has_model, np.bool_)
+    found = innermost(np.where(modelled, every, np.int32(NONE)), host.parent)
+    return np.where(found >= 0, found, op).astype(np.int32)
+
+
 def _launches(
     trace: Trace, rows: I64, code: I64, name: I32
 ) -> tuple[tuple[str, ...], Stacks, LaunchTable]:
@@ -133,6 +151,7 @@ def _launches(
     shapes[known] = spread(host.args.get("input_dims"), len(host))[op[known]]
     of_op = np.full(len(rows), NONE, np.int32)
     of_op[known] = host.name[op[known]]
+    call = _calls(trace)[rows]
     own = stack[rows]
     own[known] = np.where(own[known] >= 0, own[known], stack[op[known]])
     launches = LaunchTable(
@@ -142,6 +161,12 @@ def _launches(
         shapes=shapes,
         module=innermost(modules, host.parent)[rows],
         stack=own.astype(np.int32),
+        call=call,
+        call_op=np.append(host.name, np.int32(NONE))[call],
+        **{
+            key: np.append(spread(host.args.get(name), len(host)), np.int32(NONE))[call]
+            for key, name in _ARGUMENTS.items()
+        },
     )
     return strings, stacks, launches
 

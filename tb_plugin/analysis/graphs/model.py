@@ -145,6 +145,13 @@ class LaunchTable(ColumnTable, frozen=True, eq=False):
     shapes: I32  # code of the text of its input shapes, −1
     module: I32  # code of the innermost module's name, −1
     stack: I32  # row of Stacks: the innermost Python frame around it, −1
+    # The innermost op with a model of speed of light; without one the innermost op. Codes, −1.
+    call: I32  # its row of the host table, which launches of one op share
+    call_op: I32
+    dims: I32
+    types: I32
+    strides: I32
+    values: I32
 
 
 class SequenceTable(ColumnTable, frozen=True, eq=False):

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64
+from ...base.arrays import I32, I64, Mask
 from ...base.group_sums import summed
 from ..operators.model import CallKind, CallPaths, Calls, OperatorColumns, Stacks
 from ..overview.utilization import MatrixUse
@@ -55,12 +55,13 @@ def origin_of(operators: OperatorColumns, row: int) -> tuple[int, bool]:
     return call, call >= len(operators.calls) - operators.lent_count
 
 
-class _Loans(Struct, frozen=True, eq=False):
+class Loans(Struct, frozen=True, eq=False):
     """One entry per lent piece of work."""
 
     row: I64  # of the device table
     capture: I64  # place in the list of recordings
     launch: I64  # row of its launches
+    replay: I64  # row of the replays
     has_place: NDArray[np.bool_]  # False: several pieces are alike, and which one is not known
 
 
@@ -69,10 +70,13 @@ def with_origins(
     operators: OperatorColumns, graphs: GraphColumns, captures: tuple[CaptureColumns, ...]
 ) -> OperatorOrigins:
     """The calls of a recording with those that recordings of its captures lend."""
-    found = tuple(_of_graph(graphs, graph, captures) for graph in range(len(graphs.graphs)))
+    found = origins_of_graphs(graphs, captures)
     in_graph = graphs.of_activity >= 0
     graph_ns = int(operators.activities.dur_ns[in_graph].sum())
-    loans = _loans(operators, graphs, captures, found)
+    kinds = np.append(operators.calls.kind, np.int8(CallKind.RUNTIME))
+    call = operators.activities.call
+    no_op = (call < 0) | (kinds[call] == CallKind.RUNTIME)  # at −1 the last one is read
+    loans = loans_of(no_op, graphs, captures, found)
     if not len(loans.row):
         return OperatorOrigins(operators, found, 0, graph_ns)
     lent_ns = int(operators.activities.dur_ns[loans.row].sum())
@@ -92,16 +96,22 @@ def _of_graph(graphs: GraphColumns, graph: int, captures: Sequence[CaptureColumn
     return GraphOrigin(graph, spent, lend(graphs, graph, batch, captures))
 
 
-def _loans(
-    operators: OperatorColumns,
+@lru_cache(maxsize=8)
+def origins_of_graphs(
+    graphs: GraphColumns, captures: tuple[CaptureColumns, ...]
+) -> tuple[GraphOrigin, ...]:
+    """What each graph is lent."""
+    return tuple(_of_graph(graphs, graph, captures) for graph in range(len(graphs.graphs)))
+
+
+def loans_of(
+    no_op: Mask,
     graphs: GraphColumns,
     captures: Sequence[CaptureColumns],
     found: Sequence[GraphOrigin],
-) -> _Loans:
-    call = operators.activities.call
-    kinds = np.append(operators.calls.kind, np.int8(CallKind.RUNTIME))
-    no_op = (call < 0) | (kinds[call] == CallKind.RUNTIME)  # at −1 the last one is read
-    rows, places, launches, known = [], [], [], []
+) -> Loans:
+    """The launch of each piece of work; ``no_op``: by device row, whether no op launched it."""
+    rows, places, launches, replays, known = [], [], [], [], []
     members, nodes = graphs.members, graphs.nodes
     for one in found:
         if one.lent is None or not one.lent.fits:
@@ -116,11 +126,13 @@ def _loans(
         rows.append(members.row[mine].astype(np.int64))
         places.append(np.full(len(mine), one.lent.capture))
         launches.append(launch + moved)
+        replays.append(members.replay[mine].astype(np.int64))
         known.append(is_known)
     if not rows:
         nothing = np.zeros(0, np.int64)
-        return _Loans(nothing, nothing, nothing, np.zeros(0, np.bool_))
-    return _Loans(*(np.concatenate(column) for column in (rows, places, launches, known)))
+        return Loans(nothing, nothing, nothing, nothing, np.zeros(0, np.bool_))
+    columns = (rows, places, launches, replays, known)
+    return Loans(*(np.concatenate(column) for column in columns))
 
 
 def _piece(
@@ -206,7 +218,7 @@ class _Codes:
 
 
 def _with_calls(
-    operators: OperatorColumns, captures: Sequence[CaptureColumns], loans: _Loans
+    operators: OperatorColumns, captures: Sequence[CaptureColumns], loans: Loans
 ) -> OperatorColumns:
     codes = _Codes(operators.strings)
     count = len(loans.row)

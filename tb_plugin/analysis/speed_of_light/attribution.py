@@ -37,7 +37,15 @@ from ..overview.utilization import cut
 from ..steps import step_windows
 from .arguments import DTYPES
 from .devices import peak_of
-from .light import CallTexts, Codes, KindFigures, figures_of, has_model, kind_table
+from .light import (
+    CallTexts,
+    KindFigures,
+    StringCodes,
+    dtype_of_lists,
+    figures_of,
+    has_model,
+    kind_table,
+)
 from .model import (
     NONE,
     KindTable,
@@ -51,10 +59,7 @@ from .model import (
 from .models import FLOPS_OPS
 
 _BACKWARD = regex(r"^autograd::engine::evaluate_function")
-_OF_LIST = regex(r"[<, (](float|double|(?:c10|at)::(?:Half|BFloat16)|long|int|bool)[,>]")
-_OPAQUE = regex(r"OpaqueType<\(?(?:unsigned int\))?(\d+)u?>")
 _LISTS = ("TensorList", "GenericList")
-_OF_WIDTH = {"1": "int8", "2": "float16", "4": "float32", "8": "float64", "16": "complex128"}
 
 
 def speed_of_light(trace: Trace) -> SpeedColumns:
@@ -67,7 +72,7 @@ class _Attribution:
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.host, self.device = trace, trace.host, trace.device
-        self.codes = Codes(trace.strings)
+        self.codes = StringCodes(trace.strings)
         count = len(trace.host)
         is_op = np.asarray(trace.host.kind == HostKind.OP)
         named = of_names(trace.strings, trace.host.name, has_model, np.bool_)
@@ -316,18 +321,6 @@ def owned(one: DeviceWork, rows: I64) -> tuple[I64, I64, I64]:
     start[1:] = np.maximum(ts[1:], reached[:-1])
     keep = end > start
     return start[keep], end[keep], order[keep]
-
-
-def dtype_of_lists(kernel: str) -> str:
-    """The type of the tensors of a list by the template of a kernel's name; "" where none tells.
-
-    >>> dtype_of_lists("CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, 2, 64, 64>")
-    'float16'
-    """
-    if (opaque := _OPAQUE.search(kernel)) is not None:
-        return _OF_WIDTH.get(opaque[1], "")
-    found = _OF_LIST.search(kernel)
-    return DTYPES.get(found[1].replace("at::", "c10::"), "") if found else ""
 
 
 def light_of(kinds: KindTable) -> F64:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,31 @@ class Utilization(Struct, frozen=True):
     mfu_ratio: float | None
     hfu_ratio: float | None
     at_least: bool  # too little of the time has a figure
+
+
+class PhaseUse(Struct, frozen=True):
+    """How well some iterations use a device; None where unknown."""
+
+    mfu_ratio: float | None  # FLOPs ÷ (time · peak): for prefill
+    mbu_ratio: float | None  # weights and cached keys and values ÷ (time · bandwidth): for decode
+    figure_ratio: float  # part of the compute time behind them
+    at_least: bool  # that part is small: both are lower bounds
+
+
+def phase_use(
+    columns: SpeedColumns, steps: Sequence[int], device: int | None, time_ns: int
+) -> PhaseUse:
+    """MFU and MBU of the iterations of one phase.
+
+    Args:
+        columns: of ``views.origins.speed_of``, which knows replayed graphs and lengths of requests.
+        steps: indexes of the steps that are these iterations (``IterationFacts.step``).
+        device: row of the devices; None: no device was recorded.
+        time_ns: Σ of their periods; of their spans where a period is not known.
+    """
+    chosen = SpeedSelection(columns, tuple(steps), device)
+    use = chosen.utilization(time_ns)
+    return PhaseUse(use.mfu_ratio, chosen.mbu_ratio(time_ns), chosen.figure_ratio, use.at_least)
 
 
 class SpeedSelection(Struct, frozen=True, dict=True):
@@ -130,9 +155,6 @@ class SpeedSelection(Struct, frozen=True, dict=True):
         of_model = flops * np.array([*again, 1.0])[kind]
         of_model[calls.phase[self.calls] == Phase.RECOMPUTE] = 0.0
         mfu = hfu = None
-        totals = self.totals
-        compute = totals.light_ns + totals.waste_ns + totals.no_figure_ns
-        has_figure = 1 - totals.no_figure_ns / compute if compute else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             ideal = np.where(kinds.least > 0, kinds.compute_ns / kinds.least, 0.0)[kind]
         ideal = np.nan_to_num(ideal)
@@ -140,8 +162,26 @@ class SpeedSelection(Struct, frozen=True, dict=True):
             mfu, hfu = (float((ideal * one).sum()) / length_ns for one in (of_model, flops))
             mfu, hfu = (one if one <= 1 else None for one in (mfu, hfu))
         return Utilization(
-            float(of_model.sum()), float(flops.sum()), mfu, hfu, has_figure < _LEAST_FIGURE
+            float(of_model.sum()), float(flops.sum()), mfu, hfu, self.figure_ratio < _LEAST_FIGURE
         )
+
+    @cached_property
+    def figure_ratio(self) -> float:
+        """The part of the compute time with a figure."""
+        totals = self.totals
+        known = totals.light_ns + totals.waste_ns
+        compute = known + totals.no_figure_ns
+        return known / compute if compute else 0.0
+
+    def mbu_ratio(self, length_ns: int) -> float | None:
+        """Bytes of weights and of cached keys and values ÷ (length · bandwidth)."""
+        peak = None if self.device is None else self.columns.peaks[self.device]
+        if peak is None or self.device is None or not length_ns:
+            return None
+        weights = self.columns.kinds.weights[self.columns.calls.kind[self.calls]]
+        rate = peak.bandwidth_gb_s * self.columns.part_ratios[self.device]  # bytes per ns
+        found = float(np.nansum(weights)) / (rate * length_ns)
+        return found if 0 < found <= 1 else None
 
     # --- rows -------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ...base.arrays import F64, I32
 from ...base.regex import regex
 from ...trace.link.iterations import Requests
-from .arguments import CallArguments, OddArgumentError, OpWork, RefusedError, arguments_of
+from .arguments import DTYPES, CallArguments, OddArgumentError, OpWork, RefusedError, arguments_of
 from .devices import DevicePeak
 from .model import NONE, KindTable, Reason
 from .models import MODELS, work_of
@@ -29,6 +29,9 @@ PAGED = frozenset({"vllm::unified_attention_with_output", "vllm::unified_attenti
 
 _TF32 = regex(r"tf32|xf32|bf16x|s1688|s16816|tensorop_s\w*gemm")
 _FP32 = regex(r"sgemm|simt|ffma|_s_?\w*gemm_fp32")
+_OF_LIST = regex(r"[<, (](float|double|(?:c10|at)::(?:Half|BFloat16)|long|int|bool)[,>]")
+_OPAQUE = regex(r"OpaqueType<\(?(?:unsigned int\))?(\d+)u?>")
+_OF_WIDTH = {"1": "int8", "2": "float16", "4": "float32", "8": "float64", "16": "complex128"}
 _OF_REASON = {
     "shapes": Reason.SHAPES,
     "dtype": Reason.DTYPE,
@@ -158,17 +161,33 @@ def _lit(work: OpWork, peak: DevicePeak | None, part: float, kernel: str) -> Kin
     )
 
 
-class Codes:
+def dtype_of_lists(kernel: str) -> str:
+    """The type of the tensors of a list by the template of a kernel's name; "" where none tells.
+
+    >>> dtype_of_lists("CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, 2, 64, 64>")
+    'float16'
+    """
+    if (opaque := _OPAQUE.search(kernel)) is not None:
+        return _OF_WIDTH.get(opaque[1], "")
+    found = _OF_LIST.search(kernel)
+    return DTYPES.get(found[1].replace("at::", "c10::"), "") if found else ""
+
+
+class StringCodes:
     """Codes of the strings of a trace, and of further ones."""
 
-    def __init__(self, strings: tuple[str, ...]) -> None:
+    def __init__(self, strings: tuple[str, ...], *, shares: bool = False) -> None:
+        """``shares``: a text that the trace has keeps its code; else it gets another one."""
         self._strings, self._more = strings, dict[str, int]()
+        self._own = {text: code for code, text in enumerate(strings)} if shares else {}
         self._added: list[str] = []
 
     def code(self, text: str) -> int:
         """The code of a text; −1 for none."""
         if not text:
             return NONE
+        if (own := self._own.get(text)) is not None:
+            return own
         found = self._more.setdefault(text, len(self._strings) + len(self._more))
         if len(self._added) < len(self._more):
             self._added.append(text)
@@ -187,7 +206,7 @@ class Codes:
 
 
 def kind_table(
-    op: I32, kernel: I32, shapes: I32, types: I32, rows: Iterable[KindFigures], codes: Codes
+    op: I32, kernel: I32, shapes: I32, types: I32, rows: Iterable[KindFigures], codes: StringCodes
 ) -> KindTable:
     """The table of kinds; each column has a row per kind."""
     found = list(rows)

@@ -54,7 +54,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = MappingProxyType(
         ),
         Reason.GRAPH: (
             "in a graph",
-            "A replay records kernels without ops and sizes.",
+            "A replay records kernels without ops and sizes. Record the capture of the graph, too.",
         ),
         Reason.NO_OP: ("no op", "Its launch lies before the recording, or is not linked."),
         Reason.SHEET: (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ...analysis.facts import Facts, Partition
 from ...analysis.speed_of_light.artifact import SPEED
 from ...analysis.speed_of_light.figures import SpeedSelection
-from ...analysis.speed_of_light.model import REASONS, SpeedColumns
+from ...analysis.speed_of_light.model import REASONS
 from ...analysis.steps import Selection, select
 from ...base.units import duration, share
+from ..origins import speed_of
 from ..shared import column_named, device_row
 from ..table import Table, heads, rows_from, sorts, table_from
 from ..view import Part, Subject, View
@@ -60,7 +61,7 @@ def table(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedTable:
 def _chosen(subject: Subject, query: answers.SpeedQuery) -> tuple[Selection, SpeedSelection]:
     facts = subject.facts
     selection = select(facts, query.steps, device_row(facts, query.device))
-    columns: SpeedColumns = subject.artifact("")
+    columns = speed_of(subject)
     # Without marked steps everything counts, and work of no step with it.
     steps = (*selection.indexes, *((-1,) if facts.step_source == "whole_trace" else ()))
     return selection, SpeedSelection(columns, steps, None if columns.on_host else selection.device)
@@ -194,5 +195,6 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     artifact=SPEED,
+    lends=True,
     parts=(Part("table", answers.SpeedQuery, answers.SpeedTable, table),),
 )

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.speed_of_light.attribution import dtype_of_lists, speed_of_light
+from kinetoscope.analysis.speed_of_light.attribution import speed_of_light
 from kinetoscope.analysis.speed_of_light.figures import SpeedSelection
+from kinetoscope.analysis.speed_of_light.light import dtype_of_lists
 from kinetoscope.analysis.speed_of_light.model import Reason, SpeedColumns
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
