@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,10 @@ requires_traces = pytest.mark.skipif(
 
 requires_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 """Skips a test, with the reason, where the native library is absent."""
+
+# The tests start hundreds of interpreters: without bytecode each compiles what it imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell that starts the tests in the background has Ctrl-C ignored, and so would every process
 # that a test starts and ends with it.
