@@ -268,7 +268,7 @@ def test_a_query_that_takes_too_much_ends_with_its_process(tmp_path: Path, query
     begun = time.monotonic()
     with contextlib.suppress(QueryError):
         assert len(repr(worker.ask(str(path), SqlRequest(query, 5, 4096, seconds=1)))) < 8192
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 60
     assert worker.ask(str(path), SqlRequest("SELECT count(*) FROM device")).rows == ((4,),)
     worker.close()
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.conftest import ROOT
 
@@ -18,6 +18,8 @@ from .browser import chromium, chromium_path
 from .servers import Server, standalone, tensorboard
 
 SAMPLES = ROOT / "samples" / "traces"
+
+expect.set_options(timeout=60_000)  # a slow machine, not a slow page
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,7 +20,6 @@ from .conftest import copy_samples
 from .servers import Server, standalone
 
 WIDTHS = (1440, 1000, 700)
-LONG_MS = 60_000
 FIND_FAULTS = (Path(__file__).with_name("layout.js")).read_text()
 
 ROWS = "main [aria-expanded=false]:is(tr)"
@@ -140,7 +139,7 @@ class Looking:
                 self.page.evaluate(SCROLL, 0)
             for place, row in self.each(ROWS, 1):
                 row.click(position={"x": 30, "y": 8})
-                expect(self.page.get_by_text("Reading…")).to_have_count(0, timeout=LONG_MS)
+                expect(self.page.get_by_text("Reading…")).to_have_count(0)
                 self.look(f"row {place} open")
                 for stack in self.page.locator("main tr summary").all()[:1]:
                     stack.click()
@@ -151,7 +150,7 @@ class Looking:
                 self.look(f"tab {place} open")
             for place, menu in self.each(MENUS, 14):
                 menu.click()
-                expect(self.page.get_by_text("Opening…")).to_have_count(0, timeout=LONG_MS)
+                expect(self.page.get_by_text("Opening…")).to_have_count(0)
                 self.look(f"menu {place} open")
                 self.page.keyboard.press("Escape")
 
@@ -191,7 +190,7 @@ def test_nothing_is_in_the_way_of_anything(
 ) -> None:
     with watched(browser) as (page, watch):
         page.goto(f"{crowded.page}#{run}&{view}")
-        expect(page.locator(VIEWS.get(view, "h1")).first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(VIEWS.get(view, "h1")).first).to_be_visible()
         page.wait_for_load_state("networkidle")
         if "mode=flame" in view:
             page.locator("main canvas").first.click(position={"x": 60, "y": 45})
@@ -219,7 +218,7 @@ def test_a_long_name_loses_its_middle_and_only_for_want_of_room(
     with watched(browser) as (page, _):
         page.set_viewport_size({"width": 700, "height": 900})
         page.goto(f"{crowded.page}#{CROWDED}&view=operators&operators.search=fused_permute")
-        expect(page.locator("main .dt-row .long").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator("main .dt-row .long").first).to_be_visible()
         assert page.evaluate(CUT_NAMES) == {"all": 12, "middle": 12, "end": 0}
         page.set_viewport_size({"width": 2800, "height": 900})
         page.wait_for_timeout(300)
@@ -239,7 +238,7 @@ def test_a_long_file_name_stays_in_the_window_while_it_is_read(
         )
         page.set_viewport_size({"width": 700, "height": 900})
         page.goto(f"{crowded.page}#{CROWDED}&view=kernels")
-        expect(page.get_by_role("heading", name="Reading the trace")).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_role("heading", name="Reading the trace")).to_be_visible()
         looking = Looking(page)
         looking.look("reading")
         assert list(looking.found.values()) == []

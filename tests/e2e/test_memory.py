@@ -15,7 +15,6 @@ from .browser import watched
 from .servers import Server, standalone
 from .test_page import silent
 
-LONG_MS = 60_000
 SAMPLE = "run=train_cpu&view=memory"
 EVIL = "<img src=x onerror=\"document.title='owned'\">"
 MIB = 1 << 20
@@ -26,7 +25,7 @@ def opened(page: Page, address: str) -> Locator:
     """The curve, once the view is there."""
     page.goto(address)
     curve = page.locator(".mem-curve")
-    expect(curve).to_be_visible(timeout=LONG_MS)
+    expect(curve).to_be_visible()
     return curve
 
 
@@ -55,7 +54,7 @@ def overlay(page: Page) -> Any:
 def test_a_range_filters_both_tables_and_is_left(browser: Browser, served: Server) -> None:
     with watched(browser) as (page, watch):
         curve = opened(page, f"{served.page}#{SAMPLE}")
-        expect(page.locator(".dt-row").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row").first).to_be_visible()
         everything, words = row_count(page), page.locator(COUNT).inner_text()
         drag(page, curve, 0.3, 0.5)
         expect(page.get_by_role("heading", name="In the chosen range")).to_be_visible()
@@ -77,7 +76,7 @@ def test_a_range_filters_both_tables_and_is_left(browser: Browser, served: Serve
 def test_a_row_marks_its_lifetime_on_the_curve(browser: Browser, served: Server) -> None:
     with watched(browser) as (page, watch):
         opened(page, f"{served.page}#{SAMPLE}")
-        expect(page.locator(".dt-row").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row").first).to_be_visible()
         page.mouse.move(1, 1)
         page.wait_for_timeout(200)
         before = overlay(page)
@@ -113,7 +112,7 @@ def test_a_box_leads_to_its_op_and_its_blocks(browser: Browser, served: Server) 
     with watched(browser) as (page, watch):
         opened(page, f"{served.page}#{SAMPLE}")
         boxes = page.locator(".treemap-box")
-        expect(boxes.first).to_be_visible(timeout=LONG_MS)
+        expect(boxes.first).to_be_visible()
         boxes.first.click()
         expect(page.locator(".mem-chosen")).to_contain_text("Confidence:")
         boxes.first.press("ArrowRight")
@@ -127,7 +126,7 @@ def test_every_box_has_the_area_of_its_bytes(browser: Browser, served: Server) -
     with watched(browser) as (page, _):
         opened(page, f"{served.page}#{SAMPLE}")
         boxes = page.locator(".treemap-box")
-        expect(boxes.first).to_be_visible(timeout=LONG_MS)
+        expect(boxes.first).to_be_visible()
         found = boxes.evaluate_all(
             "all => all.map(e => [e.offsetLeft, e.offsetTop, e.offsetWidth, e.offsetHeight])"
         )
@@ -141,12 +140,12 @@ def test_the_address_map_is_zoomed_moved_and_pressed(browser: Browser, served: S
     with watched(browser) as (page, watch):
         opened(page, f"{served.page}#{SAMPLE}")
         picture = page.get_by_role("application", name="Blocks by address and time")
-        expect(picture).to_have_attribute("aria-busy", "false", timeout=LONG_MS)
+        expect(picture).to_have_attribute("aria-busy", "false")
         picture.scroll_into_view_if_needed()
 
         def drawn() -> Any:
             page.wait_for_timeout(150)
-            expect(picture).to_have_attribute("aria-busy", "false", timeout=LONG_MS)
+            expect(picture).to_have_attribute("aria-busy", "false")
             page.wait_for_timeout(150)
             return picture.locator("canvas").evaluate("canvas => canvas.toDataURL()")
 
@@ -176,8 +175,8 @@ def test_the_address_map_is_zoomed_moved_and_pressed(browser: Browser, served: S
 def test_axe_has_nothing_to_say(browser: Browser, served: Server, tab: str, dark: bool) -> None:
     with watched(browser, dark=dark) as (page, _):
         opened(page, f"{served.page}#{SAMPLE}&memory.tab={tab}")
-        expect(page.locator(".dt-row").first).to_be_visible(timeout=LONG_MS)
-        expect(page.locator(".treemap-box").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row").first).to_be_visible()
+        expect(page.locator(".treemap-box").first).to_be_visible()
         if tab == "events":
             page.locator(".dt-cells[data-row]").first.click()
             expect(page.get_by_role("region", name="What it holds", exact=True)).to_be_visible()
@@ -236,7 +235,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         server.wait_ready()
         with watched(browser) as (page, watch):
             opened(page, f"{server.page}#view=memory")
-            expect(page.locator(".treemap-box").first).to_be_visible(timeout=LONG_MS)
+            expect(page.locator(".treemap-box").first).to_be_visible()
             for row in range(4):
                 page.locator(".dt-cells[data-row]").nth(row).click()
                 expect(page.get_by_role("region", name="What it holds", exact=True)).to_be_visible()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from .accessibility import complaints
 from .browser import watched
 from .servers import Server, standalone
-from .test_operators import HOSTILE, LONG_MS, event, opened, put, trace_of
+from .test_operators import HOSTILE, event, opened, put, trace_of
 from .test_page import silent
 
 BLOCKS = 12
@@ -52,14 +52,14 @@ def test_blocks_open_and_lead_to_the_timeline(browser: Browser, modules: Server)
         blocks.focus()
         page.keyboard.press("ArrowRight")
         slow = page.get_by_role("row", name="Block_11", exact=False).nth(1)
-        expect(slow).to_be_visible(timeout=LONG_MS)
+        expect(slow).to_be_visible()
         page.keyboard.press("ArrowLeft")
         expect(page.locator(".dt-row", has_text="Block_3")).to_have_count(0)
         page.get_by_label("Filter modules").fill("linear_11")
         expect(blocks).to_be_visible()
         page.get_by_role("link", name="Net_0").first.click()
-        expect(page.locator(".tl-canvas")).to_be_visible(timeout=LONG_MS)
-        expect(page.get_by_text("nn.Module: Net_0").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".tl-canvas")).to_be_visible()
+        expect(page.get_by_text("nn.Module: Net_0").first).to_be_visible()
         silent(watch)
 
 
@@ -67,7 +67,7 @@ def test_the_icicle_is_walked_by_keyboard(browser: Browser, modules: Server) -> 
     with watched(browser) as (page, watch):
         page.goto(f"{modules.page}#view=modules")
         graph = page.get_by_role("application", name="Flame graph")
-        expect(graph).to_be_visible(timeout=LONG_MS)
+        expect(graph).to_be_visible()
         graph.focus()
         page.keyboard.press("ArrowDown")
         expect(page.locator(".module-chosen")).to_contain_text("Call tree in Trace")

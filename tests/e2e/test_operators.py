@@ -15,7 +15,6 @@ from .browser import watched
 from .servers import Server, standalone
 from .test_page import silent, static_site
 
-LONG_MS = 60_000
 EVIL = "<img src=x onerror=\"document.title='owned'\">"
 HOSTILE = (
     EVIL,
@@ -64,7 +63,7 @@ def put(tmp_path: Path, text: str) -> Path:
 
 def opened(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.locator(".dt-row").first).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(".dt-row").first).to_be_visible()
 
 
 def test_a_table_is_sorted_searched_and_opened(browser: Browser, served: Server) -> None:
@@ -98,7 +97,7 @@ def test_the_flame_graph_is_walked_by_keyboard(browser: Browser, served: Server)
     with watched(browser) as (page, watch):
         page.goto(f"{served.page}#view=operators&operators.mode=flame")
         graph = page.get_by_role("application", name="Flame graph")
-        expect(graph).to_be_visible(timeout=LONG_MS)
+        expect(graph).to_be_visible()
         graph.focus()
         page.keyboard.press("ArrowDown")
         words = page.locator(".flame-words")
@@ -119,7 +118,7 @@ def test_the_flame_graph_is_walked_by_keyboard(browser: Browser, served: Server)
 def test_axe_has_nothing_to_say(browser: Browser, served: Server, mode: str, dark: bool) -> None:
     with watched(browser, dark=dark) as (page, _):
         page.goto(f"{served.page}#view=operators&operators.mode={mode}")
-        expect(page.locator(".dt-row, .flame-scroll").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row, .flame-scroll").first).to_be_visible()
         page.wait_for_timeout(500)
         assert complaints(page) == []
 
@@ -176,9 +175,7 @@ def test_a_hundred_thousand_rows_are_scrolled_in_windows(browser: Browser, tmp_p
             scroll = page.locator(".dt-scroll")
             for share, name in ((0.5, "op_05"), (1.0, "op_099999"), (0.0, "op_000000")):
                 scroll.evaluate("(box, share) => box.scrollTo(0, share * box.scrollHeight)", share)
-                expect(page.locator(".dt-cells[data-row]", has_text=name).first).to_be_visible(
-                    timeout=LONG_MS
-                )
+                expect(page.locator(".dt-cells[data-row]", has_text=name).first).to_be_visible()
                 assert page.locator(".dt-row").count() < 120
             silent(watch)
 

@@ -19,13 +19,12 @@ from .accessibility import complaints
 from .browser import Watch, watched
 from .servers import Server, standalone
 
-LONG_MS = 30_000
 EVIL = "<img src=x onerror=\"document.title='owned'\">`${1}`\"'&amp;"
 
 
 def opened(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.locator("h1")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator("h1")).to_be_visible()
 
 
 def silent(watch: Watch) -> None:
@@ -71,7 +70,7 @@ def test_a_refused_file_is_named_for_what_it_is(browser: Browser, tmp_path: Path
     (run / "worker0.pt.trace.json.gz").write_text(pointer)
     with standalone(tmp_path / "log", tmp_path) as server, watched(browser) as (page, _):
         page.goto(server.page)
-        expect(page.get_by_text("Git LFS").first).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("Git LFS").first).to_be_visible()
 
 
 def test_inside_a_sandboxed_frame(browser: Browser, served: Server) -> None:
@@ -87,7 +86,7 @@ def test_inside_a_sandboxed_frame(browser: Browser, served: Server) -> None:
             }""",
             served.page,
         )
-        expect(page.frame_locator("iframe").locator("h1")).to_be_visible(timeout=LONG_MS)
+        expect(page.frame_locator("iframe").locator("h1")).to_be_visible()
         assert watch.foreign == []
 
 
@@ -96,7 +95,7 @@ def test_another_site_cannot_frame_it(browser: Browser, served: Server, tmp_path
     with static_site(tmp_path) as address, watched(browser) as (page, _):
         page.goto(address)
         body = page.frame_locator("iframe").locator("body")
-        expect(body).to_contain_text("refused to connect", timeout=LONG_MS)
+        expect(body).to_contain_text("refused to connect")
 
 
 @contextmanager
@@ -201,8 +200,8 @@ def test_the_first_screen_has_few_words(
     with watched(browser) as (page, _):
         page.set_viewport_size({"width": 1440, "height": 900})
         opened(page, f"{served.page}#run={run}")
-        expect(page.locator(".finding").first).to_be_visible(timeout=LONG_MS)
-        expect(page.locator(".path-shares")).to_be_attached(timeout=LONG_MS)
+        expect(page.locator(".finding").first).to_be_visible()
+        expect(page.locator(".path-shares")).to_be_attached()
         page.wait_for_timeout(500)
         assert page.evaluate(WORDS) <= most
 
@@ -217,7 +216,7 @@ def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -
         assert "steps=4" in page.url
         page.keyboard.press("g")
         page.keyboard.press("h")
-        expect(page.get_by_text("What to know").first).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("What to know").first).to_be_visible()
         assert "steps=4" in page.url
         silent(watch)
 
@@ -231,10 +230,10 @@ def test_names_of_the_recording_are_found_and_views_open_by_title(
         page.keyboard.press("Control+k")
         page.get_by_role("combobox").fill("aten::addmm")
         found = page.get_by_role("option").filter(has_text="aten::addmm")
-        expect(found).to_be_visible(timeout=LONG_MS)
+        expect(found).to_be_visible()
         page.keyboard.press("Enter")
-        expect(page.locator(".op-details")).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".op-details")).to_be_visible()
         assert "view=operators" in page.url
         page.goto(f"{served.page}#run=train_cpu&view=trace")
-        expect(page.get_by_role("toolbar", name="Timeline")).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_role("toolbar", name="Timeline")).to_be_visible()
         silent(watch)

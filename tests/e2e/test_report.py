@@ -12,14 +12,13 @@ from kinetoscope.views import STEMS
 from .browser import watched
 from .servers import Server
 
-LONG_MS = 30_000
 MISSING = "Not in this report"
 
 
 def settled(page: Page) -> str:
     """The text of the view, when it has stopped to change."""
     main = page.get_by_role("main")
-    expect(main.locator("h1, h2").first).to_be_visible(timeout=LONG_MS)
+    expect(main.locator("h1, h2").first).to_be_visible()
     before = ""
     for _ in range(60):
         page.wait_for_timeout(500)
@@ -70,16 +69,16 @@ def test_a_slice_a_row_and_an_order_need_no_server(browser: Browser, report_file
         head = page.get_by_role("columnheader", name="Calls").first
         head.get_by_role("button").first.click()
         rows = page.get_by_role("main").get_by_role("row")
-        expect(rows.nth(1)).to_be_visible(timeout=LONG_MS)
+        expect(rows.nth(1)).to_be_visible()
         page.goto("about:blank")
         page.goto(f"{report_file.as_uri()}#view=timeline")
         canvas = page.locator("canvas").last
-        expect(canvas).to_be_visible(timeout=LONG_MS)
+        expect(canvas).to_be_visible()
         page.wait_for_timeout(500)
         box = canvas.bounding_box()
         assert box is not None
         page.mouse.click(box["x"] + 60, box["y"] + 57)
-        expect(page.get_by_text("enumerate(DataLoader)").first).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("enumerate(DataLoader)").first).to_be_visible()
         assert MISSING not in page.locator("body").inner_text()
         assert (watch.console, watch.foreign, watch.failed) == ([], [], [])
 
@@ -89,7 +88,7 @@ def test_what_it_does_not_hold_is_said_where_it_would_stand(
 ) -> None:
     with watched(browser) as (page, watch):
         page.goto(f"{report_file.as_uri()}#view=overview&steps=3")
-        expect(page.get_by_text(MISSING).first).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text(MISSING).first).to_be_visible()
         expect(page.get_by_role("button", name="Try again")).to_have_count(0)
         expect(page.get_by_text("A report of worker0").first).to_be_visible()
         assert (watch.console, watch.foreign, watch.failed) == ([], [], [])
@@ -103,7 +102,7 @@ def test_below_a_cell_of_a_notebook(browser: Browser, report_file: Path, tmp_pat
     with watched(browser) as (page, watch):
         page.goto(notebook.as_uri())
         frame = page.frame_locator("iframe")
-        expect(frame.locator("h1")).to_contain_text("DataLoader", timeout=LONG_MS)
+        expect(frame.locator("h1")).to_contain_text("DataLoader")
         frame.get_by_role("link", name="Operator").first.click()
-        expect(frame.locator("h1")).to_contain_text("aten::", timeout=LONG_MS)
+        expect(frame.locator("h1")).to_contain_text("aten::")
         assert (watch.console, watch.foreign, watch.failed) == ([], [], [])

@@ -9,8 +9,6 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import watched
 from tests.e2e.servers import Server
 
-LONG_MS = 30_000
-
 
 def heard(page: Page, of: str = "main") -> str:
     """The accessibility tree of a part of the page, with plain blanks."""
@@ -19,13 +17,13 @@ def heard(page: Page, of: str = "main") -> str:
 
 def opened(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.locator("h1")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator("h1")).to_be_visible()
 
 
 def test_the_headline_and_the_parts_of_the_step_are_heard(browser: Browser, served: Server) -> None:
     with watched(browser) as (page, _):
         opened(page, f"{served.page}#run=train_cpu")
-        expect(page.locator(".finding").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".finding").first).to_be_visible()
         text = heard(page)
         headline = page.locator("h1").inner_text()
         assert re.search(rf'heading "{re.escape(headline[:20])}.* \[level=1\]', text)
@@ -46,7 +44,7 @@ def test_the_headline_and_the_parts_of_the_step_are_heard(browser: Browser, serv
 def test_a_table_is_heard_with_its_heads_and_rows(browser: Browser, served: Server) -> None:
     with watched(browser) as (page, _):
         opened(page, f"{served.page}#run=train_cpu&view=operators")
-        expect(page.locator(".dt-row").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row").first).to_be_visible()
         text = heard(page)
         assert re.search(r"columnheader \"?Name", text)
         assert re.search(r'row "[^"]*aten::', text)
@@ -56,10 +54,10 @@ def test_the_selected_slice_is_announced(browser: Browser, served: Server) -> No
     with watched(browser) as (page, _):
         opened_trace = f"{served.page}#run=train_cpu&view=timeline&timeline.find=aten::addmm"
         page.goto(opened_trace)
-        expect(page.get_by_role("toolbar", name="Timeline")).to_be_visible(timeout=LONG_MS)
-        page.locator(".tl-canvas").first.wait_for(timeout=LONG_MS)
+        expect(page.get_by_role("toolbar", name="Timeline")).to_be_visible()
+        page.locator(".tl-canvas").first.wait_for()
         page.wait_for_timeout(1500)
         page.keyboard.press("n")
         status = page.locator(".tl-side > [role=status]")
         said = re.compile(r"Selected: aten::addmm, Operator, [\d.]+\s(µs|ms), at .+ on Main thread")
-        expect(status).to_have_text(said, timeout=LONG_MS)
+        expect(status).to_have_text(said)

@@ -17,18 +17,17 @@ from .browser import watched
 from .conftest import SAMPLES
 from .servers import standalone
 
-LONG_MS = 30_000
 FIRST, SECOND = "resnet_workers0", "resnet_workers4"
 
 
 def opened(page: Page, address: str) -> Page:
     page.goto(address)
-    expect(page.locator("h1")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator("h1")).to_be_visible()
     return page
 
 
 def ruler(page: Page) -> str:
-    return page.locator("figure.ruler").get_attribute("aria-label", timeout=LONG_MS) or ""
+    return page.locator("figure.ruler").get_attribute("aria-label") or ""
 
 
 def step_ms(page: Page) -> float:
@@ -49,9 +48,9 @@ def test_from_a_slow_training_to_the_reason_why_it_is_faster(
         with watched(browser) as (page, watch):
             opened(page, f"{server.page}#run={FIRST}&view=overview")
             main = page.locator("main")
-            expect(main.get_by_text("Input-bound: load batches in worker processes")).to_be_visible(
-                timeout=LONG_MS
-            )
+            expect(
+                main.get_by_text("Input-bound: load batches in worker processes")
+            ).to_be_visible()
             share = re.search(r"DataLoader ([\d.]+)\s*ms", ruler(page))
             assert share is not None
             slow = step_ms(page)
@@ -67,23 +66,21 @@ def test_from_a_slow_training_to_the_reason_why_it_is_faster(
             opened(page, f"{server.page}#run={SECOND}&view=diff&diff.base={FIRST}")
             expect(
                 main.get_by_text("the DataLoader no longer blocks the main thread").first
-            ).to_be_visible(timeout=LONG_MS)
+            ).to_be_visible()
 
             page.set_viewport_size({"width": 700, "height": 900})
             changes = page.get_by_label("Changes", exact=True).locator("table").first
             heads = changes.locator("thead th")
-            expect(heads.nth(1)).to_contain_text("Change", timeout=LONG_MS)  # in sight, before A, B
+            expect(heads.nth(1)).to_contain_text("Change")  # in sight, before A, B
             changes.locator("tbody tr").first.press("Enter")
-            expect(changes.get_by_role("link", name="A in Operator")).to_be_visible(timeout=LONG_MS)
+            expect(changes.get_by_role("link", name="A in Operator")).to_be_visible()
 
             # Inside a piece and out again, by the browser's own way back.
             pieces = main.locator(".diff-piece button")
-            expect(pieces.first).to_be_visible(timeout=LONG_MS)
+            expect(pieces.first).to_be_visible()
             names = pieces.all_inner_texts()
             pieces.first.click()
-            expect(main.get_by_text("Operators inside:")).to_be_visible(timeout=LONG_MS)
+            expect(main.get_by_text("Operators inside:")).to_be_visible()
             page.go_back()
-            expect(pieces).to_have_text(
-                [re.compile(re.escape(one)) for one in names], timeout=LONG_MS
-            )
+            expect(pieces).to_have_text([re.compile(re.escape(one)) for one in names])
             assert (watch.console, watch.foreign, watch.failed) == ([], [], [])

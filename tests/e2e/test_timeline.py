@@ -22,7 +22,6 @@ from .servers import Server, get_json, standalone
 from .test_firefox import pytestmark as needs_firefox
 from .test_firefox import seen_at
 
-LONG_MS = 60_000  # a slow machine, not a slow page
 CPU = "run=train_cpu&view=timeline"
 V100 = TRACES / "kineto_tb_samples" / "resnet50_num_workers_0"
 
@@ -34,8 +33,8 @@ def silent(watch: Watch) -> None:
 def drawn(page: Page | FrameLocator) -> Locator:
     """The canvas, once it has drawn tiles and nothing is on its way."""
     canvas = page.locator(".tl-canvas")
-    expect(canvas).to_have_attribute("data-stats", re.compile(r'"tiles":[1-9]'), timeout=LONG_MS)
-    expect(page.locator(".tl-pending.on")).to_have_count(0, timeout=LONG_MS)
+    expect(canvas).to_have_attribute("data-stats", re.compile(r'"tiles":[1-9]'))
+    expect(page.locator(".tl-pending.on")).to_have_count(0)
     return canvas
 
 
@@ -78,7 +77,7 @@ def search(page: Page, text: str) -> str:
     page.keyboard.press("Control+a")
     page.keyboard.type(text)
     count = page.locator(".tl-bar [role=status]").first
-    expect(count).to_have_text(re.compile(r"^\d.*\shits?$"), timeout=LONG_MS)
+    expect(count).to_have_text(re.compile(r"^\d.*\shits?$"))
     page.wait_for_timeout(400)  # of this text, no longer of the one before it
     return count.inner_text().replace("\u00a0", " ")
 
@@ -147,14 +146,14 @@ def test_a_slice_tells_all_of_itself_and_leads_on(browser: Browser, served: Serv
         search(page, "aten::addmm")
         page.keyboard.press("Enter")
         side = details(page)
-        expect(side.get_by_role("heading", name="aten::addmm")).to_be_visible(timeout=LONG_MS)
+        expect(side.get_by_role("heading", name="aten::addmm")).to_be_visible()
         expect(side).to_contain_text("Against peers")
         expect(side).to_contain_text("Inputs")
         expect(side.get_by_role("heading", name="Stack")).to_be_visible()
         forward = settled(page, "timeline.select")
         backward = side.locator(".tl-hop", has_text="backward")
         backward.get_by_role("button").click()
-        expect(side.get_by_role("heading", name="AddmmBackward0")).to_be_visible(timeout=LONG_MS)
+        expect(side.get_by_role("heading", name="AddmmBackward0")).to_be_visible()
         side.locator(".tl-hop", has_text="forward").get_by_role("button").click()
         settled(page, "timeline.select", lambda one: one == forward)
         silent(watch)
@@ -171,7 +170,7 @@ def test_a_dragged_area_is_summed_up(browser: Browser, served: Server) -> None:
         page.mouse.up()
         start, end = map(int, settled(page, "timeline.area").partition("_")[0].split("-"))
         panel = page.get_by_role("region", name="Area")
-        expect(panel.get_by_role("heading")).to_contain_text("slices", timeout=LONG_MS)
+        expect(panel.get_by_role("heading")).to_contain_text("slices")
         rows = panel.get_by_role("row")
         expect(rows.nth(1)).to_be_visible()
         for tab in ("Flame graph", "Slices", "GPU busy and gaps", "Counters", "Summary"):
@@ -205,7 +204,7 @@ def test_a_copied_link_shows_just_the_same(browser: Browser, served: Server) -> 
         page.locator(".tl-canvas").focus()
         page.keyboard.press("r")
         page.keyboard.press("Shift+M")
-        expect(page.get_by_role("tab", name="Notes")).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_role("tab", name="Notes")).to_be_visible()
         page.get_by_role("button", name="Track Main thread · ops").focus()
         page.keyboard.press("p")
         page.locator(".tl-canvas").focus()
@@ -220,7 +219,7 @@ def test_a_copied_link_shows_just_the_same(browser: Browser, served: Server) -> 
     with watched(browser) as (page, watch):
         page.goto(link)
         drawn(page)
-        expect(details(page)).to_have_text(words, use_inner_text=True, timeout=LONG_MS)
+        expect(details(page)).to_have_text(words, use_inner_text=True)
         pinned = page.get_by_role("list", name="Pinned tracks").get_by_role("listitem")
         expect(pinned).to_contain_text("Main thread · ops")
         page.wait_for_timeout(800)
@@ -236,7 +235,7 @@ def test_all_of_it_by_keyboard(browser: Browser, served: Server) -> None:
         page.keyboard.press(".")
         settled(page, "timeline.select")
         status = page.get_by_role("status").filter(has_text="depth")
-        expect(status).to_have_count(1, timeout=LONG_MS)
+        expect(status).to_have_count(1)
         page.keyboard.press("ArrowDown")
         page.wait_for_timeout(500)
         inner = settled(page, "timeline.select")
@@ -251,12 +250,12 @@ def test_all_of_it_by_keyboard(browser: Browser, served: Server) -> None:
         settled(page, "timeline.at", lambda one: one not in ("", before))
         page.keyboard.press("r")
         tab = page.get_by_role("tab", name="Summary")
-        expect(tab).to_have_attribute("aria-selected", "true", timeout=LONG_MS)
+        expect(tab).to_have_attribute("aria-selected", "true")
         tab.focus()
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("tab", name="Flame graph")).to_be_focused()
         graph = page.get_by_role("application", name=re.compile("^Flame graph"))
-        expect(graph).to_be_visible(timeout=LONG_MS)
+        expect(graph).to_be_visible()
         graph.focus()
         page.keyboard.press("ArrowDown")
         expect(page.locator(".flame-words")).to_contain_text("self")
@@ -297,8 +296,8 @@ def test_narrow_the_details_are_a_tab(browser: Browser, served: Server) -> None:
         search(page, "aten::addmm")
         page.keyboard.press("Enter")
         tab = page.get_by_role("tab", name="Details")
-        expect(tab).to_have_attribute("aria-selected", "true", timeout=LONG_MS)
-        expect(page.get_by_role("tabpanel")).to_contain_text("Against peers", timeout=LONG_MS)
+        expect(tab).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tabpanel")).to_contain_text("Against peers")
         assert page.evaluate("document.documentElement.scrollWidth") <= 1000
         silent(watch)
 
@@ -332,7 +331,7 @@ def test_perfetto_is_opened_only_on_a_press_and_may_fail(browser: Browser, serve
         page.evaluate("window.open = () => null")
         page.get_by_role("button", name="Download and share").click()
         page.get_by_role("menuitem", name=re.compile("Open in Perfetto")).click()
-        expect(page.get_by_text("The browser blocked the window")).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("The browser blocked the window")).to_be_visible()
         silent(watch)
 
 
@@ -344,7 +343,7 @@ def test_two_ranks_on_one_axis(browser: Browser, served: Server) -> None:
         page.get_by_role("button", name="Workers in this timeline").click()
         page.get_by_role("checkbox").first.check()
         page.keyboard.press("Escape")
-        expect(page.get_by_text("Aligned by wall clock.").first).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text("Aligned by wall clock.").first).to_be_visible()
         drawn(page)
         assert int(tracks.inner_text().split()[-1]) == 2 * one
         assert values(page)["timeline.workers"]
@@ -357,7 +356,7 @@ def test_without_a_device_it_says_what_is_missing(browser: Browser, served: Serv
         expect(side).to_contain_text("No device activity was recorded")
         headings = page.get_by_role("list", name="Tracks").get_by_role("button", expanded=True)
         assert not [one for one in headings.all_inner_texts() if one.startswith("GPU")]
-        expect(page.get_by_role("tabpanel")).to_contain_text("No device activity", timeout=LONG_MS)
+        expect(page.get_by_role("tabpanel")).to_contain_text("No device activity")
         silent(watch)
 
 
@@ -375,10 +374,8 @@ def test_eight_ranks_on_one_axis(browser: Browser, tmp_path: Path) -> None:
             for box in page.get_by_role("checkbox").all():
                 box.check()
             page.keyboard.press("Escape")
-            expect(menu).to_contain_text("8 of 8", timeout=LONG_MS)
-            expect(page.get_by_text(re.compile("is prepared|is asked for"))).to_have_count(
-                0, timeout=LONG_MS
-            )
+            expect(menu).to_contain_text("8 of 8")
+            expect(page.get_by_text(re.compile("is prepared|is asked for"))).to_have_count(0)
             drawn(page)
             assert len(values(page)["timeline.workers"].split(",")) == 7
             assert int(search(page, "nccl").split()[0].replace(",", "")) >= 7 * one
@@ -404,7 +401,7 @@ def test_hostile_names_are_text_and_break_nothing(browser: Browser, tmp_path: Pa
         with trace(browser, server, "view=timeline") as (page, watch):
             search(page, "img")
             page.keyboard.press("Enter")
-            expect(details(page)).to_contain_text("onerror", timeout=LONG_MS)
+            expect(details(page)).to_contain_text("onerror")
             page.wait_for_timeout(500)
             assert page.title() != "owned"
             assert page.locator("img").count() == 0
@@ -431,7 +428,7 @@ def test_the_tutorial_walk(browser: Browser, v100: Server) -> None:
         # The step waits for its batch …
         assert search(page, "enumerate(DataLoader)") == "6 hits"
         page.keyboard.press("Enter")
-        expect(side).to_contain_text("_SingleProcessDataLoaderIter", timeout=LONG_MS)
+        expect(side).to_contain_text("_SingleProcessDataLoaderIter")
         # … and the GPU idles below it.
         page.keyboard.press("Escape")
         page.locator(".tl-canvas").focus()
@@ -439,29 +436,25 @@ def test_the_tutorial_walk(browser: Browser, v100: Server) -> None:
         page.keyboard.press("r")
         page.get_by_role("tab", name="GPU busy and gaps").click()
         device = page.get_by_role("tabpanel").get_by_role("row").nth(1)
-        expect(device).to_contain_text("Tesla V100", timeout=LONG_MS)
+        expect(device).to_contain_text("Tesla V100")
         busy = device.get_by_role("cell").nth(2).inner_text()
         assert float(busy.split()[0].replace("<", "") or 0) < 5
         # A backward op leads to its forward op.
         search(page, "CudnnConvolutionBackward")
         page.keyboard.press("Enter")
-        expect(side.get_by_role("heading", name="CudnnConvolutionBackward")).to_be_visible(
-            timeout=LONG_MS
-        )
+        expect(side.get_by_role("heading", name="CudnnConvolutionBackward")).to_be_visible()
         side.locator(".tl-hop", has_text="forward op").get_by_role("button").click()
-        expect(side.get_by_role("heading", name="aten::cudnn_convolution")).to_be_visible(
-            timeout=LONG_MS
-        )
+        expect(side.get_by_role("heading", name="aten::cudnn_convolution")).to_be_visible()
         # A launch leads to its kernel, and back.
         search(page, "cudaLaunchKernel")
         page.keyboard.press("Enter")
-        expect(side.get_by_role("heading", name="cudaLaunchKernel")).to_be_visible(timeout=LONG_MS)
+        expect(side.get_by_role("heading", name="cudaLaunchKernel")).to_be_visible()
         launch = settled(page, "timeline.select")
         page.keyboard.press("Escape")
         page.locator(".tl-canvas").focus()
         page.keyboard.press("]")
         settled(page, "timeline.select", lambda one: one not in ("", launch))
-        expect(side).to_contain_text("Stream 7", timeout=LONG_MS)
+        expect(side).to_contain_text("Stream 7")
         page.keyboard.press("[")
         settled(page, "timeline.select", lambda one: one == launch)
         silent(watch)
@@ -471,10 +464,10 @@ def test_the_tutorial_walk(browser: Browser, v100: Server) -> None:
 def test_the_overview_leads_to_the_loader(browser: Browser, v100: Server) -> None:
     with watched(browser) as (page, watch):
         page.goto(f"{v100.page}#view=overview")
-        page.get_by_text("More", exact=True).first.click(timeout=LONG_MS)
+        page.get_by_text("More", exact=True).first.click()
         link = page.get_by_role("link", name="The loader in the trace", exact=True)
-        link.click(timeout=LONG_MS)
+        link.click()
         drawn(page)
-        expect(details(page)).to_contain_text("_SingleProcessDataLoaderIter", timeout=LONG_MS)
+        expect(details(page)).to_contain_text("_SingleProcessDataLoaderIter")
         assert values(page)["timeline.find"] == "enumerate(Data"
         silent(watch)

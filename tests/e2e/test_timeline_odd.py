@@ -16,7 +16,7 @@ from tests.conftest import TRACES, requires_traces
 
 from .browser import watched
 from .servers import Server, standalone
-from .test_timeline import LONG_MS, details, drawn, search, silent, trace, values
+from .test_timeline import details, drawn, search, silent, trace, values
 
 ODD = TRACES / "derived_oddities"
 FILES = sorted(file for file in ODD.rglob("*") if file.is_file())
@@ -52,7 +52,7 @@ def test_odd_recordings_are_drawn_or_explained(browser: Browser, odd: Server, ki
             page.goto(f"{odd.page}#{urlencode({'run': run_of(file), 'view': 'timeline'})}")
             canvas = page.locator(".tl-canvas[data-stats]")
             reason = page.get_by_role("heading", name=REASONS)
-            expect(canvas.or_(reason).first).to_be_visible(timeout=LONG_MS)
+            expect(canvas.or_(reason).first).to_be_visible()
             if canvas.count():
                 drawn(page)
                 found[file.name] = "drawn"
@@ -99,21 +99,19 @@ def test_streams_of_a_graph_fold_and_are_one_press_away(browser: Browser, tmp_pa
             # What is found there is where it is drawn.
             search(page, "kernel_39")
             page.keyboard.press("Enter")
-            expect(details(page)).to_contain_text("Graphs · compute", timeout=LONG_MS)
+            expect(details(page)).to_contain_text("Graphs · compute")
             expect(details(page)).to_contain_text("stream 46")
             page.get_by_role("button", name="Graphs: folded").click()
-            expect(page.get_by_role("button", name="Graphs: 40\u00a0streams")).to_be_visible(
-                timeout=LONG_MS
-            )
+            expect(page.get_by_role("button", name="Graphs: 40\u00a0streams")).to_be_visible()
             drawn(page)
             assert values(page)["timeline.streams"] == "recorded"
             # The last of forty streams, far below, is where the selection is.
-            expect(details(page)).to_contain_text("Stream 46 · compute", timeout=LONG_MS)
-            expect(page.get_by_text("Stream 46 · compute").first).to_be_visible(timeout=LONG_MS)
+            expect(details(page)).to_contain_text("Stream 46 · compute")
+            expect(page.get_by_text("Stream 46 · compute").first).to_be_visible()
             page.reload()
             drawn(page)
             expect(page.get_by_role("button", name="Graphs: 40\u00a0streams")).to_be_visible()
             page.keyboard.press("u")
-            expect(page.get_by_text("Graphs · compute").first).to_be_visible(timeout=LONG_MS)
+            expect(page.get_by_text("Graphs · compute").first).to_be_visible()
             assert values(page)["timeline.streams"] == "folded"
             silent(watch)

@@ -82,7 +82,7 @@ def wait_for_the_thread() -> None:
     """The thread ends, and what it raised is reported, before the next test begins."""
     for thread in threading.enumerate():
         if thread.name == "kinetoscope-writer":
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from werkzeug.test import Client
+from werkzeug.test import Client, TestResponse
 
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.session import FileSession
@@ -129,23 +128,25 @@ def test_every_view_answers_or_says_why_not(site: Client) -> None:
     del reasons["diff"]  # it asks which recording is the base
     for stem, reason in reasons.items():
         if reason is None:
-            wait_for(partial(is_answered, site, f"/api/view/{stem}"))
+            assert answer(site, f"/api/view/{stem}").status_code == 200
         else:
-            refused = site.get(f"/api/view/{stem}")
+            refused = answer(site, f"/api/view/{stem}")
             assert (refused.status_code, refused.get_json()["error"]["message"]) == (409, reason)
 
 
-def is_answered(site: Client, address: str) -> bool:
-    """Whether it is there; what it needs may be prepared first."""
-    response = site.get(address)
-    assert response.status_code in {200, 202}, response.text
-    return response.status_code == 200
+def answer(site: Client, address: str, **query: str) -> TestResponse:
+    """What an address answers in the end; what it needs may be prepared first."""
+
+    def final() -> TestResponse | None:
+        response = site.get(address, query_string=query or None)
+        return None if response.status_code == 202 else response
+
+    return wait_for(final)
 
 
 def test_the_parts_of_the_trace_view_answer(site: Client) -> None:
     view = "/api/view/timeline"
-    wait_for(partial(is_answered, site, view))
-    manifest = site.get(view).get_json()
+    manifest = answer(site, view).get_json()
     window = f"start_ns=0&end_ns={manifest['end_ns']}"
     for part in (
         "names",
@@ -162,15 +163,14 @@ def test_the_parts_of_the_trace_view_answer(site: Client) -> None:
         f"bundles?{window}",
         f"export?{window}",
     ):
-        wait_for(partial(is_answered, site, f"{view}/{part}"))
-        response = site.get(f"{view}/{part}")
+        response = answer(site, f"{view}/{part}")
         assert response.status_code == 200, f"{part}: {response.text}"
-    assert site.get(f"{view}/tiles?level=9&tiles=0&blocks=99.0").status_code == 400
-    assert site.get(f"{view}/slice?slice=99999").status_code == 404
+    assert answer(site, f"{view}/tiles?level=9&tiles=0&blocks=99.0").status_code == 400
+    assert answer(site, f"{view}/slice?slice=99999").status_code == 404
 
 
 def test_a_step_that_is_not_there_is_a_bad_query(site: Client) -> None:
-    response = site.get("/api/view/overview", query_string={"steps": "99"})
+    response = answer(site, "/api/view/overview", steps="99")
     assert response.status_code == 400
     assert response.get_json()["error"]["kind"] == "bad_query"
 
@@ -195,7 +195,7 @@ def test_a_replaced_file_is_another_digest(fresh: tuple[Client, Path]) -> None:
         return span_of(site)["digest"] not in {"", before}
 
     wait_for(changed)
-    stale = site.get("/api/view/overview", query_string={"digest": before})
+    stale = answer(site, "/api/view/overview", digest=before)
     assert stale.headers["Cache-Control"] == "no-cache"
     assert [step["dur_ns"] for step in stale.get_json()["steps"]] == [200_000, 300_000, 200_000]
 

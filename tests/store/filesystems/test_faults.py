@@ -157,6 +157,7 @@ def test_a_server_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with pytest.raises(RemoteError, match="flaky://logs: no answer within 0 s") as caught:
         remote.call(hang)
+    wait_for(lambda: calls)  # its thread may begin late
     assert (caught.value.reason, len(calls)) == ("unreachable", 1)
     # So much longer for what it carries: 0.1 s are not enough for this, 8 s and more are.
     assert remote.call(lambda _: go_on.wait(0.3), carries=8 << 20) is False
