@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "2f91ab45";
+export const CONTRACT = "0b6a5f34";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2183,6 +2183,8 @@ export interface ModuleRow {
   readonly recompute_ns: number;
   /** Share of the time of all modules. */
   readonly ratio: number;
+  /** Of a compiled function: its versions, their runs in the recording, what compiling took, and what changed when it was compiled again. */
+  readonly compiled: string | null;
   /** Length of its calls in the forward pass, on the host. */
   readonly host_total_ns: number;
   /** Host total without the calls of modules inside it. */

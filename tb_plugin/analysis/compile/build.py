@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from ...base.arrays import I64, distinct_values, matches, search, where_code
+from ...base.arrays import I32, I64, distinct_values, matches, search, where_code
 from ...base.intervals import Intervals, length_within, subtract, union
 from ...base.regex import regex
 from ...trace.compile_record import CompileRecord, RecordedCompilation
@@ -30,6 +30,7 @@ from .model import (
     GuardReason,
     Occurrence,
     Version,
+    frame_label,
 )
 from .occurrences import compilations_in
 
@@ -52,7 +53,7 @@ def compiled_facts(trace: Trace) -> CompiledFacts | None:
     if not known and not kernels and not times:
         return None
     functions = {one.id: row for row, one in enumerate(record.functions[:MOST_VERSIONS])}
-    shown = tuple(_function(one.name, one.file, one.line) for one in record.functions)
+    shown = tuple(function_of(one.name, one.file, one.line) for one in record.functions)
     of_id: dict[str, list[RecordedCompilation]] = {}
     for one in record.compilations:
         of_id.setdefault(one.id or "", []).append(one)
@@ -92,12 +93,33 @@ def _number(identity: str) -> tuple[int, int]:
     )
 
 
-def _function(name: str, file: str, line: int) -> Function:
+def function_of(name: str, file: str, line: int) -> Function:
+    """The function of a code object, or the rest of one behind a graph break."""
     match = _RESUMES.match(name)
     if match is None:
         return Function(name, file, line)
-    inner = _function(match["name"], file, line)
+    inner = function_of(match["name"], file, line)
     return Function(inner.name, file, line, int(match["line"]))
+
+
+def region_places(trace: Trace) -> tuple[I32, tuple[str, ...]]:
+    """The compiled function that each host row is a run of, −1 of none, and their labels.
+
+    Versions of a function are one place.
+    """
+    record = trace.compile_record or CompileRecord()
+    shown = {one.id: function_of(one.name, one.file, one.line) for one in record.functions}
+    of_id = {one.id: shown.get(one.function) for one in record.compilations if not one.backward}
+    places: dict[str, int] = {}
+    code_of = np.full(len(trace.strings), -1, np.int32)
+    for code, name in enumerate(trace.strings):
+        match = _REGION.match(name) if name.startswith("Torch-Compiled Region") else None
+        if match is not None:
+            function = of_id.get(match["id"])
+            label = function.full_label if function is not None else frame_label(match["id"] or "")
+            code_of[code] = places.setdefault(label, len(places))
+    found: I32 = code_of[trace.host.name]
+    return found, tuple(places)
 
 
 class _Regions:
@@ -155,6 +177,7 @@ def _version(
         dur_ns=dur,
         slice=longest if not inside else -1,
         event=int(host.raw[longest]) if longest >= 0 and not inside else -1,
+        compiled_ts=min((ts for ts, _ in inside), default=-1),
     )
 
 
@@ -179,7 +202,7 @@ def _breaks(
             continue
         found[key] = Break(
             function=of_id.get(one.compilation or "", -1),
-            name=_function(name, file, line).name,
+            name=function_of(name, file, line).name,
             file=file,
             line=line,
             reason=one.reason,

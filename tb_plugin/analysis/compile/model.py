@@ -41,6 +41,7 @@ class Version(Struct, frozen=True):
     dur_ns: int = 0
     slice: int = -1
     event: int = -1
+    compiled_ts: int = -1  # begin of the first compilation in the recording
 
     @property
     def is_again(self) -> bool:
@@ -51,7 +52,7 @@ class Version(Struct, frozen=True):
 class Function(Struct, frozen=True):
     """A compiled function, or the rest of one behind a graph break."""
 
-    name: str  # as the user wrote it; "frame 0" unknown
+    name: str  # as the user wrote it
     file: str
     line: int
     resumes_at: int = 0  # the line of the break behind which it goes on; 0: from its start
@@ -65,6 +66,16 @@ class Function(Struct, frozen=True):
     def label(self) -> str:
         """``f``; behind a break ``f, from line 12``."""
         return f"{self.name}, from line {self.resumes_at}" if self.resumes_at else self.name
+
+    @property
+    def full_label(self) -> str:
+        """The label with file and line, which no other function has."""
+        return f"{self.label} ({self.place})" if self.place else self.label
+
+
+def frame_label(identity: str) -> str:
+    """A function of which the compile id alone is known."""
+    return f"compiled frame {identity.partition('/')[0]}" if identity else "compiled function"
 
 
 class Break(Struct, frozen=True):
@@ -160,8 +171,14 @@ class CompiledFacts(Struct, frozen=True):
             if one.function >= 0
         }
 
+    def full_label(self, version: Version) -> str:
+        """The function of a version, with file and line."""
+        if version.function < 0:
+            return frame_label(version.id)
+        return self.functions[version.function].full_label
+
     def label(self, version: Version) -> str:
         """The function of a version."""
         if version.function < 0:
-            return f"frame {version.id.partition('/')[0]}" if version.id else "(a function)"
+            return frame_label(version.id)
         return self.functions[version.function].label

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ...base.regex import regex
+from ...base.units import duration, plural
 from .model import CompiledFacts, GuardReason, Version
 
 _SIZE = regex(
@@ -76,6 +77,56 @@ def why_again(one: Version, most: int = 2) -> str:
     return "; ".join(listed[:most]) + (f"; {more} more" if more > 0 else "")
 
 
+def _life_of(one: Version) -> str:
+    """Runs and cost of one version, and when it was compiled."""
+    times = []
+    if one.before_ns:
+        times.append(f"compiled before the recording in {duration(one.before_ns)}")
+    if one.compile_ns:
+        times.append(f"compiled at {duration(one.compiled_ts)} in {duration(one.compile_ns)}")
+    runs = f"{plural(one.calls, 'run')} of {duration(one.run_ns)}" if one.calls else "no run"
+    return "; ".join([runs, *times])
+
+
+def versions_of(facts: CompiledFacts, function: str) -> tuple[Version, ...]:
+    """The versions of a function, by its label with file and line."""
+    return tuple(one for one in facts.versions if facts.full_label(one) == function)
+
+
+def life_of(facts: CompiledFacts | None, function: str) -> str:
+    """Versions, runs, cost and reasons of a compiled function; "" where it is none.
+
+    ``2 versions, 6 runs; compiled 9 s before the recording, 2 s in it; again for size 0 of x``
+    """
+    some = versions_of(facts, function) if facts is not None else ()
+    if not some:
+        return ""
+    compiled = [one for one in some if not one.failed]
+    before, inside = (
+        sum(getattr(one, name) or 0 for one in some) for name in ("before_ns", "compile_ns")
+    )
+    cost = [
+        text
+        for ns, text in (
+            (before, f"{duration(before)} before the recording"),
+            (
+                inside,
+                f"{duration(inside)} in it" if before else f"{duration(inside)} in the recording",
+            ),
+        )
+        if ns
+    ]
+    changes = changes_of(each for one in some for each in one.reasons)
+    reasons = "; ".join(one.text + (f" ({one.place})" if one.place else "") for one in changes[:2])
+    parts = (
+        f"{plural(len(compiled), 'version')}, {plural(sum(one.calls for one in some), 'run')}",
+        f"compiled {', '.join(cost)}" if cost else "",
+        f"again for {reasons}" if reasons else "",
+        "refused: the recompile limit" if len(compiled) < len(some) else "",
+    )
+    return "; ".join(filter(None, parts))
+
+
 def about(facts: CompiledFacts | None, name: str) -> tuple[tuple[str, str], ...]:
     """Label and text of what is known of a compiled region or a fused kernel, by its name."""
     if facts is None:
@@ -85,8 +136,9 @@ def about(facts: CompiledFacts | None, name: str) -> tuple[tuple[str, str], ...]
     match = _REGION.match(name)
     version = next((one for one in facts.versions if match and one.id == match["id"]), None)
     if version is not None:
-        function = facts.functions[version.function] if version.function >= 0 else None
-        place = f" ({function.place})" if function is not None and function.place else ""
-        found.append(("compiled function", f"{facts.label(version)}{place}"))
+        function = facts.full_label(version)
+        found.append(("compiled function", function))
+        found.append(("all versions", life_of(facts, function)))
+        found.append((f"version {version.id}", _life_of(version)))
         found.append(("compiled again for", why_again(version)))
     return tuple((label, text) for label, text in found if text)

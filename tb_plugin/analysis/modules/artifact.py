@@ -19,7 +19,7 @@ from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
 from .sources import FoundModules, find_modules
 
-NAME = "modules-4"
+NAME = "modules-5"
 MAKE = f"{__name__}:make_modules"
 _STEM = "modules"
 

@@ -19,7 +19,7 @@ from ..call_tree.flame import FlameTree
 from ..call_tree.paths import innermost, sums_below
 from ..operators.groups import in_steps
 from ..steps import LEAST_RATIO, SIGMAS, sigma_of
-from .model import NONE, ModuleColumns, ModuleTree, Outside, Phase
+from .model import COMPILED, NONE, ModuleColumns, ModuleTree, Outside, Phase
 
 Steps = tuple[int, ...] | None
 _DIGITS = regex(r"\d+")
@@ -194,8 +194,13 @@ def children_of(tree: ModuleTree) -> dict[int, list[int]]:
 
 
 def kind_of(tree: ModuleTree, strings: Sequence[str], row: int) -> str:
-    """The class of a module; where it is not known, its name with any number: "blocks.*"."""
+    """The class of a module; where it is not known, its name with any number: "blocks.*".
+
+    Compiled functions are alike only where they are the same one.
+    """
     type_ = int(tree.type[row])
+    if type_ >= 0 and strings[type_] == COMPILED:
+        return strings[int(tree.name[row])]
     return strings[type_] if type_ >= 0 else _DIGITS.sub("*", strings[int(tree.name[row])])
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ...base.arrays import F64, I8, I32, I64
 
 NONE = -1
+COMPILED = "compiled function"  # the type of a place that is no module
 
 
 class Phase(IntEnum):

@@ -11,7 +11,8 @@ A recording names modules in one of several ways, in this order of what they tel
 * annotations on the kernels of a graph: names without calls.
 
 Where frames and ranges are both recorded, the tree is the one with more calls; frames take the
-names of the ranges directly in them.
+names of the ranges directly in them. A compiled function is a place of the tree, too: below the
+module that called it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from ...base.arrays import I8, I32, I64, B, equal, is_any, of_names
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
-from .model import NONE, ModuleTree, Phase
+from ..compile.build import region_places
+from .model import COMPILED, NONE, ModuleTree, Phase
 from .sharded import is_backward, outermost_of_calls, sharded_calls, sharded_name, sharded_rows
 
 SOURCES: Mapping[str, str] = MappingProxyType(
@@ -232,6 +234,11 @@ class _Finder:
         count = len(trace.host)
         self.index = np.arange(count, dtype=np.int32)
         self.boundary = _backward_boundary(trace)
+        place, labels = region_places(trace)
+        self.is_region = (place >= 0) & (self.source in ("frames", *_MARKS))
+        self.name = np.where(self.is_region, len(self.strings) + place, self.host.name)
+        self.strings = (*self.strings, *labels)
+        self.compiled = frozenset(labels)
         self.in_backward_of = self._inside(self.boundary)
         self.module = np.full(count, NONE, np.int32)  # of rows that begin work of a module
         self.call = np.full(count, NONE, np.int32)  # of rows that begin a call, or go on with it
@@ -275,16 +282,16 @@ class _Finder:
 
     def _frames(self) -> B:
         """The tree of frames: in the forward pass by how they lie, then those called again."""
-        frame = np.asarray(self.host.kind == HostKind.MODULE)
+        frame = np.asarray((self.host.kind == HostKind.MODULE) | self.is_region)
         again = frame & (self.in_backward_of >= 0)
         first = frame & ~again
         if first.any():
-            parent, label, path = call_paths(first, self.host.name, self.host.parent)
+            parent, label, path = call_paths(first, self.name.astype(np.int32), self.host.parent)
             module = np.empty(len(parent) + 1, np.int32)
             module[-1] = NONE
             for row, (up, name) in enumerate(zip(parent.tolist(), label.tolist(), strict=True)):
                 text = self.strings[name].removeprefix(MODULE_PREFIX)
-                module[row] = self.forest.add(int(module[up]), text, _NUMBER.sub("", text))
+                module[row] = self.forest.add(int(module[up]), text, self._type(text))
             self.module[first] = module[path[first]]
         if again.any():
             self._called_again(again)
@@ -304,7 +311,7 @@ class _Finder:
         above = self._inside(again | self.boundary)
         hints: dict[int, int] = {}
         for row in np.flatnonzero(again).tolist():
-            label = self.strings[int(self.host.name[row])].removeprefix(MODULE_PREFIX)
+            label = self.strings[int(self.name[row])].removeprefix(MODULE_PREFIX)
             up = int(above[row])
             if again[up]:
                 outer = int(self.module[up])
@@ -316,7 +323,10 @@ class _Finder:
                     self.module[row] = found
                     continue
                 outer = NONE
-            self.module[row] = forest.add(outer, label, _NUMBER.sub("", label))
+            self.module[row] = forest.add(outer, label, self._type(label))
+
+    def _type(self, label: str) -> str:
+        return COMPILED if label in self.compiled else _NUMBER.sub("", label)
 
     def _left_by(self, row: int) -> int:
         """The module whose forward op left this op to autograd; −1."""
@@ -372,7 +382,11 @@ class _Finder:
         for code, (_, _, name) in named.items():
             module[code] = place[name]
         self.module[rows] = module[self.host.name[rows]]
-        return called
+        around = self._inside(called | self.is_region)
+        for row in np.flatnonzero(self.is_region).tolist():  # outer ones come first
+            above = int(self.module[around[row]]) if around[row] >= 0 else NONE
+            self.module[row] = self.forest.add(above, self.strings[int(self.name[row])], COMPILED)
+        return np.asarray(called | self.is_region)
 
     def _ranges_as_calls(self, is_call: B) -> FoundCalls:
         """Calls that are one row each."""

@@ -10,8 +10,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ...analysis.compile.model import CompiledFacts
+from ...analysis.compile.reasons import life_of
 from ...analysis.modules.figures import Spread, figures_of, kind_of, spread_of
-from ...analysis.modules.model import NONE, ModuleColumns, Phase
+from ...analysis.modules.model import COMPILED, NONE, ModuleColumns, Phase
 from ...base.arrays import F64, I32, I64
 from ..table import Values, ValuesOf, column, summed
 
@@ -22,8 +24,13 @@ Rows = NDArray[np.intp]
 class ModuleTimes:
     """Times of all modules in some steps; of the device, or of ops where none was recorded."""
 
-    def __init__(self, columns: ModuleColumns, steps: tuple[int, ...] | None) -> None:
-        self.columns, self.tree = columns, columns.tree
+    def __init__(
+        self,
+        columns: ModuleColumns,
+        steps: tuple[int, ...] | None,
+        compiled: CompiledFacts | None = None,
+    ) -> None:
+        self.columns, self.tree, self.compiled = columns, columns.tree, compiled
         self.figures = figures_of(columns, steps)
         self.has_device = "device" not in columns.missing
         figures, device = self.figures, self.has_device
@@ -222,6 +229,20 @@ def _has_recompute(sums: ModuleTimes) -> bool:
     return bool(sums.by_phase[Phase.RECOMPUTE].any() or sums.figures.again.any())
 
 
+def _lives(groups: ModuleGroups, at: Rows) -> Values:
+    sums = groups.sums
+    return [
+        life_of(sums.compiled, sums.text(sums.tree.name, one) or "") or None
+        if sums.text(sums.tree.type, one) == COMPILED
+        else None
+        for one in groups.first[at].tolist()
+    ]
+
+
+def _has_compiled(sums: ModuleTimes) -> bool:
+    return COMPILED in map(sums.columns.strings.__getitem__, sums.tree.type[sums.tree.type >= 0])
+
+
 class ModuleRow(Struct, frozen=True):
     """One module with the modules inside it; or several siblings of equal structure in one row.
 
@@ -297,6 +318,18 @@ class ModuleRow(Struct, frozen=True):
         ),
     ]
     ratio: Annotated[float, column("Share", "Share of the time of all modules.", of=_ratios)]
+    compiled: Annotated[
+        str | None,
+        column(
+            "Compiled",
+            "Of a compiled function: its versions, their runs in the recording, what compiling"
+            " took, and what changed when it was compiled again.",
+            kind="text",
+            is_sortable=False,
+            of=_lives,
+            when=_has_compiled,
+        ),
+    ]
     host_total_ns: Annotated[
         int,
         summed(

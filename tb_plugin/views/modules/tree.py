@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...analysis.call_tree.paths import sums_below
+from ...analysis.compile.model import CompiledFacts
 from ...analysis.modules.figures import (
     alike,
     children_of,
     shapes_of,
 )
-from ...analysis.modules.model import NONE, ModuleColumns
+from ...analysis.modules.model import COMPILED, NONE, ModuleColumns
 from ...base.arrays import I64
 from ...base.errors import QueryError
 from ..origins import modules_of
@@ -37,11 +38,19 @@ class _Place(NamedTuple):
 class TreeRows(ModuleTimes):
     """Rows of the tree for some steps."""
 
-    def __init__(self, columns: ModuleColumns, steps: tuple[int, ...] | None) -> None:
-        super().__init__(columns, steps)
+    def __init__(
+        self,
+        columns: ModuleColumns,
+        steps: tuple[int, ...] | None,
+        compiled: CompiledFacts | None = None,
+    ) -> None:
+        super().__init__(columns, steps, compiled)
         self.steps = steps
         self.inside = children_of(self.tree)
-        self.sizes = sums_below(np.ones(len(self.tree), np.int64), self.tree.parent)
+        self.is_module = np.array(
+            [self.text(self.tree.type, one) != COMPILED for one in range(len(self.tree))], np.int64
+        )
+        self.sizes = sums_below(self.is_module, self.tree.parent)
         self.shapes = shapes_of(self.tree, columns.strings)
 
     def roots(self) -> tuple[ModuleRow, ...]:
@@ -143,7 +152,7 @@ class TreeRows(ModuleTimes):
 
     def _modules_of(self, place: _Place) -> int:
         """Number of modules in a row; for several siblings including those inside them."""
-        return 1 if len(place.members) == 1 else _sum(self.sizes, place.members)
+        return _sum(self.is_module if len(place.members) == 1 else self.sizes, place.members)
 
     def _largest(self, places: list[_Place], limit: int) -> list[_Place]:
         """So many rows, the largest; a row is never there without the one around it."""
@@ -202,9 +211,12 @@ def _sorted(
 
 def tree_rows(subject: Subject, steps: str) -> TreeRows:
     """The rows of the chosen steps; the last few are kept. Raises QueryError."""
-    return _tree_rows(modules_of(subject, subject.artifact("")), steps_of(subject.facts, steps))
+    columns, facts = modules_of(subject, subject.artifact("")), subject.facts
+    return _tree_rows(columns, steps_of(facts, steps), facts.compiled)
 
 
 @lru_cache(maxsize=4)
-def _tree_rows(columns: ModuleColumns, steps: tuple[int, ...] | None) -> TreeRows:
-    return TreeRows(columns, steps)
+def _tree_rows(
+    columns: ModuleColumns, steps: tuple[int, ...] | None, compiled: CompiledFacts | None
+) -> TreeRows:
+    return TreeRows(columns, steps, compiled)

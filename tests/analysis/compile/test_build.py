@@ -9,6 +9,7 @@ import pytest
 
 from kinetoscope.analysis.compile.kernels import nodes_of
 from kinetoscope.analysis.compile.model import CompiledFacts
+from kinetoscope.analysis.compile.reasons import about, life_of
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.compile_record import CompileRecord
 from tests.drawing import PID, draw, trace_of
@@ -85,7 +86,7 @@ def test_the_trace_alone_tells_ids_and_runs() -> None:
     ]
     assert [one.is_again for one in found.versions] == [False, True, False]
     assert (found.recorded, found.breaks, found.lookups, found.lookup_ns) == (False, (), 2, 2000)
-    assert found.label(found.versions[2]) == "frame 1"
+    assert found.label(found.versions[2]) == "compiled frame 1"
 
 
 def test_the_record_names_functions_reasons_and_the_limit() -> None:
@@ -202,3 +203,45 @@ def test_kernels_of_one_name_belong_to_the_graph_around_their_launch() -> None:
 )
 def test_nodes_of_a_name(part: str, nodes: tuple[str, ...]) -> None:
     assert nodes_of(part) == nodes
+
+
+def test_the_life_of_a_function_has_versions_runs_cost_and_reasons() -> None:
+    found = _sure(_facts(BROKEN, RECORD))
+    life = life_of(found, "f (a.py:3)").replace("\u00a0", " ")
+    assert life == (
+        "2 versions, 2 runs; compiled 11.0 µs before the recording; again for size 0 (a.py:4);"
+        " refused: the recompile limit"
+    )
+    assert life_of(found, "f, from line 9 (a.py:9)").startswith(
+        "1\u00a0version, 1\u00a0run; compiled 13"
+    )
+    assert life_of(found, "net.Layer_0") == ""
+    assert life_of(None, "f (a.py:3)") == ""
+
+
+def test_without_a_record_a_function_has_its_versions_and_runs_alone() -> None:
+    found = _sure(_facts(BROKEN))
+    assert life_of(found, "compiled frame 0") == "2\u00a0versions, 2\u00a0runs"
+    told = dict(about(found, "Torch-Compiled Region: 0/1"))
+    assert told["version 0/1"] == "1\u00a0run of 5.00\u00a0µs"
+    assert "compiled again for" not in told
+
+
+def test_a_region_tells_its_function_and_its_version() -> None:
+    told = about(_facts(BROKEN, RECORD), "Torch-Compiled Region: 0/1")
+    assert [label for label, _ in told] == [
+        "compiled function", "all versions", "version 0/1", "compiled again for",
+    ]  # fmt: skip
+    assert told[0][1] == "f (a.py:3)"
+
+
+def test_a_version_says_when_it_was_compiled() -> None:
+    names = {
+        **NAMES,
+        "C": "entire_frame_compile (dynamo_timed)",
+        "t": "entire_frame_compile_data: fn_name=x, compile_id=0/1",
+    }
+    trace = draw("op |a  CCCCCCC TTT|\nop |    t         |", names=names)
+    told = dict(about(summarize(trace).compiled, "Torch-Compiled Region: 0/1"))
+    text = told["version 0/1"].replace("\u00a0", " ")
+    assert text == "1 run of 3.00 µs; compiled at 3.00 µs in 7.00 µs"

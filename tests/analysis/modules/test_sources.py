@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 from kinetoscope.analysis.memory.artifact import memory_of
@@ -11,7 +13,15 @@ from kinetoscope.analysis.modules.artifact import modules_of
 from kinetoscope.analysis.modules.figures import figures_of, kind_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Phase
 from kinetoscope.analysis.modules.sharded import sharded_name
-from kinetoscope.analysis.modules.sources import hierarchy_parts, range_name, source_of
+from kinetoscope.analysis.modules.sources import (
+    FoundModules,
+    find_modules,
+    hierarchy_parts,
+    range_name,
+    source_of,
+)
+from kinetoscope.trace.compile_record import CompileRecord
+from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw, memory, trace_of
@@ -389,3 +399,72 @@ def test_blocks_of_memory_know_the_range_of_their_module() -> None:
     assert "[module]Linear: head" in found
     assert "modules" not in columns.missing
     assert "modules" in memory_of(draw("op |aa|", events=[memory(1, 64, 64)])).missing
+
+
+COMPILED_NET = """
+    module |NNNNNNNNNNNNNNNNNNNNNNNNNNN|
+    op     | RRRRRRRRRR  TTTTTT  U a   |
+    op     |   b SSSSS    b            |
+    module |      mm                   |
+    """
+REGIONS = {
+    "N": "nn.Module: Net_0",
+    "m": "nn.Module: Act_0",
+    "R": "Torch-Compiled Region: 0/0",
+    "T": "Torch-Compiled Region: 0/1",
+    "S": "Torch-Compiled Region: 1/0",
+    "U": "Torch-Compiled Region: 2/0",
+}
+
+
+def _compiled(picture: str = COMPILED_NET, **names: str) -> Trace:
+    record = {
+        "functions": [
+            {"id": 5, "name": "forward", "file": "net.py", "line": 3},
+            {"id": 6, "name": "torch_dynamo_resume_in_forward_at_9", "file": "net.py", "line": 9},
+        ],
+        "compilations": [
+            {"id": "0/0", "function": 5},
+            {"id": "0/1", "function": 5},
+            {"id": "1/0", "function": 6},
+        ],
+    }
+    trace = draw(picture, names={**REGIONS, **names})
+    told = msgspec.convert(record, CompileRecord)
+    return msgspec.structs.replace(trace, compile_record=told)
+
+
+def _tree_of(found: FoundModules) -> list[tuple[str, str, int]]:
+    tree, strings = found.tree, found.strings
+    rows = zip(tree.name.tolist(), tree.type.tolist(), tree.parent.tolist(), strict=True)
+    return [(strings[name], strings[type_], parent) for name, type_, parent in rows]
+
+
+def test_a_compiled_function_is_a_place_whatever_its_versions() -> None:
+    found = find_modules(_compiled())
+    assert _tree_of(found) == [
+        ("Net_0", "Net", -1),
+        ("forward (net.py:3)", "compiled function", 0),
+        ("forward, from line 9 (net.py:9)", "compiled function", 1),
+        ("Act_0", "Act", 2),
+        ("compiled frame 2", "compiled function", 0),
+    ]
+    calls = np.bincount(found.calls.module)
+    assert calls.tolist() == [1, 2, 1, 1, 1]
+
+
+def test_below_ranges_compiled_functions_are_places_too() -> None:
+    picture = COMPILED_NET.replace("module |NN", "note   |NN").replace("      mm   ", "           ")
+    found = find_modules(_compiled(picture, N="[module]Net: body"))
+    assert [name for name, _, _ in _tree_of(found)] == [
+        "body",
+        "forward (net.py:3)",
+        "forward, from line 9 (net.py:9)",
+        "compiled frame 2",
+    ]
+    assert found.tree.parent.tolist() == [-1, 0, 1, 0]
+
+
+def test_regions_without_a_module_make_no_module_tree() -> None:
+    trace = _compiled(COMPILED_NET.replace("N", " ").replace("mm", "  "))
+    assert not len(find_modules(trace).tree)

@@ -228,3 +228,27 @@ def test_columns_of_phases_are_there_where_they_ran(subject: Subject) -> None:
     }
     assert found["a_0/b_0"] == (3000, 1000, 0, 0)
     assert found["a_0/c_0"] == (2000, 1000, 2000, 1)
+
+
+def test_a_compiled_function_has_its_life_and_counts_as_no_module() -> None:
+    picture = """
+        module |NNNNNNNNNNNNNN|
+        op     | RRRR TTT UU  |
+    """
+    names = {
+        "N": "nn.Module: Net_0",
+        "R": "Torch-Compiled Region: 0/0",
+        "T": "Torch-Compiled Region: 0/1",
+        "U": "Torch-Compiled Region: 1/0",
+    }
+    answer = build(subject_of(draw(picture, names=names)), ModulesQuery())
+    lives = {row.name: row.compiled for row in answer.table.rows}
+    assert lives == {
+        "Net_0": None,
+        "compiled frame 0": "2\u00a0versions, 2\u00a0runs",
+        "compiled frame 1": "1\u00a0version, 1\u00a0run",
+    }
+    assert (answer.table.count, answer.table.modules) == (3, 1)
+    assert "compiled" in [head.key for head in answer.table.columns]
+    plain = build(subject_of(draw(BLOCKS, names=BLOCK_NAMES)), ModulesQuery())
+    assert "compiled" not in [head.key for head in plain.table.columns]

@@ -137,6 +137,14 @@ export function cellsOf(rows: readonly ModuleRow[]): Cells<ModuleRow> {
         </Total>
       ),
     },
+    compiled: {
+      cell: ({ compiled }) =>
+        compiled === null ? null : (
+          <ViewLink stem="compile" params={{}} title={harmless(compiled, 1500)}>
+            {harmless(compiled)}
+          </ViewLink>
+        ),
+    },
     host_total_ns: timeCell("host_total_ns", host),
     host_self_ns: timeCell("host_self_ns", host),
     flops: { width: 96 },
