@@ -84,7 +84,7 @@ def _life_of(one: Version) -> str:
         times.append(f"compiled before the recording in {duration(one.before_ns)}")
     if one.compile_ns:
         times.append(f"compiled at {duration(one.compiled_ts)} in {duration(one.compile_ns)}")
-    runs = f"{plural(one.calls, 'run')} of {duration(one.run_ns)}" if one.calls else "no run"
+    runs = f"{plural(one.calls, 'run')}, {duration(one.run_ns)} in all" if one.calls else "no run"
     return "; ".join([runs, *times])
 
 

@@ -223,7 +223,7 @@ def test_without_a_record_a_function_has_its_versions_and_runs_alone() -> None:
     found = _sure(_facts(BROKEN))
     assert life_of(found, "compiled frame 0") == "2\u00a0versions, 2\u00a0runs"
     told = dict(about(found, "Torch-Compiled Region: 0/1"))
-    assert told["version 0/1"] == "1\u00a0run of 5.00\u00a0µs"
+    assert told["version 0/1"] == "1\u00a0run, 5.00\u00a0µs in all"
     assert "compiled again for" not in told
 
 
@@ -244,4 +244,4 @@ def test_a_version_says_when_it_was_compiled() -> None:
     trace = draw("op |a  CCCCCCC TTT|\nop |    t         |", names=names)
     told = dict(about(summarize(trace).compiled, "Torch-Compiled Region: 0/1"))
     text = told["version 0/1"].replace("\u00a0", " ")
-    assert text == "1 run of 3.00 µs; compiled at 3.00 µs in 7.00 µs"
+    assert text == "1 run, 3.00 µs in all; compiled at 3.00 µs in 7.00 µs"

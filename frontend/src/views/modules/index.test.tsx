@@ -38,6 +38,7 @@ const rowOf = (key: string, parent: string, name: string, more: Partial<ModuleRo
     backward_ns: 400,
     recompute_ns: 0,
     ratio: 0.1,
+    compiled: null,
     host_total_ns: 5000,
     host_self_ns: 100,
     host_recompute_ns: 0,
