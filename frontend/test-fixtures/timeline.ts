@@ -310,6 +310,7 @@ export const FLAME: Flame = {
   unit: "ns",
   total: 100_000,
   left_out: [],
+  in_order: false,
   merged: 3,
   missing: "",
   nodes: [

@@ -543,6 +543,10 @@ class Scope(Struct, frozen=True):
         """Number of steps."""
         return len(facts.steps) if self.steps is None else len(self.steps)
 
+    def divisor(self, facts: Facts) -> int:
+        """Steps that a sum is divided by to be that of one; 1 where more is counted than steps."""
+        return 1 if self.steps is None else max(1, self.count(facts))
+
     def wall_ns(self, facts: Facts) -> int:
         """Length of the chosen steps; 0 where more is counted than steps."""
         if self.steps is None and facts.step_source != "whole_trace":

@@ -21,7 +21,7 @@ from ..analysis.facts import DeviceFacts, Facts
 from ..analysis.steps import Scope, scope_of
 from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
-from ..base.units import duration
+from ..base.units import duration, plural
 from .table import PER_STEP
 
 if TYPE_CHECKING:
@@ -66,22 +66,51 @@ class Flame(Struct, frozen=True):
     merged: int  # boxes that are in "…"
     missing: str  # why there is nothing to show; "" = there is
     left_out: tuple[str, ...] = ()  # what threads run that only wait and are not shown
+    in_order: bool = False  # siblings stand in the order of their first calls
 
 
 def flame_of(
-    tree: FlameTree, unit: str, min_ratio: float, focus: int | None = None, missing: str = ""
+    tree: FlameTree,
+    unit: str,
+    min_ratio: float,
+    focus: int | None = None,
+    missing: str = "",
+    *,
+    in_order: bool = False,
 ) -> Flame:
-    """The answer with a call tree.
+    """The answer with a call tree; ``in_order``: siblings in the order of the tree.
 
     Raises:
         QueryError: there is no such box to be in focus.
     """
     try:
-        nodes = pruned(tree, min_ratio, focus)
+        nodes = pruned(tree, min_ratio, focus, in_order=in_order)
     except IndexError:
         raise QueryError("focus: there is no such box", hint="Take the node of a box.") from None
     hidden = sum(node.boxes for node in nodes if node.node < 0)
-    return Flame(unit, tree.total, nodes, hidden, missing)
+    return Flame(unit, tree.total, nodes, hidden, missing, in_order=in_order)
+
+
+def per_step(total_ns: int, steps: int) -> str:
+    r"""A sum over some steps in words, as the page shows it by default.
+
+    >>> per_step(6_000_000, 3).replace("\xa0", " ")
+    '2.00 ms per step'
+    """
+    return f"{duration(total_ns // steps)} per step" if steps > 1 else duration(total_ns)
+
+
+def time_and_count(total_ns: int, count: int, noun: str, steps: int) -> str:
+    r"""Time and number of things over some steps in words, as the page shows them by default.
+
+    >>> time_and_count(6_000_000, 9, "kernel", 3).replace("\xa0", " ")
+    '2.00 ms and 3 kernels per step'
+    """
+    if steps < 2:
+        return f"{duration(total_ns)} in {plural(count, noun)}"
+    each = count / steps
+    said = plural(int(each), noun) if each == int(each) else f"{each:,.1f} {noun}s"
+    return f"{duration(total_ns // steps)} and {said} per step"
 
 
 _NO_OTHERS: Mapping[str, str] = MappingProxyType({})

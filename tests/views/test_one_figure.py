@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from kinetoscope import views
+from kinetoscope.analysis.steps import scope_of
 from kinetoscope.analysis.wording import fraction
 from kinetoscope.base.units import duration, share, size
 from kinetoscope.cli.render import write_csv
@@ -57,6 +58,12 @@ class Answers:
             return None
         asked = msgspec.convert({"steps": self.steps, **query}, view.query)
         return view.build(self.session.asked(view), with_limit(asked, 1000))
+
+    @cached_property
+    def divisor(self) -> int:
+        """Steps that sums in sentences are divided by."""
+        facts = self.session.facts()
+        return scope_of(facts, self.steps).divisor(facts)
 
     @cached_property
     def overview(self) -> Any:
@@ -136,8 +143,21 @@ def _kernel_time(of: Answers) -> Iterator[Any]:
 def _kernel_sentence(of: Answers) -> Iterator[Any]:
     answer = of.kernels
     if answer is not None and answer.table.rows:
-        yield answer.detail.partition(" in ")[0]
-        yield duration(answer.kernel_ns)
+        yield re.split(" in | and ", answer.detail)[0]
+        yield duration(answer.kernel_ns // of.divisor)
+
+
+def _operator_sentence(of: Answers) -> Iterator[Any]:
+    """Time of the first operator, in the sentence and in its row divided by the steps."""
+    answer = of.operators
+    if answer is None or not answer.charts or " takes " not in answer.headline:
+        return
+    part = answer.charts[0].parts[0]
+    row = next(one for one in answer.table.rows if one.name == part.name)
+    on_device = answer.charts[0].stem == "device_self"
+    yield re.split(" in | and ", answer.detail)[0]
+    yield duration(part.ns // of.divisor)
+    yield duration((row.device_self_ns if on_device else row.self_ns) // of.divisor)
 
 
 def _device_time(of: Answers) -> Iterator[Any]:
@@ -291,6 +311,7 @@ PAIRS = (
     Pair("share of an operator: with and without a search", _shares_without_the_search),
     Pair("kernel time: total, rows, classes", _kernel_time),
     Pair("kernel time: sentence", _kernel_sentence),
+    Pair("first operator's time: sentence", _operator_sentence),
     Pair("device time: Operator, Kernel, Module", _device_time),
     Pair("share of the first class: sentence, part, row", _class_share),
     Pair("peak of memory: sentence, curve, device, categories", _peak),

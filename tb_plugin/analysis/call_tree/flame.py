@@ -129,8 +129,12 @@ def merged(tree: FlameTree, kept: B) -> tuple[FlameTree, I32]:
     return found, box
 
 
-def pruned(tree: FlameTree, min_ratio: float, focus: int | None = None) -> tuple[FlameNode, ...]:
+def pruned(
+    tree: FlameTree, min_ratio: float, focus: int | None = None, *, in_order: bool = False
+) -> tuple[FlameNode, ...]:
     """The boxes to show, by depth first, of one parent the largest first and "…" last.
+
+    ``in_order``: boxes of one parent keep the order of the tree.
 
     Boxes below ``min_ratio`` of the whole go into the "…" of their parent, and of more than 20,000
     the smallest. With a box in focus: those around it, one for each level, and of those inside it
@@ -158,7 +162,8 @@ def pruned(tree: FlameTree, min_ratio: float, focus: int | None = None) -> tuple
     sums = group_sums(box, tree.own[hidden], len(rows) + 1)
     calls = summed(tree.count[hidden], box, len(rows) + 1)
     rest = list(zip(sums.total.tolist(), calls.tolist(), sums.count.tolist(), strict=True))
-    return _by_depth_first(tree, around, rows, parent, rest)
+    first = rows if in_order else -value[rows]
+    return _by_depth_first(tree, around, (rows, parent, np.lexsort((first, parent))), rest)
 
 
 def _inside(parent: I32, focus: int) -> B:
@@ -190,14 +195,17 @@ def _largest(value: I64, rows: Rows) -> Rows:
 def _by_depth_first(
     tree: FlameTree,
     around: list[int],
-    rows: Rows,
-    parent: I32,
+    shown: tuple[Rows, I32, NDArray[np.intp]],
     rest: list[tuple[int, int, int]],
 ) -> tuple[FlameNode, ...]:
-    """The shown boxes in order; ``rest`` is what else lies at the top and in each of them."""
+    """The shown boxes in order; ``rest`` is what else lies at the top and in each of them.
+
+    ``shown`` has the rows, the place of each parent, and the order of siblings.
+    """
+    rows, parent, order = shown
     found = [_node(tree, row, at - 1) for at, row in enumerate(around)]
     children: dict[int, list[int]] = {}
-    for at in np.lexsort((-tree.value[rows], parent)).tolist():
+    for at in order.tolist():
         children.setdefault(int(parent[at]), []).append(at)
     waiting: list[tuple[int, int]] = []
 

@@ -22,7 +22,7 @@ from ...analysis.operators.kernels import (
 from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import MatrixUse
 from ...analysis.steps import scope_of
-from ...base.units import duration, plural, share
+from ...base.units import plural, share
 from ...trace.model import Link
 from ..legend import core_words, cores_name
 from ..origins import OPERATORS, operators_of
@@ -34,6 +34,7 @@ from ..shared import (
     no_such_row,
     outside_words,
     share_parts,
+    time_and_count,
 )
 from ..table import Column, Table, heads, rows_from, shown, sorts, table_from
 from ..view import Part, Subject, View
@@ -66,7 +67,7 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     by_name = kernel_table(operators, chosen)
     copies = copy_table(operators, chosen)
     classes = _classes(operators, chosen)
-    headline, detail = _words(by_name, classes, subject.facts)
+    headline, detail = _words(by_name, classes, subject.facts, scope.divisor(subject.facts))
     recorded_ns = whole_ns(operators, ChosenKernels(device=chosen.device))
     outside = outside_words(scope, "kernel time", recorded_ns, by_name.whole_ns)
     graph = _graph(subject, query)
@@ -175,20 +176,23 @@ TOLD_RATIO = 0.01  # of the kernel time: less without a class is not worth a wor
 _ABBREVIATIONS = {"gemm": "GEMM", "moe": "MoE"}
 
 
-def _words(table: KernelGroups, classes: tuple[SharePart, ...], facts: Facts) -> tuple[str, str]:
+def _words(
+    table: KernelGroups, classes: tuple[SharePart, ...], facts: Facts, steps: int
+) -> tuple[str, str]:
     if "kernels" in facts.unavailable:
         return "Kernels are not available.", facts.unavailable["kernels"]
-    headline, detail = _words_of(table, classes)
+    headline, detail = _words_of(table, classes, steps)
     if "copies" in facts.unavailable:
         detail = f"{detail} {facts.unavailable['copies']}".strip()
     return headline, detail
 
 
-def _words_of(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, str]:
+def _words_of(table: KernelGroups, classes: tuple[SharePart, ...], steps: int) -> tuple[str, str]:
     if not len(table):
         return "No kernel ran in the chosen steps.", ""
-    spent, count = duration(int(table.total_ns.sum())), int(table.count.sum())
-    detail = f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}."
+    total, count = int(table.total_ns.sum()), int(table.count.sum())
+    spent = time_and_count(total, count, "kernel", steps)
+    detail = f"{spent}; {plural(len(table), 'name')}."
     *known, unknown = classes  # the one without a class is last
     if not known:
         return "No name of a kernel tells its class.", detail

@@ -24,7 +24,7 @@ from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
 from ..origins import modules_of
-from ..shared import Flame, flame_of, outside_words
+from ..shared import Flame, flame_of, outside_words, per_step
 from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -60,7 +60,7 @@ _PARTS: Mapping[Outside, tuple[str, str]] = MappingProxyType(
         Outside.OTHER: ("outside modules", "Ops and calls with no module around them."),
         Outside.PROLOGUE: (
             "launched before the recording",
-            "Its launch lies before the recording began.",
+            "The profiler started after its launch, so the module that launched it is not known.",
         ),
         Outside.UNLINKED: ("not linked to a launch", "The file links it to no call and no op."),
         Outside.NOTHING: ("after the last work", "Nothing followed in the step."),
@@ -89,7 +89,13 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
     whole = device or ops
     return answers.Modules(
         headline=_headline(rows, whole),
-        detail=_detail(recompute, device, busy_ns, _left_out(columns, scope, whole, rows)),
+        detail=_detail(
+            recompute,
+            device,
+            busy_ns,
+            _left_out(columns, scope, whole, rows),
+            scope.divisor(subject.facts),
+        ),
         source=SOURCES.get(columns.source, ""),
         time="device" if rows.has_device else "op",
         step_count=scope.count(subject.facts),
@@ -122,7 +128,7 @@ def flame(subject: Subject, query: answers.ModuleFlameQuery) -> Flame:
         raise QueryError("root: there is no such module", hint="Take the node of a box.")
     missing = rows.columns.missing.get("device", "") if query.metric in ("device", "idle") else ""
     tree = flame_tree_of(rows.columns, rows.figures, query.metric, query.root)
-    return flame_of(tree, "ns", query.min_ratio, query.focus, missing)
+    return flame_of(tree, "ns", query.min_ratio, query.focus, missing, in_order=True)
 
 
 def _whole(modules_ns: int, outside: Iterable[tuple[OutsideFigures, int]]) -> answers.ModuleWhole:
@@ -182,7 +188,11 @@ def _left_out(
 
 
 def _detail(
-    recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | None, outside: str
+    recompute: float,
+    whole: answers.ModuleWhole | None,
+    busy_ns: int | None,
+    outside: str,
+    steps: int,
 ) -> str:
     """Recomputed time, parallel time, and time outside of the steps."""
     found = []
@@ -191,8 +201,8 @@ def _detail(
         found.append(f"{ratio} of the time in modules is recomputed in the backward pass.")
     if whole is not None and busy_ns is not None and busy_ns < (1 - _ASIDE) * whole.total_ns:
         found.append(
-            f"Work overlaps: all of it takes {duration(whole.total_ns)}, in which the device is"
-            f" busy for {duration(busy_ns)}."
+            f"Kernels overlap: their durations sum to {per_step(whole.total_ns, steps)}, the device"
+            f" is busy for {duration(busy_ns // steps)}."
         )
     return " ".join([*found, outside] if outside else found)
 

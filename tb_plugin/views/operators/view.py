@@ -24,11 +24,11 @@ from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Scope, scope_of
 from ...base.errors import NotFoundError
-from ...base.units import duration, plural, share
+from ...base.units import plural, share
 from ...trace.model import DeviceClass
 from ..legend import core_words, cores_name
 from ..origins import OPERATORS, operators_of, origin_words, origins_of
-from ..shared import Flame, flame_of, outside_words, share_parts, steps_of
+from ..shared import Flame, flame_of, outside_words, share_parts, steps_of, time_and_count
 from ..table import Table, heads, help_of, rows_from, shown, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -50,7 +50,9 @@ class Words(NamedTuple):
     detail: str
 
 
-def words(table: CallTable, ops: NDArray[np.intp], facts: Facts, *, has_device: bool) -> Words:
+def words(
+    table: CallTable, ops: NDArray[np.intp], facts: Facts, steps: int, *, has_device: bool
+) -> Words:
     """The operator that takes most time, in one sentence; ``ops`` are the rows of operators."""
     column = "device_self_ns" if has_device else "self_ns"
     value = np.maximum(getattr(table, column), 0)
@@ -63,12 +65,12 @@ def words(table: CallTable, ops: NDArray[np.intp], facts: Facts, *, has_device: 
     where = "device" if has_device else "host"
     name = table.text(int(table.name[first])) or "(no name)"
     if table.calls.kind[table.sample[first]] == CallKind.RUNTIME:
-        return _by_a_call(table, first, whole)
+        return _by_a_call(table, first, whole, steps)
     half = int((value[order].cumsum() < of_ops / 2).sum()) + 1
     return Words(
         f"{name} takes {share(int(value[first]) / whole)} of the {where} time"
         f"{_of_whole(has_device, table)}.",
-        f"{duration(int(value[first]))} in {plural(int(table.count[first]), 'call')}; "
+        f"{time_and_count(int(value[first]), int(table.count[first]), 'call', steps)}; "
         f"{half} of {plural(len(ops), 'operator')} "
         f"{'takes' if half == 1 else 'take'} half of the operators' {where} time.",
     )
@@ -96,17 +98,16 @@ def _op_rows(table: CallTable) -> NDArray[np.intp]:
     return np.flatnonzero((kind == CallKind.OP) | launches)
 
 
-def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
+def _by_a_call(table: CallTable, first: int, whole: int, steps: int) -> Words:
     """The sentence where calls of the runtime, not operators, launched most device time."""
     name = table.text(int(table.name[first])) or "(no name)"
     part = share(int(table.device_self_ns[first]) / whole)
-    how = (
-        f"{duration(int(table.device_self_ns[first]))} in {plural(int(table.count[first]), 'call')}"
-    )
+    spent_ns, count = int(table.device_self_ns[first]), int(table.count[first])
+    how = f"`{name}`: {time_and_count(spent_ns, count, 'call', steps)}"
     if "GraphLaunch" in name:
         return Words(
             f"Graphs launch {part} of the device time; a graph is no operator.",
-            f"{how} of `{name}`: inside a graph the operator of a kernel is not recorded. "
+            f"{how}. Inside a graph the operator of a kernel is not recorded. "
             "The Kernel view shows what ran.",
         )
     return Words(
@@ -165,7 +166,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     chosen = np.flatnonzero(in_steps(operators.activities.step, scope.steps))
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None
-    headline, detail = words(by_name, ops, facts, has_device=has_device)
+    headline, detail = words(by_name, ops, facts, scope.divisor(facts), has_device=has_device)
     outside = _outside(operators, scope, chosen)
     cores = cores_name(facts.devices)
     graphs = origin_words(origins, facts)

@@ -23,6 +23,7 @@ import { CellBar } from "../charts/cell_bar";
 import { FirstFew } from "../states/first_few";
 import { CodeName } from "../text/code_name";
 import { Heading } from "./heading";
+import { plainKey } from "./per_step";
 import type { Column } from "./table";
 
 /** How a view draws some columns, by their keys. */
@@ -111,11 +112,11 @@ export const hiddenByDefault = (heads: readonly Head[]): string =>
     .map(({ key }) => key)
     .join(",");
 
-/** All columns of the rows as text, in base units. */
+/** All columns of the rows as text, in base units; sums are divided by `steps` already. */
 export const declaredToPlain =
-  <R,>(heads: readonly Head[]) =>
+  <R,>(heads: readonly Head[], steps = 1) =>
   (rows: readonly R[]): PlainTable => ({
-    header: heads.map(({ key }) => key),
+    header: heads.map((head) => plainKey(head, steps)),
     rows: rows.map((row) => heads.map(({ key }) => valueIn(row, key))),
   });
 

@@ -12,7 +12,8 @@ import { CopyRows } from "../controls/copy_table";
 import { ColumnsMenu, hiddenIn } from "../overlays/columns_menu";
 import { ProblemNote } from "../states/problem_note";
 import { type Cells, declaredColumns, declaredToPlain, hiddenByDefault } from "./declared";
-import { type RowOf, type Sorting, type TablePart, useWindows } from "./rows";
+import { type PerStep, perStepHeads, perStepRow } from "./per_step";
+import { type RowOf, type Rows, type Sorting, type TablePart, useWindows } from "./rows";
 import { DataTable } from "./table";
 
 interface PartTableProps<P extends TablePart> {
@@ -29,12 +30,32 @@ interface PartTableProps<P extends TablePart> {
   readonly usualSorting?: Sorting;
   /** How the view draws some of the columns that the answer declares. */
   readonly cells?: (rows: readonly RowOf<P>[]) => Cells<RowOf<P>>;
+  /** How the sums of the rows are shown; without it, as sums. */
+  readonly perStep?: PerStep;
   readonly filters: ReactNode;
   readonly modes?: ReactNode;
   readonly detail?: (row: RowOf<P>) => ReactNode;
   /** Hears which row the pointer or the focus is on. */
   readonly onPoint?: (row: RowOf<P> | null) => void;
   readonly empty: string;
+}
+
+/** Some rows of the table, and how many it has. */
+type Window<P extends TablePart> = { readonly rows: readonly RowOf<P>[]; readonly count: number };
+
+/** Why there are no rows, where the server knows it. */
+function whyEmpty(known: unknown): string | null {
+  const missing = (known as { readonly missing?: unknown } | undefined)?.missing;
+  return typeof missing === "string" && missing !== "" ? missing : null;
+}
+
+/** The rows with their sums as those of one step. */
+function rowsOfStep<R>(rows: Rows<R>, ofStep: (row: R) => R): Rows<R> {
+  const rowAt = (at: number) => {
+    const row = rows.rowAt(at);
+    return row === undefined ? undefined : ofStep(row);
+  };
+  return { ...rows, rowAt };
 }
 
 /** The order of the rows: as the address says, else as the server sorts by itself. */
@@ -69,13 +90,14 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
     ascending: isUp,
   };
   const { known, fetched, rows, isOld, problem, again } = useWindows(part, asked, query);
-  const here: readonly RowOf<P>[] = fetched.length > 0 ? fetched : (known?.rows ?? []);
-  const heads = (known as { readonly columns?: readonly Head[] } | undefined)?.columns ?? [];
-  const toPlain = declaredToPlain<RowOf<P>>(heads);
+  const steps = props.perStep?.steps ?? 1;
+  const declared = (known as { readonly columns?: readonly Head[] } | undefined)?.columns ?? [];
+  const heads = perStepHeads(declared, steps);
+  const ofStep = (row: RowOf<P>) => perStepRow(row, heads, steps);
+  const here = (fetched.length > 0 ? fetched : (known?.rows ?? [])).map(ofStep);
+  const toPlain = declaredToPlain<RowOf<P>>(heads, steps);
   const all = declaredColumns(heads, here, props.cells?.(here) ?? {});
-  // Why there are no rows, where the server knows it.
-  const missing = (known as { readonly missing?: unknown } | undefined)?.missing;
-  const empty = typeof missing === "string" && missing !== "" ? missing : props.empty;
+  const empty = whyEmpty(known) ?? props.empty;
   const hidden = hiddenIn(values[`${stem}.hide`], hiddenByDefault(heads));
   const opened = values[`${stem}.row`];
   return (
@@ -87,6 +109,7 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
           {known === undefined ? "" : plural(known.count, "row")}
         </span>
         <div className="tools-end">
+          {props.perStep?.choice}
           {props.modes}
           <ColumnsMenu
             columns={all}
@@ -96,8 +119,10 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
           <CopyRows
             key={JSON.stringify([asked, query])}
             label={label.toLowerCase()}
-            ask={(offset, limit) => askPart(client, part, asked, { ...query, offset, limit })}
-            toTable={toPlain}
+            ask={(offset, limit) =>
+              askPart(client, part, asked, { ...query, offset, limit }) as Promise<Window<P>>
+            }
+            toTable={(found) => toPlain(found.map(ofStep))}
           />
         </div>
       </div>
@@ -105,7 +130,7 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
         <DataTable<RowOf<P>>
           label={label}
           columns={all.filter(({ key }) => !hidden.has(key))}
-          rows={rows}
+          rows={rowsOfStep(rows, ofStep)}
           keyOf={keyOf}
           sorting={sortingOf(props, chosen, isUp, known)}
           onSort={({ key, isDown }) =>

@@ -38,6 +38,7 @@ const FLAME: Flame = {
   merged: 4,
   missing: "",
   left_out: [],
+  in_order: false,
 };
 const WIDTH = 1000;
 

@@ -14,7 +14,7 @@ import type { Flame, FlameNode } from "../../api/types.gen";
 import { documentTokens, kindWord } from "../../base/style/kind_hues";
 import { adoptStyles } from "../../base/style/styles";
 import { plainTable } from "../../base/text/delimited";
-import { count, plural, share, time } from "../../base/text/format";
+import { count, fixed, plural, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { type Cell, cell } from "../../state/cell";
 import { useThemeName } from "../../state/host/environment";
@@ -34,9 +34,11 @@ import {
 } from "./layout";
 import { type FlameTint, flameColors, kindNumber, paintFlame } from "./paint";
 
-/** A value of the graph in words. */
-export const flameValue = (unit: string) => (value: number) =>
-  unit === "ns" ? time(value) : count(value);
+/** A value of the graph in words, of one of so many steps. */
+export const flameValue =
+  (unit: string, steps = 1) =>
+  (value: number) =>
+    unit === "ns" ? time(value / steps) : steps === 1 ? count(value) : fixed(value / steps, 1);
 
 export interface FlameGraphProps {
   /** At first every box is shown: what begins a chain matters as much as its end. */
@@ -44,6 +46,8 @@ export interface FlameGraphProps {
   readonly flame: Flame;
   /** What one of `count` is. */
   readonly counted: "call" | "slice";
+  /** Of so many steps are the values; they are written as those of one. */
+  readonly steps?: number;
   /** `node` of the box that is zoomed to; null = none, all is seen. */
   readonly focus: number | null;
   readonly onFocus: (node: number | null) => void;
@@ -92,8 +96,8 @@ function spokenBox(
   flame: Flame,
   focus: FlameNode | undefined,
   counted: string,
+  words: (value: number) => string,
 ): string {
-  const words = flameValue(flame.unit);
   const inside = above.length === 0 ? "" : `${plural(above.length, "call")} around it, `;
   const ofFocus =
     focus === undefined
@@ -161,7 +165,8 @@ export function FlameGraph(props: FlameGraphProps) {
   const view = viewOfBox(tree.boxes[zoomed]);
   const chosen = tree.boxes[indexNow(flame, choice)]?.index ?? -1;
   const hover = hovered?.flame === flame ? (tree.boxes[hovered.index]?.index ?? -1) : -1;
-  const words = flameValue(flame.unit);
+  const { steps = 1 } = props;
+  const words = flameValue(flame.unit, steps);
 
   const choose = (index: number) => {
     setChoice(index < 0 ? null : { flame, index });
@@ -226,8 +231,8 @@ export function FlameGraph(props: FlameGraphProps) {
   const sentence = (
     <p className="hint clip flame-words" id={id} aria-live="polite">
       {told === undefined
-        ? `${words(flame.total)} in all · click chooses, double click or Enter zooms, arrows walk`
-        : spokenBox(told, flame, flame.nodes[zoomed], counted)}
+        ? `${words(flame.total)} ${steps === 1 ? "in all" : "per step"} · click chooses, double click or Enter zooms, arrows walk`
+        : spokenBox(told, flame, flame.nodes[zoomed], counted, words)}
     </p>
   );
   // Tools of the view take the line that the sentence else stands in.

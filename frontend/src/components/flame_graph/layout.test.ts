@@ -26,6 +26,7 @@ const ANSWER: Flame = {
   merged: 0,
   missing: "",
   left_out: [],
+  in_order: false,
 };
 const tree = flameTree(ANSWER);
 const names = (indexes: readonly number[]) => indexes.map((i) => ANSWER.nodes[i]?.name);

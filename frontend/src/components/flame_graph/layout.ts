@@ -19,13 +19,13 @@ export interface FlameTree {
   readonly boxes: readonly (FlameBox | undefined)[];
   /** By depth, from left to right. */
   readonly rows: readonly (readonly FlameBox[])[];
-  /** Children by parent, heaviest first; −1 = the roots. */
+  /** Children by parent, heaviest first or in the order of the answer; −1 = the roots. */
   readonly children: ReadonlyMap<number, readonly number[]>;
   readonly total: number;
 }
 
 /** Who is whose child. A parent that does not come before its child is none: nothing loops. */
-function childrenOf(nodes: readonly FlameNode[]): Map<number, number[]> {
+function childrenOf({ nodes, in_order }: Flame): Map<number, number[]> {
   const children = new Map<number, number[]>();
   nodes.forEach((node, index) => {
     const parent = node.parent < index ? node.parent : -1;
@@ -35,7 +35,11 @@ function childrenOf(nodes: readonly FlameNode[]): Map<number, number[]> {
   const isRest = (index: number) => Number((nodes[index]?.node ?? -1) < 0);
   for (const list of children.values()) {
     // What stands for several comes last, however much it is.
-    list.sort((a, b) => isRest(a) - isRest(b) || (nodes[b]?.value ?? 0) - (nodes[a]?.value ?? 0));
+    list.sort(
+      (a, b) =>
+        isRest(a) - isRest(b) ||
+        (in_order ? a - b : (nodes[b]?.value ?? 0) - (nodes[a]?.value ?? 0)),
+    );
   }
   return children;
 }
@@ -75,8 +79,9 @@ function endOfChain(
 }
 
 /** `isFolded`: chains of calls with one child each share a row, as deep stacks begin with. */
-export function flameTree({ nodes, total }: Flame, isFolded = false): FlameTree {
-  const children = childrenOf(nodes);
+export function flameTree(flame: Flame, isFolded = false): FlameTree {
+  const { nodes, total } = flame;
+  const children = childrenOf(flame);
   const boxes: FlameBox[] = [];
   const rows: FlameBox[][] = [];
   const scale = Math.max(total, Number.MIN_VALUE);

@@ -36,6 +36,7 @@ export function together(answer: DiffFlame): Flame {
     merged: 0,
     missing: "",
     left_out: [],
+    in_order: false,
   };
 }
 

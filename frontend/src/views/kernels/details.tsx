@@ -4,6 +4,8 @@ import type { KernelGroupBy, KernelQuery, KernelRow } from "../../api/types.gen"
 import { count, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
+import { figure } from "../../components/data_table/declared";
+import type { PerStep } from "../../components/data_table/per_step";
 import { Answered } from "../../components/states/answered";
 import { type Figure, FirstRows } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
@@ -13,23 +15,33 @@ import { graphOf, launchWords } from "./cells";
 import { GraphDetails } from "./graph_page";
 
 /** Calls and time of a part of the row. */
-const figuresOf = (calls: string): readonly Figure<{ calls: number; total_ns: number }>[] => [
-  { head: "Calls", help: calls, words: (one) => count(one.calls) },
+const figuresOf = (
+  calls: string,
+  { steps, words }: PerStep,
+): readonly Figure<{ calls: number; total_ns: number }>[] => [
   {
-    head: "Time",
+    head: `Calls${words}`,
+    help: calls,
+    words: (one) => figure(one.calls / steps, ""),
+  },
+  {
+    head: `Time${words}`,
     help: "Sum of their durations on the device.",
-    words: (one) => time(one.total_ns),
+    words: (one) => time(one.total_ns / steps),
   },
 ];
 
 interface DetailsProps {
   readonly row: KernelRow;
   readonly query: KernelQuery;
+  readonly perStep: PerStep;
 }
 
-export function Details({ row, query }: DetailsProps) {
+export function Details({ row, query, perStep }: DetailsProps) {
   if (query.group_by !== "graph") {
-    return <KernelParts row={row} query={query} groupBy={query.group_by ?? "name"} />;
+    return (
+      <KernelParts row={row} query={query} perStep={perStep} groupBy={query.group_by ?? "name"} />
+    );
   }
   return graphOf(row) === null ? (
     <p className="node-details dim">
@@ -45,7 +57,7 @@ interface PartsProps extends DetailsProps {
   readonly groupBy: Exclude<KernelGroupBy, "graph">;
 }
 
-function KernelParts({ row, query, groupBy }: PartsProps) {
+function KernelParts({ row, query, perStep, groupBy }: PartsProps) {
   const state = usePart("kernels/row", useAsked(), {
     key: row.key,
     steps: query.steps ?? "",
@@ -78,7 +90,7 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
                   `${launchWords(grid)} · ${launchWords(block)}`
                 )
               }
-              figures={figuresOf("Launches of this size.")}
+              figures={figuresOf("Launches of this size.", perStep)}
             />
           </section>
           <section aria-label="Launched by">
@@ -100,7 +112,7 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
                   </ViewLink>
                 )
               }
-              figures={figuresOf("Launches from there.")}
+              figures={figuresOf("Launches from there.", perStep)}
             />
             <p className="hint">
               Found by: {data.row.link}.{" "}

@@ -38,7 +38,7 @@ const shortName = (row: KernelRow) => {
 
 const blocksText = (decade: number) => String(Number((10 ** decade).toPrecision(2)));
 
-function option(rows: readonly Known[], theme: Theme, width: number): ChartOption {
+function option(rows: readonly Known[], steps: number, theme: Theme, width: number): ChartOption {
   const longest = Math.max(...rows.map((row) => row.total_ns), 1);
   const { color } = theme.fill("compute", false);
   const font = `${FONT}px ${theme.font}`;
@@ -90,7 +90,7 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
         const row = rows[(Array.isArray(point) ? point[0] : point)?.dataIndex ?? -1];
         return row === undefined
           ? ""
-          : `${harmless(row.name, 80)}\n${time(row.total_ns)} · ${fixed(row.blocks_per_sm, 2)} blocks per SM · ${fixed(row.occupancy_percent, row.occupancy_percent < 9.5 ? 1 : 0)} %`;
+          : `${harmless(row.name, 80)}\n${time(row.total_ns / steps)} · ${fixed(row.blocks_per_sm, 2)} blocks per SM · ${fixed(row.occupancy_percent, row.occupancy_percent < 9.5 ? 1 : 0)} %`;
       },
     },
     // Decades on a plain axis: a logarithmic one of ECharts ends at whole decades.
@@ -155,12 +155,18 @@ function option(rows: readonly Known[], theme: Theme, width: number): ChartOptio
 }
 
 /** Kernels that are not in the chart, because they have no place in it. */
-function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
+interface UnplacedProps {
+  readonly rows: readonly KernelRow[];
+  readonly why: string;
+  readonly steps: number;
+}
+
+function Unplaced({ rows, why, steps }: UnplacedProps) {
   const spent = rows.reduce((sum, row) => sum + row.total_ns, 0);
   return (
     <div className="fill-unplaced">
       <p className="hint" title={why}>
-        Not drawn, without both figures: {count(rows.length)} · {time(spent)}
+        Not drawn, without both figures: {count(rows.length)} · {time(spent / steps)}
       </p>
       <FirstFew items={rows} most={LISTED}>
         {(shown) => (
@@ -168,7 +174,7 @@ function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
             {shown.map((row) => (
               <li key={row.key}>
                 <CodeName name={row.name} short={row.short} />
-                <span className="num dim">{time(row.total_ns)}</span>
+                <span className="num dim">{time(row.total_ns / steps)}</span>
               </li>
             ))}
           </ul>
@@ -180,7 +186,14 @@ function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
 
 const fillTable = plainTable<Known>(["name", "blocks_per_sm", "occupancy_percent", "total_ns"]);
 
-export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
+interface FillProps {
+  readonly answer: Kernels;
+  readonly isOld: boolean;
+  /** What times are divided by. */
+  readonly steps: number;
+}
+
+export function Fill({ answer, isOld, steps }: FillProps) {
   const rows = answer.table.rows.filter(isKnown).sort((a, b) => b.total_ns - a.total_ns);
   const unplaced = answer.table.rows.filter((row) => !isKnown(row));
   const { rows: sent, count: all } = answer.table;
@@ -208,10 +221,10 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
           <Chart
             label={`${rows.length} kernels by mean blocks per multiprocessor and estimated occupancy; the table below has the figures.`}
             height={HEIGHT}
-            option={(theme, width) => option(rows, theme, width)}
+            option={(theme, width) => option(rows, steps, theme, width)}
             onColumn={() => undefined}
           />
-          {unplaced.length === 0 ? null : <Unplaced rows={unplaced} why={why} />}
+          {unplaced.length === 0 ? null : <Unplaced rows={unplaced} why={why} steps={steps} />}
         </>
       )}
     </Panel>

@@ -10,6 +10,12 @@ import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
 import { DeclaredTable } from "../../components/data_table/declared";
 import { PartTable } from "../../components/data_table/part_table";
+import {
+  type PerStep,
+  perStepHeads,
+  perStepRow,
+  usePerStep,
+} from "../../components/data_table/per_step";
 import { Tip } from "../../components/overlays/tip";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
@@ -32,14 +38,20 @@ const CATEGORY: Readonly<Record<string, string>> = {
 
 const classTable = plainTable<Kernels["classes"][number]>(["name", "ns", "ratio"]);
 
-export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
+interface FiguresProps {
+  readonly answer: Kernels;
+  readonly isOld: boolean;
+  readonly perStep: PerStep;
+}
+
+export function Classes({ answer, isOld, perStep }: FiguresProps) {
   const address = useAddress();
   const most = Math.max(...answer.classes.map((part) => part.ns), 1);
   const unknown = answer.classes.find((part) => part.name === "unclassified");
   return (
     <Panel
       title="Kernel time by class"
-      hint={`${time(answer.kernel_ns)} · unclassified ${share(unknown?.ratio ?? 0)}`}
+      hint={`${time(answer.kernel_ns / perStep.steps)}${perStep.words} · unclassified ${share(unknown?.ratio ?? 0)}`}
       isOld={isOld}
       controls={<CopyTable label="the classes" table={() => classTable(answer.classes)} />}
     >
@@ -58,7 +70,7 @@ export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) 
                 style={{ width: `${(part.ns / most) * 100}%` }}
               />
             </span>
-            <span className="num">{time(part.ns)}</span>
+            <span className="num">{time(part.ns / perStep.steps)}</span>
             <span className="num dim">{share(part.ratio)}</span>
           </button>
         ))}
@@ -77,12 +89,14 @@ function shareOfCores(used: number, unknown: number, candidates: number): string
 }
 
 /** Tensor or matrix cores, and copies with their rates. */
-export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
+export function CopiesAndCores({ answer, isOld, perStep }: FiguresProps) {
   const { tensor_core, cores_name, kernel_ns, copies, definitions } = answer;
   const used = tensor_core["yes"] ?? 0;
   const unknown = tensor_core["unknown"] ?? 0;
   const candidates = kernel_ns - (tensor_core["none"] ?? 0);
   const part = (ns: number) => (candidates > 0 ? ns / candidates : 0);
+  const { steps } = perStep;
+  const compute = `${time(candidates / steps)}${perStep.words} of compute kernels`;
   return (
     <Panel title={`${cores_name} and copies`} isOld={isOld}>
       <div className="cores">
@@ -100,16 +114,16 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
           {candidates <= 0
             ? "No compute kernel ran."
             : unknown > 0
-              ? `of ${time(candidates)} of compute kernels; unknown for ${share(part(unknown))}`
-              : `of ${time(candidates)} of compute kernels, known for all`}
+              ? `of ${compute}; unknown for ${share(part(unknown))}`
+              : `of ${compute}, known for all`}
         </p>
       </div>
       {copies.length === 0 ? (
         <p className="dim">No copy ran in the chosen steps.</p>
       ) : (
         <DeclaredTable
-          heads={answer.copies_columns}
-          rows={copies}
+          heads={perStepHeads(answer.copies_columns, steps)}
+          rows={copies.map((row) => perStepRow(row, answer.copies_columns, steps))}
           keyOf={(row) => row.name}
           cells={{
             direction: (row) => (
@@ -141,7 +155,13 @@ const ANEW = {
   "kernels.row": undefined,
 };
 
-function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
+interface RowsProps {
+  readonly answer: Kernels;
+  readonly steps: string;
+  readonly perStep: PerStep;
+}
+
+function KernelRows({ answer, steps, perStep }: RowsProps) {
   const address = useAddress();
   const values = useValues();
   const query: KernelQuery = {
@@ -160,6 +180,7 @@ function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
       head={none === undefined ? null : <p className="hint graphs-none">{none}</p>}
       stem="kernels"
       query={query}
+      perStep={perStep}
       keyOf={(row) => row.key}
       cells={(rows) => cellsOf(rows, query)}
       filters={
@@ -192,7 +213,7 @@ function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
           ))}
         </>
       }
-      detail={(row) => <Details row={row} query={query} />}
+      detail={(row) => <Details row={row} query={query} perStep={perStep} />}
       empty="No such kernel in the chosen steps."
     />
   );
@@ -203,15 +224,16 @@ function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
 adoptStyles(kernelsCss);
 
 function Figures({ answer, isOld, steps }: { answer: Kernels; isOld: boolean; steps: string }) {
+  const perStep = usePerStep(answer.step_count);
   return (
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />
       <div className="grid kernels-grid">
-        <Classes answer={answer} isOld={isOld} />
-        <Fill answer={answer} isOld={isOld} />
-        <CopiesAndCores answer={answer} isOld={isOld} />
+        <Classes answer={answer} isOld={isOld} perStep={perStep} />
+        <Fill answer={answer} isOld={isOld} steps={perStep.steps} />
+        <CopiesAndCores answer={answer} isOld={isOld} perStep={perStep} />
       </div>
-      <KernelRows answer={answer} steps={steps} />
+      <KernelRows answer={answer} steps={steps} perStep={perStep} />
     </div>
   );
 }

@@ -12,6 +12,7 @@ import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
+import type { PerStep } from "../../components/data_table/per_step";
 import { FlameGraph } from "../../components/flame_graph/flame_graph";
 import { matches } from "../../components/overlays/option_list";
 import { Panel } from "../../components/states/panel";
@@ -38,6 +39,7 @@ interface IcicleProps {
   readonly answer: Modules;
   readonly steps: string;
   readonly isOld: boolean;
+  readonly perStep: PerStep;
 }
 
 type Patch = Readonly<Record<string, string | undefined>>;
@@ -60,7 +62,7 @@ function useIcicleQuery(answer: Modules, steps: string) {
   return { query, set, search: values["modules.search"] ?? "" };
 }
 
-export function Icicle({ answer, steps, isOld }: IcicleProps) {
+export function Icicle({ answer, steps, isOld, perStep }: IcicleProps) {
   const { query, set, search } = useIcicleQuery(answer, steps);
   const { data, problem, again, isLoading } = usePart("modules/flame", useAsked(), query, true);
   const missing = answer.missing["device"] ?? "";
@@ -69,7 +71,7 @@ export function Icicle({ answer, steps, isOld }: IcicleProps) {
     <Panel
       className="module-icicle"
       title={TITLES[query.metric]}
-      hint={data === undefined ? "" : perStep(data.total, answer.step_count)}
+      hint={data === undefined ? "" : `${time(data.total / perStep.steps)}${perStep.words}`}
       isOld={isOld}
       controls={
         <>
@@ -105,15 +107,13 @@ export function Icicle({ answer, steps, isOld }: IcicleProps) {
           flame={data}
           query={query}
           search={search}
+          steps={perStep.steps}
           onFocus={(node) => set({ focus: node === null ? undefined : String(node) })}
         />
       )}
     </Panel>
   );
 }
-
-const perStep = (total: number, steps: number) =>
-  steps > 1 ? `${time(total)}, ${time(total / steps)} per step` : time(total);
 
 const whyEmpty = (isLoading: boolean) =>
   isLoading ? "Merging modules…" : "No module took any of this time.";
@@ -122,31 +122,44 @@ interface BoxesProps {
   readonly flame: Flame;
   readonly query: ModuleFlameQuery;
   readonly search: string;
+  readonly steps: number;
   readonly onFocus: (node: number | null) => void;
 }
 
-function Boxes({ flame, query, search, onFocus }: BoxesProps) {
+function Boxes({ flame, query, search, steps, onFocus }: BoxesProps) {
   const [chosen, setChosen] = useState<FlameNode | null>(null);
   return (
     <>
       <FlameGraph
         flame={flame}
         counted="call"
+        steps={steps}
         focus={query.focus ?? null}
         onFocus={onFocus}
         onChoose={setChosen}
         isHit={search === "" ? null : (name) => matches(name, search)}
       />
-      <Chosen node={chosen} steps={query.steps ?? ""} whole={flame.total} />
+      <Chosen node={chosen} query={query} whole={flame.total} steps={steps} />
     </>
   );
 }
 
 /** The box that was pressed, and the way to its calls. */
-function Chosen({ node, steps, whole }: { node: FlameNode | null; steps: string; whole: number }) {
+interface ChosenProps {
+  readonly node: FlameNode | null;
+  readonly query: ModuleFlameQuery;
+  readonly whole: number;
+  readonly steps: number;
+}
+
+function Chosen({ node, query, whole, steps }: ChosenProps) {
   const asked = useAsked();
   const isModule = node !== null && node.node >= 0;
-  const { data } = usePart("modules/row", asked, isModule ? { module: node.node, steps } : null);
+  const { data } = usePart(
+    "modules/row",
+    asked,
+    isModule ? { module: node.node, steps: query.steps ?? "" } : null,
+  );
   if (!isModule) {
     return (
       <p className="module-chosen dim">
@@ -158,8 +171,8 @@ function Chosen({ node, steps, whole }: { node: FlameNode | null; steps: string;
     <p className="module-chosen" role="status">
       <b className="mono">{harmless(node.name)}</b>
       <span>
-        {time(node.value)}, {share(whole === 0 ? 0 : node.value / whole)}; self{" "}
-        {time(node.self_value)}
+        {time(node.value / steps)}, {share(whole === 0 ? 0 : node.value / whole)}; self{" "}
+        {time(node.self_value / steps)}
       </span>
       {data === undefined ? null : <span className="dim">{harmless(data.path)}</span>}
       {data?.slice == null ? null : (

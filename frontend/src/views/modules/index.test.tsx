@@ -176,7 +176,7 @@ it("leads to the longest call, with some of what is around it", async () => {
 it("says what belongs to no module, so that the parts are the whole", async () => {
   openPage("#view=modules");
   await screen.findByRole("region", { name: "Modules" });
-  expect(plain(document.querySelector(".hero .modules-sum")?.textContent)).toBe(
+  expect(plain(document.querySelector(".modules-sum")?.textContent)).toBe(
     "Modules 10.00 µs+ optimizer 2.00 µs= all kernels, copies and sets 12.00 µs",
   );
 });

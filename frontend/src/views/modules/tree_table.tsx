@@ -12,9 +12,11 @@ import {
   declaredToPlain,
   hiddenByDefault,
 } from "../../components/data_table/declared";
+import { type PerStep, perStepHeads, perStepRow } from "../../components/data_table/per_step";
 import type { Sorting } from "../../components/data_table/rows";
 import { DataTable } from "../../components/data_table/table";
 import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
+import { Tip } from "../../components/overlays/tip";
 import { FirstFew } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
@@ -32,6 +34,7 @@ interface TreeTableProps {
   readonly answer: Modules;
   readonly steps: string;
   readonly isOld: boolean;
+  readonly perStep: PerStep;
 }
 
 /** The rows that are here, and which of them are open. */
@@ -84,16 +87,18 @@ function howMany(table: ModuleTable | undefined): string {
     : plural(table.modules, "module");
 }
 
-export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
+export function TreeTable({ answer, steps, isOld, perStep }: TreeTableProps) {
   const address = useAddress();
   const values = useValues();
   const tree = useTree(answer, steps);
   const [sorting, setSorting] = useState<Sorting>({ key: "total_ns", isDown: true });
-  const seen = seenRows(tree.inside, tree.opening, sorting);
-  const { columns: heads, rows } = answer.table;
+  const heads = perStepHeads(answer.table.columns, perStep.steps);
+  const ofStep = (row: ModuleRow) => perStepRow(row, heads, perStep.steps);
+  const seen = seenRows(tree.inside, tree.opening, sorting).map(ofStep);
+  const rows = answer.table.rows.map(ofStep);
   const all = declaredColumns(heads, rows, cellsOf(rows));
   const hidden = hiddenIn(values["modules.hide"], hiddenByDefault(heads));
-  const toPlain = declaredToPlain<ModuleRow>(heads);
+  const toPlain = declaredToPlain<ModuleRow>(heads, perStep.steps);
   const set = (key: string, value: string | undefined) =>
     address.replace({ [`modules.${key}`]: value });
   return (
@@ -114,6 +119,7 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
           {howMany(tree.found)} by <Prose text={answer.source} />
         </span>
         <div className="tools-end">
+          {perStep.choice}
           <PhaseLegend rows={answer.roots} />
           <ColumnsMenu columns={all} hidden={hidden} onChange={(next) => set("hide", next)} />
           <CopyTable
@@ -169,31 +175,48 @@ function NeverCalled({ names }: { names: readonly string[] }) {
 
 const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** Modules and all that is of none, which is the whole. */
-export function Sum({ answer }: { answer: Modules }) {
+interface SumProps {
+  readonly answer: Modules;
+  readonly perStep: PerStep;
+}
+
+/** Modules and all that is of none, which is the whole: one line. */
+export function Sum({ answer, perStep }: SumProps) {
   const whole = answer.device ?? answer.ops;
   if (whole.total_ns === 0) {
     return null;
   }
-  const scale = timeScale(whole.total_ns);
+  const { steps, words } = perStep;
+  const total = whole.total_ns / steps;
+  const scale = timeScale(total);
   const quantum = scale.unit.size / 10 ** scale.decimals;
   const shown = roundToSum(
-    whole.parts.map(({ ns }) => ns),
+    whole.parts.map(({ ns }) => ns / steps),
     quantum,
-    { whole: whole.total_ns },
+    { whole: total },
   );
+  const before = whole.parts.find(({ key }) => key === "prologue");
   return (
-    <span className="modules-sum">
-      {whole.parts.map(({ key, name, ns, help }, place) => (
-        <span key={key} title={`${help} ${exactTime(ns)}`}>
-          {place === 0 ? capitalized(name) : `+ ${name}`}{" "}
-          <b>{withUnit(shown[place] ?? 0, scale)}</b>
+    <section className="modules-sum" aria-label="What adds up">
+      <p>
+        {whole.parts.map(({ key, name, help }, place) => (
+          <span key={key}>
+            {place === 0 ? "" : "+ "}
+            <Tip text={help}>{place === 0 ? capitalized(name) : name}</Tip>{" "}
+            <b>{withUnit(shown[place] ?? 0, scale)}</b>
+          </span>
+        ))}
+        <span title={exactTime(total)}>
+          = {answer.device === null ? "all ops" : "all kernels, copies and sets"}{" "}
+          <b>{withUnit(total, scale)}</b>
+          {words}
         </span>
-      ))}
-      <span title={exactTime(whole.total_ns)}>
-        = {answer.device === null ? "all ops" : "all kernels, copies and sets"}{" "}
-        <b>{withUnit(whole.total_ns, scale)}</b>
-      </span>
-    </span>
+      </p>
+      {before === undefined ? null : (
+        <p className="hint">
+          {capitalized(before.name)}: {before.help}
+        </p>
+      )}
+    </section>
   );
 }

@@ -13,6 +13,8 @@ import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
 import { SourceLink } from "../../components/controls/source_link";
 import { ViewLink } from "../../components/controls/view_link";
+import { figure } from "../../components/data_table/declared";
+import type { PerStep } from "../../components/data_table/per_step";
 import { Answered } from "../../components/states/answered";
 import { type Figure, FirstFew, FirstRows } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
@@ -24,6 +26,7 @@ interface DetailsProps {
   readonly row: OperatorRow;
   readonly query: OperatorQuery;
   readonly answer: Operators;
+  readonly perStep: PerStep;
 }
 
 /** What is known of a compiled region or a fused kernel. */
@@ -61,21 +64,23 @@ export function shapeWords(text: string): string {
 }
 
 /** Figures that several of the lists have. */
-const callsOf = (help: string): Figure<{ readonly calls: number }> => ({
-  head: "Calls",
-  help,
-  words: ({ calls }) => count(calls),
+const figuresOf = ({ steps, words }: PerStep) => ({
+  callsOf: (help: string): Figure<{ readonly calls: number }> => ({
+    head: `Calls${words}`,
+    help,
+    words: ({ calls }) => figure(calls / steps, ""),
+  }),
+  device: {
+    head: `Device${words}`,
+    help: "Device time that they launched.",
+    words: ({ device_total_ns }) => time((device_total_ns ?? 0) / steps),
+  } satisfies Figure<OperatorRow>,
+  host: {
+    head: `Host${words}`,
+    help: "Their time on the host.",
+    words: ({ total_ns }) => time(total_ns / steps),
+  } satisfies Figure<OperatorRow>,
 });
-const DEVICE: Figure<OperatorRow> = {
-  head: "Device",
-  help: "Device time that they launched.",
-  words: ({ device_total_ns }) => time(device_total_ns ?? 0),
-};
-const HOST: Figure<OperatorRow> = {
-  head: "Host",
-  help: "Their time on the host.",
-  words: ({ total_ns }) => time(total_ns),
-};
 
 function Stack({ frames }: Pick<StackRow, "frames">) {
   const own = frames.find((frame) => frame.file !== "" && !/(^|\/)torch\//.test(frame.file));
@@ -101,7 +106,8 @@ function Stack({ frames }: Pick<StackRow, "frames">) {
   );
 }
 
-export function Details({ row, query, answer }: DetailsProps) {
+export function Details({ row, query, answer, perStep }: DetailsProps) {
+  const { callsOf, device, host } = figuresOf(perStep);
   const { steps, group_by, stack_depth } = query;
   const state = usePart("operators/row", useAsked(), {
     key: row.key,
@@ -140,7 +146,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                 titleOf={(one) => harmless(one.detail, 1500)}
                 figures={[
                   callsOf("Calls with these inputs."),
-                  ...(hasDevice ? [DEVICE] : []),
+                  ...(hasDevice ? [device] : []),
                   {
                     head: "Mean",
                     help: "Mean length of such a call on the host.",
@@ -166,7 +172,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                   help="The innermost call of your code; the whole stack opens in place."
                   keyOf={(one) => one.key}
                   nameOf={(one) => <Stack frames={one.frames} />}
-                  figures={[callsOf("Calls from there."), hasDevice ? DEVICE : HOST]}
+                  figures={[callsOf("Calls from there."), hasDevice ? device : host]}
                 />
                 <EditorChoice />
               </>
@@ -196,9 +202,9 @@ export function Details({ row, query, answer }: DetailsProps) {
                   figures={[
                     callsOf("Number of launches by the operator."),
                     {
-                      head: "Device",
+                      head: device.head,
                       help: "Sum of its durations on the device.",
-                      words: (one) => time(one.total_ns),
+                      words: (one) => time(one.total_ns / perStep.steps),
                     },
                   ]}
                 />

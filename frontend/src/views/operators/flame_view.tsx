@@ -6,6 +6,7 @@ import { harmless } from "../../base/text/shown_name";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
+import type { PerStep } from "../../components/data_table/per_step";
 import { FlameGraph, FoldedStacks, flameValue } from "../../components/flame_graph/flame_graph";
 import { matches } from "../../components/overlays/option_list";
 import { ProblemNote } from "../../components/states/problem_note";
@@ -83,6 +84,7 @@ export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsPr
 interface FlameViewProps {
   readonly steps: string;
   readonly hasDevice: boolean;
+  readonly perStep: PerStep;
   readonly modes: ReactNode;
 }
 
@@ -110,7 +112,7 @@ function useFlameQuery(steps: string): [FlameGraphQuery, (patch: Patch) => void]
   return [query, set];
 }
 
-export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
+export function FlameView({ steps, hasDevice, perStep, modes }: FlameViewProps) {
   const asked = useAsked();
   const [query, setQuery] = useFlameQuery(steps);
   const { data, problem, again, isLoading } = usePart("operators/flame", asked, query, true);
@@ -122,7 +124,18 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
   };
   return (
     <section className="panel" aria-label="Flame graph">
-      <FlameTools asked={asked} query={query} hasDevice={hasDevice} set={set} modes={modes} />
+      <FlameTools
+        asked={asked}
+        query={query}
+        hasDevice={hasDevice}
+        set={set}
+        modes={
+          <>
+            {perStep.choice}
+            {modes}
+          </>
+        }
+      />
       {problem !== null ? (
         <ProblemNote problem={problem} again={again} />
       ) : data === undefined || data.missing !== "" ? (
@@ -136,13 +149,21 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
             key={`${query.metric} ${query.levels} ${query.inverted} ${query.waiting} ${steps}`}
             flame={data}
             counted="call"
+            steps={perStep.steps}
             isWhole={query.inverted === true}
             focus={query.focus ?? null}
             onFocus={(node) => setQuery({ focus: node === null ? undefined : String(node) })}
             onChoose={setChosen}
             isHit={isHit}
           />
-          <Lists asked={asked} flame={data} query={query} chosen={chosen} set={set} />
+          <Lists
+            asked={asked}
+            flame={data}
+            query={query}
+            chosen={chosen}
+            steps={perStep.steps}
+            set={set}
+          />
         </>
       )}
     </section>
@@ -167,15 +188,16 @@ interface ListsProps {
   readonly flame: Flame;
   readonly query: FlameGraphQuery;
   readonly chosen: FlameNode | null;
+  readonly steps: number;
   readonly set: (patch: Patch) => void;
 }
 
-function Lists({ asked, flame, query, chosen, set }: ListsProps) {
+function Lists({ asked, flame, query, chosen, steps, set }: ListsProps) {
   const { focus, inverted, min_ratio: _, ...rest } = query;
   if (flame.nodes.length === 0) {
     return null;
   }
-  const words = flameValue(flame.unit);
+  const words = flameValue(flame.unit, steps);
   return (
     <div className="flame-lists">
       {inverted === true ? null : (

@@ -4,6 +4,7 @@ import { count, exactTime, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
+import { type PerStep, usePerStep } from "../../components/data_table/per_step";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { CodeName } from "../../components/text/code_name";
 import { Hero } from "../../components/text/hero";
@@ -22,7 +23,12 @@ export const graphsOf = ({ charts }: Operators) =>
     .filter(({ stem }) => stem === "device_self")
     .flatMap(({ parts }) => parts.filter(({ name }) => name.includes("GraphLaunch")));
 
-export function Unattributed({ answer }: { answer: Operators }) {
+interface UnattributedProps {
+  readonly answer: Operators;
+  readonly perStep: PerStep;
+}
+
+export function Unattributed({ answer, perStep }: UnattributedProps) {
   const { device_ns, unattributed } = answer;
   const odd = answer.missing["flops"] ?? "";
   if (device_ns === null) {
@@ -30,11 +36,13 @@ export function Unattributed({ answer }: { answer: Operators }) {
   }
   const graphs = graphsOf(answer);
   const lost = unattributed.reduce((sum, one) => sum + one.device_ns, 0);
+  const { steps } = perStep;
   return (
     <section className="hint" aria-label="What adds up">
       <p>
-        Device time of the operators {exactTime(device_ns - lost)} + unattributed {exactTime(lost)}{" "}
-        = {exactTime(device_ns)}, all device activity
+        Device time of the operators {exactTime((device_ns - lost) / steps)} + unattributed{" "}
+        {exactTime(lost / steps)} = {exactTime(device_ns / steps)}, all device activity
+        {perStep.words}
         {answer.flops_coverage === null || answer.flops_coverage === 0
           ? "."
           : `. FLOPs are known for ${share(answer.flops_coverage)} of the compute time.`}{" "}
@@ -42,7 +50,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
       </p>
       {graphs.map(({ name, ns }) => (
         <p key={name}>
-          Of this, {time(ns)} ({share(ns / device_ns)}) was launched by graphs (
+          Of this, {time(ns / steps)} ({share(ns / device_ns)}) was launched by graphs (
           <code>{harmless(name)}</code>
           ). A graph is no operator, and inside it the operator of a kernel is not recorded:{" "}
           <ViewLink stem="kernels">the kernels that ran</ViewLink>
@@ -50,8 +58,9 @@ export function Unattributed({ answer }: { answer: Operators }) {
       ))}
       {unattributed.map((one) => (
         <p key={one.reason}>
-          {time(one.device_ns)} ({share(one.device_ns / device_ns)}) in {count(one.activities)}{" "}
-          {one.activities === 1 ? "activity" : "activities"}: {one.reason}; for example{" "}
+          {time(one.device_ns / steps)} ({share(one.device_ns / device_ns)}) in{" "}
+          {count(one.activities)} {one.activities === 1 ? "activity" : "activities"}:{" "}
+          {`${one.reason}; for example `}
           <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
             <CodeName name={one.example} />
           </ViewLink>
@@ -74,6 +83,7 @@ type Mode = (typeof MODES)[number][0];
 function Figures({ answer, isOld, steps }: { answer: Operators; isOld: boolean; steps: string }) {
   const address = useAddress();
   const mode: Mode = useValues()["operators.mode"] === "flame" ? "flame" : "table";
+  const perStep = usePerStep(answer.step_count);
   const modes = (
     <Segmented
       label="Show as"
@@ -88,13 +98,18 @@ function Figures({ answer, isOld, steps }: { answer: Operators; isOld: boolean; 
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />
       {answer.charts.some((chart) => chart.total_ns > 0) ? (
-        <Shares answer={answer} isOld={isOld} steps={steps} />
+        <Shares answer={answer} isOld={isOld} steps={steps} perStep={perStep} />
       ) : null}
-      <Unattributed answer={answer} />
+      <Unattributed answer={answer} perStep={perStep} />
       {mode === "flame" ? (
-        <FlameView steps={steps} hasDevice={answer.device_ns !== null} modes={modes} />
+        <FlameView
+          steps={steps}
+          hasDevice={answer.device_ns !== null}
+          perStep={perStep}
+          modes={modes}
+        />
       ) : (
-        <OperatorRows answer={answer} steps={steps} modes={modes} />
+        <OperatorRows answer={answer} steps={steps} perStep={perStep} modes={modes} />
       )}
     </div>
   );

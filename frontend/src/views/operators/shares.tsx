@@ -8,6 +8,7 @@ import { CopyTable } from "../../components/controls/copy_table";
 import { searched } from "../../components/controls/search_field";
 import { Select } from "../../components/controls/select";
 import { viewPatch } from "../../components/controls/view_link";
+import type { PerStep } from "../../components/data_table/per_step";
 import { Menu, MenuItem } from "../../components/overlays/menu";
 import { Tip } from "../../components/overlays/tip";
 import { Answered } from "../../components/states/answered";
@@ -50,7 +51,7 @@ const timeAndPart = (ns: number, ratio: number) =>
   [time(ns), ...(ratio > 1 ? [] : [share(ratio)])].join(" · ");
 
 /** The operators that the bar has no room for, the largest first; each filters the table. */
-function RestList({ chart, steps }: RestProps) {
+function RestList({ chart, steps, perStep }: RestProps) {
   const address = useAddress();
   const column = COLUMN[chart.stem];
   const state = usePart("operators/table", useAsked(), {
@@ -60,6 +61,8 @@ function RestList({ chart, steps }: RestProps) {
     offset: chart.parts.length,
     limit: Math.min(LISTED_MAX, chart.rest_count),
   });
+  const ofStep = (ns: number) =>
+    timeAndPart(ns / perStep.steps, ns / perStep.steps / chart.total_ns);
   return (
     <Answered state={state}>
       {(data) => (
@@ -72,7 +75,7 @@ function RestList({ chart, steps }: RestProps) {
             <MenuItem
               key={row.key}
               words={<CodeName name={row.name} />}
-              hint={timeAndPart(row[column] ?? 0, (row[column] ?? 0) / chart.total_ns)}
+              hint={ofStep(row[column] ?? 0)}
               run={() => address.replace({ "operators.search": row.name })}
             />
           ))}
@@ -95,12 +98,14 @@ function RestList({ chart, steps }: RestProps) {
 }
 
 interface RestProps {
+  /** Its times are those of one step, where these are chosen. */
   readonly chart: ShareChart;
   readonly steps: string;
+  readonly perStep: PerStep;
 }
 
 /** What the bar does not name, as its last part: it opens the list of it. */
-function Rest({ chart, steps }: RestProps) {
+function Rest({ chart, ...rest }: RestProps) {
   const ratio = chart.rest_ns / chart.total_ns;
   const words = `${count(chart.rest_count)} more`;
   return (
@@ -110,13 +115,13 @@ function Rest({ chart, steps }: RestProps) {
         label={`${chart.title}: ${words}, ${share(ratio)}`}
         button={ratio >= WORDS_MIN ? <span>{words}</span> : <span>…</span>}
       >
-        <RestList chart={chart} steps={steps} />
+        <RestList chart={chart} {...rest} />
       </Menu>
     </span>
   );
 }
 
-function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: string }) {
+function Bar({ chart, hue, ...rest }: RestProps & { readonly hue: string }) {
   const address = useAddress();
   return (
     <div className="share-bar">
@@ -146,7 +151,7 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
           ) : null}
         </button>
       ))}
-      {chart.rest_ns > 0 ? <Rest chart={chart} steps={steps} /> : null}
+      {chart.rest_ns > 0 ? <Rest chart={chart} {...rest} /> : null}
       {chart.others_ns > 0 ? (
         <span
           className="others"
@@ -200,13 +205,23 @@ interface SharesProps {
   readonly answer: Operators;
   readonly isOld: boolean;
   readonly steps: string;
+  readonly perStep: PerStep;
 }
 
-export function Shares({ answer, isOld, steps }: SharesProps) {
+/** The same shares of one step. */
+const chartOfStep = (chart: ShareChart, steps: number): ShareChart => ({
+  ...chart,
+  total_ns: chart.total_ns / steps,
+  rest_ns: chart.rest_ns / steps,
+  others_ns: chart.others_ns / steps,
+  parts: chart.parts.map((part) => ({ ...part, ns: part.ns / steps })),
+});
+
+export function Shares({ answer, isOld, steps, perStep }: SharesProps) {
   return (
     <Panel
       title="Shares"
-      hint={`${plural(answer.step_count, "step")} · device time is summed by launching operator`}
+      hint={`${perStep.words === "" ? plural(answer.step_count, "step") : "per step"} · device time is summed by launching operator`}
       isOld={isOld}
       controls={
         <>
@@ -216,27 +231,30 @@ export function Shares({ answer, isOld, steps }: SharesProps) {
       }
     >
       <div className="shares">
-        {answer.charts.map((chart) => (
-          <div key={chart.stem} className="share-row">
-            <Tip text={chart.definition} className="">
-              {chart.title}
-            </Tip>
-            <span className="num">
-              {chart.stem.endsWith("total") ? (
-                <Tip text="Shares are of the self time of everything in the chosen steps. A call inside another counts in both, so the shares add up to more than 100 %.">
-                  nested
-                </Tip>
-              ) : (
-                time(chart.total_ns)
-              )}
-            </span>
-            <Bar
-              chart={chart}
-              hue={chart.stem.startsWith("device") ? "--k-compute" : "--k-cpu"}
-              steps={steps}
-            />
-          </div>
-        ))}
+        {answer.charts
+          .map((one) => chartOfStep(one, perStep.steps))
+          .map((chart) => (
+            <div key={chart.stem} className="share-row">
+              <Tip text={chart.definition} className="">
+                {chart.title}
+              </Tip>
+              <span className="num">
+                {chart.stem.endsWith("total") ? (
+                  <Tip text="Shares are of the self time of everything in the chosen steps. A call inside another counts in both, so the shares add up to more than 100 %.">
+                    nested
+                  </Tip>
+                ) : (
+                  time(chart.total_ns)
+                )}
+              </span>
+              <Bar
+                chart={chart}
+                hue={chart.stem.startsWith("device") ? "--k-compute" : "--k-cpu"}
+                steps={steps}
+                perStep={perStep}
+              />
+            </div>
+          ))}
       </div>
     </Panel>
   );

@@ -4,6 +4,7 @@ import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
 import { PartTable } from "../../components/data_table/part_table";
+import type { PerStep } from "../../components/data_table/per_step";
 import { useAddress, useValues } from "../../state/host/environment";
 import { cellsOf } from "./cells";
 import { Details } from "./details";
@@ -54,6 +55,7 @@ function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
 interface OperatorRowsProps {
   readonly answer: Operators;
   readonly steps: string;
+  readonly perStep: PerStep;
   readonly modes: ReactNode;
 }
 
@@ -90,7 +92,7 @@ function useOperatorQuery(steps: string): OperatorQuery {
   };
 }
 
-export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
+export function OperatorRows({ answer, steps, perStep, modes }: OperatorRowsProps) {
   const address = useAddress();
   const query = useOperatorQuery(steps);
   const set = (key: string, value: string) =>
@@ -101,6 +103,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
       label="Operators"
       stem="operators"
       query={query}
+      perStep={perStep}
       keyOf={(row) => row.key}
       cells={(rows) => cellsOf(rows, query)}
       filters={
@@ -120,7 +123,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
         </>
       }
       modes={modes}
-      detail={(row) => <Details row={row} query={query} answer={answer} />}
+      detail={(row) => <Details row={row} query={query} answer={answer} perStep={perStep} />}
       empty={nothingFound(query)}
     />
   );

@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { headOf } from "../../../test-fixtures/heads";
+import { declaredToPlain } from "./declared";
+import { perStepHeads, perStepRow } from "./per_step";
+
+const HEADS = [
+  headOf("name", "Name"),
+  headOf("total_ns", "Total", { is_numeric: true, is_sum: true, help: "All of it." }),
+  headOf("mean_ns", "Mean", { is_numeric: true }),
+  headOf("device_ns", "Device", { is_numeric: true, is_sum: true }),
+];
+const ROW = { name: "add", total_ns: 900, mean_ns: 30, device_ns: null };
+
+it("divides sums, and neither means nor what is not known", () => {
+  expect(perStepRow(ROW, HEADS, 4)).toEqual({ ...ROW, total_ns: 225 });
+  expect(perStepRow(ROW, HEADS, 1)).toBe(ROW);
+});
+
+it("says so in the head, and in the name of the column of a file", () => {
+  const heads = perStepHeads(HEADS, 4);
+  expect(heads.map(({ label }) => label)).toEqual([
+    "Name",
+    "Total / step",
+    "Mean",
+    "Device / step",
+  ]);
+  expect(heads[1]?.help.replace("\u00a0", " ")).toBe("All of it. Divided by the 4 chosen steps.");
+  const plain = declaredToPlain<typeof ROW>(heads, 4)([perStepRow(ROW, HEADS, 4)]);
+  expect(plain.header).toEqual(["name", "total_ns_per_step", "mean_ns", "device_ns_per_step"]);
+  expect(plain.rows).toEqual([["add", 225, 30, null]]);
+});
