@@ -83,7 +83,7 @@ def test_check_notices_a_stale_file_and_leaves_it_alone(
 
 
 def test_the_docs_have_the_declared_columns() -> None:
-    text = "<!-- columns: kernels.rows.CopyRow -->\nstale\n<!-- end of columns -->\nafter"
+    text = "<!-- columns: kernels.copies.CopyRow -->\nstale\n<!-- end of columns -->\nafter"
     written = with_tables(text)
     assert "| Size | `total_bytes` | Bytes moved or set" in written
     assert "stale" not in written

@@ -179,7 +179,7 @@ export const HEADS = {
     {"key":"pieces","label":"Pieces","help":"Number of free pieces.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
   ],
   GraphRow: [
-    {"key":"name","label":"Name","help":"The kernel, class or graph, one row for each group.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"name","label":"Name","help":"The kernel, class, module, frame of your code or graph; one row for each.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
     {"key":"op","label":"Operator","help":"The operator that launched it.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"op_eligible","label":"Op eligible","help":"Whether the op it is credited to may run on tensor cores: matrix products, convolutions, attention.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"grid","label":"Grid","help":"Blocks of the launch.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
@@ -260,7 +260,7 @@ export const HEADS = {
     {"key":"total_ns","label":"Time","help":"Sum of their durations.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":false},
   ],
   KernelRow: [
-    {"key":"name","label":"Name","help":"The kernel, class or graph, one row for each group.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"name","label":"Name","help":"The kernel, class, module, frame of your code or graph; one row for each.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
     {"key":"op","label":"Operator","help":"The operator that launched it.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"op_eligible","label":"Op eligible","help":"Whether the op it is credited to may run on tensor cores: matrix products, convolutions, attention.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"grid","label":"Grid","help":"Blocks of the launch.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},

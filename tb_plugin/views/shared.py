@@ -91,10 +91,10 @@ def flame_of(
     return Flame(unit, tree.total, nodes, hidden, missing, in_order=in_order)
 
 
-def per_step(total_ns: int, steps: int) -> str:
+def time_per_step(total_ns: int, steps: int) -> str:
     r"""A sum over some steps in words, as the page shows it by default.
 
-    >>> per_step(6_000_000, 3).replace("\xa0", " ")
+    >>> time_per_step(6_000_000, 3).replace("\xa0", " ")
     '2.00 ms per step'
     """
     return f"{duration(total_ns // steps)} per step" if steps > 1 else duration(total_ns)

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "0b6a5f34";
+export const CONTRACT = "bc703384";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -31,11 +31,11 @@ export type FlameMetric = "host" | "device" | "calls";
 
 export type FrameLayout = "merged" | "split" | "filtered" | "user";
 
-export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
+export type GroupBy = "name" | "shape" | "line" | "stack" | "module" | "thread" | "annotation";
 
 export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other" | "graph_node";
 
-export type KernelGroupBy = "name" | "properties" | "class" | "graph";
+export type KernelGroupBy = "name" | "properties" | "class" | "module" | "line" | "graph";
 
 export type KernelKey = "name" | "launch" | "role" | "family";
 
@@ -1166,6 +1166,8 @@ export interface Flame {
   readonly missing: string;
   /** what threads run that only wait and are not shown */
   readonly left_out: readonly string[];
+  /** siblings stand in the order of their first calls */
+  readonly in_order: boolean;
 }
 
 /** The flame graph of the chosen steps. */
@@ -1666,7 +1668,7 @@ export interface KernelQuery {
 /** All kernels of one group; means of blocks and occupancy are weighted by duration. */
 export interface KernelRow {
   readonly key: string;
-  /** The kernel, class or graph, one row for each group. */
+  /** The kernel, class, module, frame of your code or graph; one row for each. */
   readonly name: string;
   /** the name as far as it differs from others */
   readonly short: string;
@@ -1738,7 +1740,7 @@ export interface KernelRow {
 export interface KernelRowQuery {
   readonly key: string;
   readonly steps?: string;
-  readonly group_by?: "class" | "name" | "properties";
+  readonly group_by?: "class" | "line" | "module" | "name" | "properties";
   readonly device?: string;
 }
 

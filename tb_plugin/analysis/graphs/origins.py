@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ...base.arrays import I32, I64, Mask
 from ...base.group_sums import summed
 from ..operators.model import CallKind, CallPaths, Calls, OperatorColumns, Stacks
+from ..operators.stacks import own_frames
 from ..overview.utilization import MatrixUse
 from .captures import Lent, lend
 from .model import NONE, WORK, CaptureColumns, GraphColumns
@@ -283,6 +284,7 @@ def _appended(
         "types": none,
         "path": path,
         "annotation": calls.annotation[by],
+        "owner": np.append(own_frames(stacks, strings), np.int32(NONE))[told["stack"]],
         "flops": np.full(len(row), np.nan),
     }
     own: dict[str, NDArray[np.generic]] = {

@@ -92,7 +92,7 @@ def _of_op(trace: Trace, name: str) -> I32:
     return result
 
 
-NAME = "operators-5"
+NAME = "operators-6"
 MAKE = f"{__name__}:make_operators"
 _STEM = "operators"
 

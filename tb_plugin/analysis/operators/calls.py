@@ -43,7 +43,7 @@ from ..recording import says
 from .credit import Credit, credit
 from .flops import OddArguments, flops_of
 from .model import CallKind, CallPaths, Calls, Stacks
-from .stacks import add_written_stacks
+from .stacks import add_written_stacks, own_frames
 
 
 class CallTree(Struct, frozen=True, eq=False):
@@ -231,7 +231,7 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = KEEP_IN_MEMORY) -> Cal
     add("path", path)
     del path, label, survives, parent
     strings, stacks = _add_stacks(add, trace)
-    add("module", _around(module_rows(trace), trace))
+    add("module", _of_forward(_around(module_rows(trace), trace), trace))
     annotation = (host.kind == HostKind.ANNOTATION) & (range_marks(trace) == 0)
     add("annotation", _around(annotation, trace))
     del annotation
@@ -311,7 +311,20 @@ def _add_stacks(add: Callable[[str, Array], None], trace: Trace) -> tuple[tuple[
         trace.strings, Stacks(above, frames), around, host.args.get("call_stack")
     )
     add("stack", stack)
+    owner = np.append(np.int32(_NONE), own_frames(stacks, strings))
+    add("owner", _of_forward(take(owner, stack + np.int32(1)), trace))
     return strings, stacks
+
+
+def _of_forward(code: I32, trace: Trace) -> I32:
+    """The codes, with those of a forward op for its backward op and for what that calls."""
+    host = trace.host
+    rows = where((host.forward >= 0) & (code < 0))
+    if not len(rows):
+        return code
+    result = code.copy()
+    put(result, rows, take(code, take(host.forward, rows)))
+    return innermost(result, host.parent)
 
 
 def normal_names(strings: Sequence[str], codes: I32) -> I32:

@@ -22,7 +22,7 @@ from ..overview.utilization import MatrixUse
 from .groups import Grouped, group, in_steps, named
 from .model import Activities, OperatorColumns
 
-GROUPINGS = ("name", "properties", "class")
+GROUPINGS = ("name", "properties", "class", "module", "line")
 _OF_CLASS = {
     DeviceClass.COMMUNICATION: Family("communication", "moves data between ranks"),
     DeviceClass.COPY: Family("copy", "a copy done by a kernel"),
@@ -174,6 +174,7 @@ def kernel_table(
 ) -> KernelGroups:
     """Groups the chosen kernels by one of ``GROUPINGS``; all groupings have the same sum.
 
+    "module" and "line" are those of the op that launched it, of backward those of its forward op.
     "properties" keeps apart what differs in name, op, grid, block, registers or shared memory.
     """
     activities = operators.activities
@@ -182,6 +183,9 @@ def kernel_table(
         key: NDArray[np.integer] = activities.name
     elif group_by == "class":
         key = family_codes(operators)[1]
+    elif group_by in ("module", "line"):
+        calls = operators.calls
+        key = _of_call(operators, calls.module if group_by == "module" else calls.owner)
     else:
         key = _properties(operators)
     groups = group(rows, key, activities.dur_ns)
@@ -229,9 +233,14 @@ def _chosen(operators: OperatorColumns, chosen: ChosenKernels, keep: B) -> NDArr
 
 def op_names(operators: OperatorColumns) -> I32:
     """Code of the name of the call that each activity is credited to, −1 where there is none."""
+    return _of_call(operators, operators.calls.name)
+
+
+def _of_call(operators: OperatorColumns, code: I32) -> I32:
+    """A column of the calls, by activity; −1 where no call is known."""
     call = operators.activities.call
     result = np.full(len(call), -1, np.int32)
-    result[call >= 0] = operators.calls.name[call[call >= 0]]
+    result[call >= 0] = code[call[call >= 0]]
     return result
 
 

@@ -59,7 +59,8 @@ class Calls(ColumnTable, frozen=True, eq=False):
     types: I32  # code of the input types' text, −1
     stack: I32  # row of Stacks: the innermost Python frame around it, −1
     path: I32  # row of Paths: the call with everything around it
-    module: I32  # code of the innermost module's name, −1
+    module: I32  # code of the innermost module's name, of backward that of its forward op, −1
+    owner: I32  # code of the user's innermost frame, likewise, −1
     annotation: I32  # code of the innermost annotation's name, −1
     flops: F64  # by a model of the op and its shapes; NaN where there is none
 

@@ -14,9 +14,11 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, Sparse, distinct, distinct_values, take
+from ...base.arrays import I32, Sparse, distinct, distinct_values, of_names, take
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
+from ..call_tree.paths import innermost
+from ..idle.places import is_own_frame
 from .model import Stacks
 
 _PLACE = regex(r"(?P<file>[^<\n][^\n]*?)\((?P<line>\d{1,9})\): ", re.ASCII)
@@ -80,6 +82,12 @@ def innermost_frames(stacks: Stacks, stack: I32, depth: int) -> I32:
 
 def _ranked(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def own_frames(stacks: Stacks, strings: Sequence[str]) -> I32:
+    """By stack: the code of its innermost frame of the user's code; −1 where it has none."""
+    own = of_names(strings, stacks.frame, is_own_frame, np.bool_)
+    return innermost(np.where(own, stacks.frame, np.int32(-1)), stacks.parent)
 
 
 def frames_of(stacks: Stacks, stack: int) -> list[int]:

@@ -20,7 +20,7 @@ from .model import CallKind, Calls, OperatorColumns
 from .stacks import frame_place, frames_of, innermost_frames
 
 _STEP = regex(r"^ProfilerStep#\d+$")
-GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
+GROUPINGS = ("name", "shape", "line", "stack", "module", "thread", "annotation")
 
 
 class CallSelection(Struct, frozen=True):
@@ -261,6 +261,7 @@ def keys_of(operators: OperatorColumns, group_by: str, stack_depth: int) -> NDAr
     columns = {
         "shape": calls.shapes,
         "module": calls.module,
+        "line": calls.owner,
         "thread": calls.thread,
         "annotation": calls.annotation,
     }

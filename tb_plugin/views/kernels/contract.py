@@ -17,9 +17,10 @@ from msgspec import Meta, Struct
 from ...analysis.graphs.captures import LEAST_SHARE
 from ..shared import Count, DeviceName, SharePart, SlowCall, Words
 from ..table import Column, column
-from .rows import CopyRow, GraphRow, KernelRow
+from .copies import CopyRow
+from .rows import GraphRow, KernelRow
 
-KernelGroupBy = Literal["name", "properties", "class", "graph"]
+KernelGroupBy = Literal["name", "properties", "class", "module", "line", "graph"]
 NodeKindName = Literal["kernel", "copy", "set", "host", "event"]
 WaitKind = Literal["latency", "host", "other", "unknown"]
 CaptureState = Literal["lent", "refused", "none"]
@@ -286,7 +287,7 @@ class KernelRowQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     key: str
     steps: str = ""
-    group_by: Literal["name", "properties", "class"] = "name"
+    group_by: Literal["name", "properties", "class", "module", "line"] = "name"
     device: DeviceName = ""
 
 

@@ -30,13 +30,10 @@ from ..table import Values, ValuesOf, column, recorded, summed
 
 MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
 OUTSIDE_NAME = "outside graphs"
+_NO_OWNER = {"module": "outside modules", "line": "no frame of your code"}
 Rows = NDArray[np.intp]
 
 _FUSED = regex(r"triton_(?:poi|red|per|for|unk|mix|tem)_fused_(.+?)_?\d*$")
-_COPY = regex(r"Memcpy (\w)to(\w)\s*(?:\((\w+) -> (\w+)\))?")
-_BARE_COPY = "Memcpy"
-NO_DIRECTION = "direction not recorded"
-_SIDE = {"H": "host", "D": "device", "P": "peer device", "A": "array"}
 _MEASURED = (
     "Mean over samples, each of which holds until the next; needs samples for 80\u00a0% of the"
     " time. Kernels shorter than the time between samples share them with their neighbours."
@@ -66,6 +63,10 @@ def by_properties(table: KernelGroups) -> bool:
     return table.group_by == "properties"
 
 
+def _by_kernel(table: KernelGroups) -> bool:
+    return not by_graph(table) and table.group_by not in _NO_OWNER
+
+
 def _not_by_graph(table: KernelGroups) -> bool:
     return not by_graph(table)
 
@@ -88,11 +89,16 @@ def _names(table: KernelGroups, at: Rows) -> Values:
         return [OUTSIDE_NAME if one < 0 else table.graphs.label(one) for one in graphs]
     if table.group_by == "class":
         return _families(table, at, lambda name, _: name)
+    if table.group_by in _NO_OWNER:
+        codes = table.groups.key[at].tolist()
+        return [table.text(code) if code >= 0 else _NO_OWNER[table.group_by] for code in codes]
     return [table.text(code) for code in table.name[at].tolist()]
 
 
 def _short_names(table: KernelGroups, at: Rows) -> Values:
     """Text that tells the shown rows apart."""
+    if table.group_by in _NO_OWNER:
+        return _names(table, at)
     return short_names([str(name) for name in _names(table, at)])
 
 
@@ -155,16 +161,18 @@ def _matrix_use(table: KernelGroups, at: Rows) -> Values:
     return [matrix_use(table, one).name.lower() for one in at.tolist()]
 
 
-def _counts(table: KernelGroups, at: Rows) -> Values:
+def counts_of(table: KernelGroups, at: Rows) -> Values:
+    """Number of activities."""
     return table.count[at]
 
 
-def _sample_names(table: KernelGroups, at: Rows) -> list[str]:
+def sample_names(table: KernelGroups, at: Rows) -> list[str]:
+    """Name of the longest of each row, as recorded."""
     return [table.text(code) for code in table.name[at].tolist()]
 
 
 def _fused(table: KernelGroups, at: Rows) -> Values:
-    return [fused_ops(name) for name in _sample_names(table, at)]
+    return [fused_ops(name) for name in sample_names(table, at)]
 
 
 def _sources(table: KernelGroups, at: Rows) -> Values:
@@ -177,7 +185,8 @@ def _links(table: KernelGroups, at: Rows) -> Values:
     return [Link(one).name.lower().replace("_", " ") for one in links]
 
 
-def _longest(table: KernelGroups, at: Rows) -> Values:
+def longest_of(table: KernelGroups, at: Rows) -> Values:
+    """Slice id of the longest."""
     longest: I64 = table.operators.first_slice + table.sample[at]
     return longest
 
@@ -190,7 +199,7 @@ class KernelRow(Struct, frozen=True):
         str,
         column(
             "Name",
-            "The kernel, class or graph, one row for each group.",
+            "The kernel, class, module, frame of your code or graph; one row for each.",
             kind="name",
             is_sortable=True,
             of=_names,
@@ -246,10 +255,10 @@ class KernelRow(Struct, frozen=True):
             "Class",
             "Purpose, by rules over names that a file of yours may extend.",
             of=_classes,
-            when=_not_by_graph,
+            when=_by_kernel,
         ),
     ]
-    calls: Annotated[int, summed("Calls", "Number of launches in the chosen steps.", of=_counts)]
+    calls: Annotated[int, summed("Calls", "Number of launches in the chosen steps.", of=counts_of)]
     total_ns: Annotated[int, summed("Total", "Sum of the durations on the device.")]
     ratio: Annotated[
         float, column("Share", "Share of the durations of all chosen kernels.", of=_ratios)
@@ -389,7 +398,7 @@ class KernelRow(Struct, frozen=True):
         str,
         column("Class because", "The rule that gave the class.", is_minor=True, of=_class_reasons),
     ]
-    longest: Annotated[int, column(of=_longest)]  # slice id
+    longest: Annotated[int, column(of=longest_of)]  # slice id
 
 
 # --- graphs ---------------------------------------------------------------------------------------
@@ -524,70 +533,6 @@ class GraphRow(KernelRow, frozen=True):
             of=_whole("inside_idle_ns", least=0),
         ),
     ]
-
-
-# --- copies ---------------------------------------------------------------------------------------
-
-
-def _directions(table: KernelGroups, at: Rows) -> Values:
-    return [direction(name) for name in _sample_names(table, at)]
-
-
-def _sizes(table: KernelGroups, at: Rows) -> Values:
-    return recorded(table.bytes[at])
-
-
-def _bandwidths(table: KernelGroups, at: Rows) -> Values:
-    moved, spent = table.bytes[at].tolist(), table.total_ns[at].tolist()
-    return [
-        size * 1e9 / ns if size >= 0 and ns else None for size, ns in zip(moved, spent, strict=True)
-    ]
-
-
-class CopyRow(Struct, frozen=True):
-    """Copies or sets of one direction."""
-
-    direction: Annotated[
-        str,
-        column("Copies and sets", "From where to where memory is copied, or set.", of=_directions),
-    ]
-    calls: Annotated[int, summed("Calls", "Number in the chosen steps.", of=_counts)]
-    total_ns: Annotated[int, summed("Total", "Sum of the durations on the device.")]
-    total_bytes: Annotated[
-        int | None,
-        summed(
-            "Size",
-            "Bytes moved or set, of those whose size was recorded.",
-            of=_sizes,
-        ),
-    ]
-    bandwidth_bytes_per_s: Annotated[
-        float | None, column("Bandwidth", "Size divided by total.", of=_bandwidths)
-    ]
-    mean_ns: Annotated[float, column("Mean", "Total divided by calls.", is_minor=True)]
-    max_ns: Annotated[int, column("Max", "The longest.", is_minor=True)]
-    name: Annotated[
-        str,
-        column("Name", "As recorded.", kind="name", is_minor=True, of=_sample_names),
-    ]
-    longest: Annotated[int, column(of=_longest)]
-
-
-def direction(name: str) -> str:
-    """The direction of a copy, from its name: "host → device, pageable"; else the name itself.
-
-    A copy of a Perfetto file has none.
-    """
-    if name == _BARE_COPY:
-        return NO_DIRECTION
-    match = _COPY.match(name)
-    if match is None:
-        return name
-    source, target, source_kind, target_kind = match.groups()
-    way = f"{_SIDE.get(source, source)} → {_SIDE.get(target, target)}"
-    kinds = {str(kind).lower() for kind in (source_kind, target_kind) if kind}
-    memory = sorted(kinds & {"pageable", "pinned"})
-    return f"{way}, {memory[0]}" if memory else way
 
 
 def fused_ops(name: str) -> str:

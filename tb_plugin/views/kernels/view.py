@@ -40,12 +40,13 @@ from ..table import Column, Table, heads, rows_from, shown, sorts, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .captures import OpenedGraph, opened
+from .copies import CopyRow
 from .graphs import (
     graph_page,
     page_of,
 )
 from .nodes import node_table, nodes_of
-from .rows import CopyRow, GraphRow, KernelRow, chosen_of
+from .rows import GraphRow, KernelRow, chosen_of
 
 MOST_PARTS = 10
 MOST = 100  # parts of an opened row
@@ -56,6 +57,7 @@ TENSOR_CORE_SHARE = (
     " Overview counts only kernels that an op launched, and their time within the steps of one"
     " device: where graphs or compiled code launch kernels without a known op, the two differ."
 )
+_OWNERS = ("modules", "stacks")  # what kernels are grouped by
 _NO_GRAPH = "No kernel was replayed by a graph in this recording."
 
 
@@ -79,6 +81,7 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     }
     if not (operators.activities.link == Link.GRAPH).any():
         missing["graphs"] = _NO_GRAPH
+    missing |= {key: text for key, text in operators.missing.items() if key in _OWNERS}
     return answers.Kernels(
         headline=headline,
         detail=f"{detail} {outside}".strip(),

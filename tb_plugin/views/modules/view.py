@@ -24,7 +24,7 @@ from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
 from ..origins import modules_of
-from ..shared import Flame, flame_of, outside_words, per_step
+from ..shared import Flame, flame_of, outside_words, time_per_step
 from ..table import Table, heads, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -201,7 +201,7 @@ def _detail(
         found.append(f"{ratio} of the time in modules is recomputed in the backward pass.")
     if whole is not None and busy_ns is not None and busy_ns < (1 - _ASIDE) * whole.total_ns:
         found.append(
-            f"Kernels overlap: their durations sum to {per_step(whole.total_ns, steps)}, the device"
+            f"Kernels overlap: their durations sum to {time_per_step(whole.total_ns, steps)}, the device"
             f" is busy for {duration(busy_ns // steps)}."
         )
     return " ".join([*found, outside] if outside else found)

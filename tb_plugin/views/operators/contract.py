@@ -20,7 +20,7 @@ from ..shared import Count, SharePart, SlowCall, Words
 from ..table import Column, column, summed
 from .rows import OperatorRow
 
-GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
+GroupBy = Literal["name", "shape", "line", "stack", "module", "thread", "annotation"]
 
 
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -20,7 +20,7 @@ from ...analysis.operators.flame import KERNEL, KIND_NAMES, flame_tree, waiting_
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.short_names import short_names
-from ...analysis.operators.table import CallSelection, CallTable, call_table
+from ...analysis.operators.table import GROUPINGS, CallSelection, CallTable, call_table
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Scope, scope_of
 from ...base.errors import NotFoundError
@@ -140,7 +140,7 @@ def tables(answer: Operators) -> tuple[Table, ...]:
 
 
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
-_NEEDS = {"shape": "shapes", "stack": "stacks", "module": "modules"}
+_NEEDS = {"shape": "shapes", "stack": "stacks", "line": "stacks", "module": "modules"}
 Stem = Literal["device_self", "device_total", "host_self", "host_total"]
 _CHARTS: tuple[tuple[Stem, str, str], ...] = (
     ("device_self", "Device self time", "device_self_ns"),
@@ -188,8 +188,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
         or ("" if coverage else operators.missing.get("shapes", "")),
         cores_name=cores,
         groupings={
-            grouping: operators.missing.get(_NEEDS.get(grouping, ""), "")
-            for grouping in ("name", "shape", "stack", "module", "thread", "annotation")
+            grouping: operators.missing.get(_NEEDS.get(grouping, ""), "") for grouping in GROUPINGS
         },
         missing=dict(operators.missing),
     )

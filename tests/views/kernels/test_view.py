@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from kinetoscope.base.errors import QueryError
 from kinetoscope.trace.read import read
 from kinetoscope.views.kernels.contract import KernelQuery, KernelRowQuery, Kernels
-from kinetoscope.views.kernels.rows import direction, fused_ops
+from kinetoscope.views.kernels.copies import direction
+from kinetoscope.views.kernels.rows import fused_ops
 from kinetoscope.views.kernels.view import VIEW, build, details, tables, window
 from kinetoscope.views.operators import view as operators
 from kinetoscope.views.operators.contract import OperatorQuery
@@ -251,3 +252,46 @@ def test_every_view_calls_the_cores_as_their_vendor_does(
     texts = re.sub(r"\btensor_core\w*", "", texts)
     assert not re.search(rf"\b{other}\b", texts, re.IGNORECASE)
     assert re.search(rf"\b{name}\b", texts)
+
+
+def grouped(subject: Subject, group_by: str) -> dict[str, int]:
+    """Time of each row of a grouping."""
+    found = window(subject, msgspec.convert({"group_by": group_by}, KernelQuery))
+    assert [one.key for one in found.columns if one.key == "kernel_class"] == []
+    return {row.name: row.total_ns for row in found.rows}
+
+
+OWNED = """
+    step    |11111111111111111111|
+    frame   | ffffffggggg        |
+    module  |  aaaa  bbb         |
+    op      |  x     y           |
+    call    |  k     m    q      |
+    op2     |           v  w     |
+    call2   |           s  t     |
+    gpu     |   kkk  mm sssstt q |
+    """
+OF_FORWARD: dict[str, dict[str, Any]] = {
+    "x": {"Sequence number": 1},
+    "y": {"Sequence number": 2},
+    "v": {"Sequence number": 2, "Fwd thread id": 1},
+    "w": {"Sequence number": 1, "Fwd thread id": 1},
+}
+
+
+def test_modules_and_frames_of_the_user_own_kernels_of_backward_too() -> None:
+    subject = subject_of(draw(OWNED, args=OF_FORWARD))
+    of_module = grouped(subject, "module")
+    assert of_module == {"nn.Module: b_0": 6000, "nn.Module: a_0": 5000, "outside modules": 1000}
+    assert grouped(subject, "line") == {
+        "train.py(1): g": 6000,
+        "train.py(1): f": 5000,
+        "no frame of your code": 1000,
+    }
+    assert sum(of_module.values()) == build(subject, KernelQuery()).kernel_ns
+    (row, *_) = window(subject, KernelQuery(group_by="line")).rows
+    found = details(subject, KernelRowQuery(row.key, group_by="line"))
+    assert [(one.name, one.total_ns) for one in found.launches] == [
+        ("kernel_s", 4000),
+        ("kernel_m", 2000),
+    ]

@@ -18,13 +18,8 @@ it("divides sums, and neither means nor what is not known", () => {
 
 it("says so in the head, and in the name of the column of a file", () => {
   const heads = perStepHeads(HEADS, 4);
-  expect(heads.map(({ label }) => label)).toEqual([
-    "Name",
-    "Total / step",
-    "Mean",
-    "Device / step",
-  ]);
-  expect(heads[1]?.help.replace("\u00a0", " ")).toBe("All of it. Divided by the 4 chosen steps.");
+  expect(heads.map(({ label }) => label)).toEqual(["Name", "Total/step", "Mean", "Device/step"]);
+  expect(heads[1]?.help).toBe("Per step. All of it.");
   const plain = declaredToPlain<typeof ROW>(heads, 4)([perStepRow(ROW, HEADS, 4)]);
   expect(plain.header).toEqual(["name", "total_ns_per_step", "mean_ns", "device_ns_per_step"]);
   expect(plain.rows).toEqual([["add", 225, 30, null]]);

@@ -17,12 +17,11 @@ export interface PerStep {
   readonly choice: ReactNode;
 }
 
+/** `stepCount`: what sums add up; 0 where more is counted than steps. */
 export function usePerStep(stepCount: number): PerStep {
   const address = useAddress();
-  const { sums, steps } = useValues();
-  const isSum = sums === "1";
-  // Of everything recorded, some is in no step.
-  if (stepCount < 2 || steps === "everything") {
+  const isSum = useValues()["sums"] === "1";
+  if (stepCount < 2) {
     return { steps: 1, words: "", choice: null };
   }
   return {
@@ -63,8 +62,8 @@ export const perStepHeads = (heads: readonly Head[], steps: number): readonly He
         head.is_sum
           ? {
               ...head,
-              label: `${head.label} / step`,
-              help: `${head.help} Divided by the ${plural(steps, "chosen step")}.`,
+              label: `${head.label}/step`,
+              help: `Per step. ${head.help}`,
             }
           : head,
       );

@@ -1,6 +1,7 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
 
-import type { KernelGroupBy, KernelQuery, KernelRow } from "../../api/types.gen";
+import type { ReactNode } from "react";
+import type { KernelDetails, KernelGroupBy, KernelQuery, KernelRow } from "../../api/types.gen";
 import { count, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
@@ -63,7 +64,9 @@ function KernelParts({ row, query, perStep, groupBy }: PartsProps) {
     steps: query.steps ?? "",
     group_by: groupBy,
   });
-  const allLaunches = (
+  // A row of these has kernels of many names.
+  const isOwner = groupBy === "module" || groupBy === "line";
+  const allLaunches = isOwner ? undefined : (
     <ViewLink stem="kernels" params={{ search: row.name, group: "properties", row: "" }}>
       all of this kernel, as rows of the table
     </ViewLink>
@@ -72,27 +75,7 @@ function KernelParts({ row, query, perStep, groupBy }: PartsProps) {
     <Answered state={state}>
       {(data) => (
         <div className="op-details">
-          <section aria-label="Launches">
-            <h3>
-              Grid and block <span className="dim">{count(data.launches_count)}</span>
-            </h3>
-            <FirstRows
-              items={data.launches}
-              total={data.launches_count}
-              beyond={allLaunches}
-              head="Grid · block"
-              help="Blocks of a launch, and threads of a block, as recorded."
-              keyOf={(one) => one.key}
-              nameOf={({ grid, block }) =>
-                grid === null && block === null ? (
-                  <span className="dim">not recorded</span>
-                ) : (
-                  `${launchWords(grid)} · ${launchWords(block)}`
-                )
-              }
-              figures={figuresOf("Launches of this size.", perStep)}
-            />
-          </section>
+          <Launches data={data} isOwner={isOwner} beyond={allLaunches} perStep={perStep} />
           <section aria-label="Launched by">
             <h3>
               Launched by <span className="dim">{plural(data.ops_count, "operator")}</span>
@@ -127,18 +110,61 @@ function KernelParts({ row, query, perStep, groupBy }: PartsProps) {
               ) : null}
             </p>
           </section>
-          <section aria-label="Why this class">
-            <h3>Why {harmless(row.kernel_class)}</h3>
-            <p className="prose">{harmless(row.class_why)}.</p>
-            {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
-            {data.fused_lines === "" ? null : (
-              <p className="prose">Lines: {harmless(data.fused_lines)}</p>
-            )}
-            {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
-          </section>
+          {isOwner ? null : <Why row={row} fusedLines={data.fused_lines} />}
           <SlowCalls title="Slowest" name={row.name} calls={data.slowest} total={data.row.calls} />
         </div>
       )}
     </Answered>
+  );
+}
+
+interface LaunchesProps {
+  readonly data: KernelDetails;
+  readonly isOwner: boolean;
+  readonly beyond: ReactNode;
+  readonly perStep: PerStep;
+}
+
+/** The kernels of a row by grid and block. */
+function Launches({ data, isOwner, beyond, perStep }: LaunchesProps) {
+  const launchOf = ({ grid, block }: KernelRow) =>
+    grid === null && block === null ? (
+      <span className="dim">not recorded</span>
+    ) : (
+      `${launchWords(grid)} · ${launchWords(block)}`
+    );
+  const [title, help] = isOwner
+    ? ["Kernel", "A kernel with one grid and block."]
+    : ["Grid · block", "Blocks of a launch, and threads of a block, as recorded."];
+  return (
+    <section aria-label="Launches">
+      <h3>
+        {isOwner ? "Kernels" : "Grid and block"}{" "}
+        <span className="dim">{count(data.launches_count)}</span>
+      </h3>
+      <FirstRows
+        items={data.launches}
+        total={data.launches_count}
+        beyond={beyond}
+        head={title}
+        help={help}
+        keyOf={(one) => one.key}
+        nameOf={(one) => (isOwner ? <CodeName name={one.name} short={one.short} /> : launchOf(one))}
+        figures={figuresOf("Launches of this size.", perStep)}
+      />
+    </section>
+  );
+}
+
+/** Why a kernel has its class. */
+function Why({ row, fusedLines }: { readonly row: KernelRow; readonly fusedLines: string }) {
+  return (
+    <section aria-label="Why this class">
+      <h3>Why {harmless(row.kernel_class)}</h3>
+      <p className="prose">{harmless(row.class_why)}.</p>
+      {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
+      {fusedLines === "" ? null : <p className="prose">Lines: {harmless(fusedLines)}</p>}
+      {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
+    </section>
   );
 }

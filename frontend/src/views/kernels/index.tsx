@@ -147,7 +147,16 @@ const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
   ["name", "Kernel name"],
   ["properties", "Properties + operator"],
   ["class", "Class"],
+  ["module", "Module"],
+  ["line", "Your code"],
 ];
+
+/** What groupings need of the recording. */
+const NEEDS: Partial<Record<KernelGroupBy, string>> = {
+  module: "modules",
+  line: "stacks",
+  graph: "graphs",
+};
 
 const ANEW = {
   "kernels.sort": undefined,
@@ -187,7 +196,11 @@ function KernelRows({ answer, steps, perStep }: RowsProps) {
         <>
           <Segmented
             label="Group by"
-            options={[...GROUPS, ["graph", "Graph", answer.missing["graphs"] ?? ""]]}
+            options={[...GROUPS, ["graph", "Graph"] as const].map(([group, words]) => [
+              group,
+              words,
+              answer.missing[NEEDS[group] ?? ""] ?? "",
+            ])}
             value={query.group_by ?? "name"}
             onChange={(group) =>
               address.replace({
@@ -224,7 +237,7 @@ function KernelRows({ answer, steps, perStep }: RowsProps) {
 adoptStyles(kernelsCss);
 
 function Figures({ answer, isOld, steps }: { answer: Kernels; isOld: boolean; steps: string }) {
-  const perStep = usePerStep(answer.step_count);
+  const perStep = usePerStep(answer.table.step_count);
   return (
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />

@@ -28,7 +28,7 @@ interface FiguresProps {
 
 function Figures(props: FiguresProps) {
   const { answer, isOld } = props;
-  const perStep = usePerStep(answer.step_count);
+  const perStep = usePerStep(answer.table.step_count);
   return (
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />

@@ -83,7 +83,7 @@ type Mode = (typeof MODES)[number][0];
 function Figures({ answer, isOld, steps }: { answer: Operators; isOld: boolean; steps: string }) {
   const address = useAddress();
   const mode: Mode = useValues()["operators.mode"] === "flame" ? "flame" : "table";
-  const perStep = usePerStep(answer.step_count);
+  const perStep = usePerStep(answer.table.step_count);
   const modes = (
     <Segmented
       label="Show as"

@@ -15,6 +15,7 @@ const GROUPS: readonly (readonly [GroupBy, string])[] = [
   ["name", "Operator"],
   ["shape", "+ input shape"],
   ["module", "Module"],
+  ["line", "Your code"],
   ["annotation", "Annotation"],
   ["thread", "Thread"],
   ["stack", "Stack"],
