@@ -201,8 +201,8 @@ def _detail(
         found.append(f"{ratio} of the time in modules is recomputed in the backward pass.")
     if whole is not None and busy_ns is not None and busy_ns < (1 - _ASIDE) * whole.total_ns:
         found.append(
-            f"Kernels overlap: their durations sum to {time_per_step(whole.total_ns, steps)}, the device"
-            f" is busy for {duration(busy_ns // steps)}."
+            f"Kernels overlap: their durations sum to {time_per_step(whole.total_ns, steps)}, the"
+            f" device is busy for {duration(busy_ns // steps)}."
         )
     return " ".join([*found, outside] if outside else found)
 
