@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, ColumnTable, of_names
+from ...base.arrays import F64, I32, I64, ColumnTable, of_names, seen
+from ...base.group_sums import GroupRanks, group_ranks, group_sums
 from .model import OperatorColumns
 
 
 def in_steps(step: NDArray[np.int32], steps: tuple[int, ...] | None) -> NDArray[np.bool_]:
     """True for rows in the chosen steps; None = all, including those outside steps."""
-    return np.ones(len(step), np.bool_) if steps is None else np.isin(step, steps)
+    if steps is None:
+        return np.ones(len(step), np.bool_)
+    wanted = np.zeros(max([int(step.max(initial=0)), *steps]) + 2, np.bool_)
+    wanted[list(steps)] = True
+    return wanted[step]  # the last one stands for −1
 
 
 def named(strings: Sequence[str], codes: NDArray[np.int32], search: str) -> NDArray[np.bool_]:
@@ -55,84 +61,79 @@ def names_found(operators: OperatorColumns, kind: str, search: str, limit: int) 
 
 Rows = NDArray[np.integer]
 
-_SPAN_BITS = 40  # lengths up to 18 minutes sort with their group in one pass
 
+class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
+    """Rows of a table by group; every group has a member.
 
-class GroupMembers(ColumnTable, frozen=True, eq=False):
-    """Members by group, ascending by length within each; every group has a member.
-
-    ``member`` are rows of the table the groups were made of; group g holds
-    ``member[first[g]:first[g + 1]]``.
+    Sums and ranks are computed in one pass each: a million rows are not sorted.
     """
 
     key: I64
-    member: I64
-    first: I64
+    rows: Rows  # of the table that the groups were made of, ascending
+    code: I32  # the group of each of these rows: a place in ``key``
+    length: I64  # of these rows: what ranks are of
 
-    @property
+    @cached_property
     def size(self) -> I64:
         """Members of each group."""
-        return np.diff(self.first)
+        return np.bincount(self.code, minlength=len(self)).astype(np.int64)
+
+    @cached_property
+    def ranks(self) -> GroupRanks:
+        """Least, middle and largest length of each group; places are those of ``rows``."""
+        return group_ranks(self.code, self.length, self.size)
 
     def sums(self, value: NDArray[np.integer] | NDArray[np.bool_]) -> I64:
         """Exact sum of a column of the table per group."""
-        if not len(self):
-            return np.zeros(0, np.int64)
-        return np.add.reduceat(value[self.member].astype(np.int64, copy=False), self.first[:-1])
+        return group_sums(self.code, self._taken(value), len(self)).total
 
     def real_sums(self, value: F64) -> F64:
         """Sum of a real column per group; NaN counts as 0."""
-        if not len(self):
-            return np.zeros(0)
-        return np.add.reduceat(np.nan_to_num(value[self.member]), self.first[:-1])
+        found: F64 = np.bincount(self.code, np.nan_to_num(self._taken(value)), len(self))
+        return found
 
     def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """True for groups with a marked member."""
-        return np.asarray(self.sums(mask) > 0)
+        return seen(self.code[self._taken(mask)], len(self))
 
-    def shortest(self) -> I64:
-        """The member of each group with the least length."""
-        return self.member[self.first[:-1]]
+    def _taken(self, value: NDArray[Any]) -> NDArray[Any]:
+        return value if len(value) == len(self.rows) else value[self.rows]
 
-    def longest(self) -> I64:
-        """The member of each group with the greatest length."""
-        return self.member[self.first[1:] - 1]
+    def longest(self) -> Rows:
+        """The member of each group with the greatest length, of equal ones the first."""
+        return self.rows[self.ranks.longest]
 
-    def quantile(self, length: NDArray[np.integer], share: float) -> I64:
-        """The least length that this share of the members does not exceed (nearest rank)."""
-        size = self.size
-        rank = np.ceil(share * size).astype(np.int64).clip(1, np.maximum(size, 1))
-        found: I64 = length[self.member[self.first[:-1] + rank - 1]].astype(np.int64)
-        return found
+    @cached_property
+    def _by_group(self) -> tuple[NDArray[np.intp], I64]:
+        """Places in ``rows``, group by group and ascending by length; where each group begins."""
+        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.size)])
+        return np.lexsort((self.length, self.code)), first
 
-    def of(self, group: int) -> I64:
+    def of(self, group: int) -> Rows:
         """The members of one group, ascending by length."""
-        return self.member[self.first[group] : self.first[group + 1]]
+        order, first = self._by_group
+        return self.rows[order[first[group] : first[group + 1]]]
 
 
 def group(rows: Rows, key: NDArray[np.integer], length: NDArray[np.integer]) -> GroupMembers:
     """Groups of ``rows`` by ``key``; both columns, like ``length`` ≥ 0, are of the whole table."""
-    keys = key[rows]
-    spans = length[rows]
-    dense, code = _dense(keys)
-    if len(spans) and int(spans.max()) >= 1 << _SPAN_BITS:
-        order = np.lexsort((spans, code))
+    if len(rows) == len(key):  # all of them
+        rows = np.arange(len(key))
     else:
-        order = np.argsort(code.astype(np.int64) << _SPAN_BITS | spans.astype(np.int64))
-    code = code[order]
-    first = np.concatenate([np.flatnonzero(np.diff(code, prepend=-1)), [len(code)]])
-    return GroupMembers(dense, rows[order].astype(np.int64), first.astype(np.int64))
+        rows = rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
+        key, length = key[rows], length[rows]
+    dense, code = _dense(key)
+    return GroupMembers(dense, rows, code, length.astype(np.int64, copy=False))
 
 
-def _dense(keys: NDArray[np.integer]) -> tuple[I64, NDArray[np.integer]]:
+def _dense(keys: NDArray[np.integer]) -> tuple[I64, I32]:
     """The distinct keys, ascending, and the index of each row's key among them."""
     if len(keys) and int(keys.min()) >= 0 and int(keys.max()) < 4 * len(keys) + 1024:
-        seen = np.zeros(int(keys.max()) + 1, np.bool_)
-        seen[keys] = True
-        number = np.cumsum(seen) - 1
-        return np.flatnonzero(seen).astype(np.int64), number[keys]
+        some = seen(keys, int(keys.max()) + 1)
+        number = np.cumsum(some, dtype=np.int32) - np.int32(1)
+        return np.flatnonzero(some).astype(np.int64), number[keys]
     dense, code = np.unique(keys, return_inverse=True)
-    return dense.astype(np.int64), code
+    return dense.astype(np.int64), code.astype(np.int32)
 
 
 def paired(outer: NDArray[np.integer], inner: NDArray[np.integer]) -> I64:
@@ -163,14 +164,14 @@ class Grouped(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def row_ns(self) -> I64:
-        """Duration of each row; the groups are in ascending order of it."""
+        """Duration of each row, which ranks of the groups are of."""
         raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.groups)
 
     @cached_property
-    def sample(self) -> I64:
+    def sample(self) -> Rows:
         """One row of each group, the longest."""
         return self.groups.longest()
 
@@ -189,30 +190,30 @@ class Grouped(Struct, frozen=True, eq=False, dict=True):
         """Sum of the durations."""
         return self.groups.sums(self.row_ns)
 
-    @cached_property
+    @property
     def min_ns(self) -> I64:
         """The shortest."""
-        return self.row_ns[self.groups.shortest()]
+        return self.groups.ranks.least
 
-    @cached_property
+    @property
     def max_ns(self) -> I64:
         """The longest."""
-        return self.row_ns[self.sample]
+        return self.groups.ranks.most
 
     @cached_property
     def mean_ns(self) -> F64:
         """Total divided by count."""
         return self.total_ns / np.maximum(self.count, 1)
 
-    @cached_property
+    @property
     def p50_ns(self) -> I64:
         """The median."""
-        return self.groups.quantile(self.row_ns, 0.5)
+        return self.groups.ranks.median
 
-    @cached_property
+    @property
     def p95_ns(self) -> I64:
         """The 95th percentile."""
-        return self.groups.quantile(self.row_ns, 0.95)
+        return self.groups.ranks.p95
 
     def text(self, code: int) -> str:
         """The string behind a code."""

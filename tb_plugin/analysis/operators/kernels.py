@@ -89,8 +89,7 @@ class KernelGroups(Grouped, frozen=True, eq=False, dict=True):
     @cached_property
     def _works(self) -> dict[int, GroupWork]:
         """When each group works, by device."""
-        group = np.repeat(np.arange(len(self)), self.groups.size)
-        rows = self.groups.member
+        group, rows = self.groups.code, self.groups.rows
         device, ts = self.activities.device[rows], self.activities.ts[rows]
         end = ts + self.activities.dur_ns[rows]
         return {

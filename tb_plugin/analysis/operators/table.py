@@ -10,12 +10,12 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, of_names
-from ...base.group_sums import summed
+from ...base.group_sums import GroupRanks, group_ranks, sorted_by_code, summed
 from ...base.regex import regex
 from ..idle.places import is_own_frame
 from ..overview.utilization import ELIGIBLE_OPS
 from .calls import ADDRESS
-from .groups import Grouped, GroupMembers, group, in_steps, named, paired, unpaired
+from .groups import Grouped, group, in_steps, named, paired, unpaired
 from .model import CallKind, Calls, OperatorColumns
 from .stacks import frame_place, frames_of, innermost_frames
 
@@ -58,17 +58,25 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         """Host time of each call including children."""
         return self.calls.total_ns
 
+    @property
+    def _has_host(self) -> B:
+        """True for calls with a time on the host: the last ones are lent."""
+        has: B = np.arange(len(self.calls)) < len(self.calls) - self.operators.lent_count
+        return has
+
     @cached_property
     def lent_count(self) -> I64:
         """Calls that a recording of a capture lends: they have device time alone."""
-        is_lent = np.arange(len(self.calls)) >= len(self.calls) - self.operators.lent_count
-        return self.groups.sums(is_lent)
+        if not self.operators.lent_count:
+            return np.zeros(len(self), np.int64)
+        return self.groups.sums(~self._has_host)
 
     @cached_property
     def lent_ratio(self) -> F64:
         """Share of the device self time that is lent; NaN where there is none."""
-        is_lent = np.arange(len(self.calls)) >= len(self.calls) - self.operators.lent_count
-        lent = self.groups.sums(np.where(is_lent, self.calls.device_self_ns, 0))
+        if not self.operators.lent_count:
+            return _ratio(np.zeros(len(self), np.int64), self.device_self_ns)
+        lent = self.groups.sums(np.where(self._has_host, 0, self.calls.device_self_ns))
         return _ratio(lent, self.device_self_ns)
 
     # Of calls with a time on the host; where all are lent, 0.
@@ -80,29 +88,28 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         return found
 
     @cached_property
+    def _host_ranks(self) -> GroupRanks:
+        if not self.operators.lent_count:
+            return self.groups.ranks
+        own = self._has_host[self.groups.rows]
+        return group_ranks(
+            self.groups.code[own], self.groups.length[own], self.count - self.lent_count
+        )
+
+    @property
     def min_ns(self) -> I64:
         """The shortest."""
-        return self._of_host(0.0)
+        return self._host_ranks.least
 
-    @cached_property
+    @property
     def p50_ns(self) -> I64:
         """The median."""
-        return self._of_host(0.5)
+        return self._host_ranks.median
 
-    @cached_property
+    @property
     def p95_ns(self) -> I64:
         """The 95th percentile."""
-        return self._of_host(0.95)
-
-    def _of_host(self, ratio: float) -> I64:
-        """Nearest rank among calls with a host time: lent ones, of 0 ns, come first in a group."""
-        if not len(self):
-            return np.zeros(0, np.int64)
-        size = np.maximum(self.count - self.lent_count, 1)
-        rank = np.ceil(ratio * size).astype(np.int64).clip(1, size)
-        at = np.minimum(self.groups.first[:-1] + self.lent_count + rank, self.groups.first[1:])
-        found: I64 = self.row_ns[self.groups.member[at - 1]]
-        return found
+        return self._host_ranks.p95
 
     @cached_property
     def self_ns(self) -> I64:
@@ -117,9 +124,8 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         """
         calls = self.calls
         name = np.where(in_steps(calls.step, self.steps), calls.name, np.int32(-1))
-        below = summed(np.maximum(-calls.own_ns, 0), name, len(self.operators.strings))
-        above = summed(np.maximum(calls.own_ns, 0), name, len(self.operators.strings))
-        return int(np.maximum(above - below, 0).sum())
+        spent = summed(calls.own_ns, name, len(self.operators.strings))
+        return int(np.maximum(spent, 0).sum())
 
     @cached_property
     def whole_device_self_ns(self) -> int:
@@ -127,12 +133,13 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
         return int(self.calls.device_self_ns[in_steps(self.calls.step, self.steps)].sum())
 
     @cached_property
-    def _with_device(self) -> GroupMembers:
-        """Calls with device time by their group (place) and device total time."""
-        key = np.zeros(len(self.calls), np.int64)
-        key[self.groups.member] = np.repeat(np.arange(len(self)), self.groups.size)
-        some = self.groups.member[self.calls.device_total_ns[self.groups.member] > 0]
-        return group(some, key, self.calls.device_total_ns)
+    def _busy(self) -> tuple[I64, I64]:
+        """Device total times above 0, sorted by group, and how many each group has."""
+        ns = self.calls.device_total_ns[self.groups.rows]
+        some = ns > 0
+        code = self.groups.code[some]
+        size = np.bincount(code, minlength=len(self)).astype(np.int64)
+        return sorted_by_code(code, ns[some]), size
 
     @cached_property
     def device_mean_ns(self) -> F64:
@@ -141,13 +148,12 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
 
     def _of_device(self, ratio: float) -> I64:
         """A quantile by nearest rank; most calls have no device time, and are not sorted."""
-        busy, size = self._with_device, self.groups.size
+        (busy, count), size = self._busy, self.groups.size
         rank = np.ceil(ratio * size).astype(np.int64).clip(1, np.maximum(size, 1))
-        beyond = rank[busy.key] - (size[busy.key] - busy.size)  # rank among those with any
+        beyond = rank - (size - count)  # rank among those with any
         some = beyond > 0
         found = np.zeros(len(self), np.int64)
-        at = busy.member[busy.first[:-1][some] + beyond[some] - 1]
-        found[busy.key[some]] = self.calls.device_total_ns[at]
+        found[some] = busy[(np.cumsum(count) - count + beyond - 1)[some]]
         return found
 
     @cached_property
@@ -288,7 +294,9 @@ def _as_one(column: I32, codes: list[int]) -> I32:
 def chosen_rows(operators: OperatorColumns, chosen: CallSelection) -> NDArray[np.intp]:
     """The rows of the chosen calls."""
     calls = operators.calls
-    keep = np.isin(calls.kind, [int(kind) for kind in chosen.kinds])
+    wanted = np.zeros(len(CallKind), np.bool_)
+    wanted[[int(kind) for kind in chosen.kinds]] = True
+    keep = wanted[calls.kind]
     if CallKind.RUNTIME not in chosen.kinds:
         # A call that no op surrounds owns its kernels: without it, sums would not be whole.
         keep |= (calls.kind == CallKind.RUNTIME) & (calls.device_self_ns > 0)
