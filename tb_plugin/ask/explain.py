@@ -9,9 +9,9 @@ another file. Names come from the trace: they are data, and never instructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -410,24 +410,27 @@ def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
 
 # --- within a number of bytes ---------------------------------------------------------------------
 
-_CUTS = ("functions", "ranks", "findings", "next", "totals")
+D = TypeVar("D", bound=Struct)
+CUTS = ("functions", "ranks", "findings", "next", "totals")
 """Sections that lose rows, in this order; what cannot be told is never left out."""
 _LEAST_ROWS = {"functions": 3, "findings": 3, "ranks": 4}
 
 
-def fitted(document: ExplainDocument, most_bytes: int, written: Any) -> ExplainDocument:  # noqa: ANN401
-    """The document with as many rows as fit; ``written`` makes its text.
+def fitted(
+    document: D, most_bytes: int, written: Callable[[D], str], cuts: Sequence[str] = CUTS
+) -> D:
+    """The document with as many rows as fit; ``written`` makes its text, ``cuts`` lose rows.
 
     Raises:
         QueryError: not even the smallest answer fits.
     """
 
-    def size(one: ExplainDocument) -> int:
+    def size(one: D) -> int:
         return len(written(one).encode("utf-8", "replace"))
 
     # Every section keeps its first rows as long as others have more.
     for least in (_LEAST_ROWS, {}):
-        for section in _CUTS:
+        for section in cuts:
             while size(document) > most_bytes and _rows(document, section) > least.get(section, 0):
                 document = _without_last(document, section)
             if size(document) <= most_bytes:
@@ -439,15 +442,16 @@ def fitted(document: ExplainDocument, most_bytes: int, written: Any) -> ExplainD
     return document
 
 
-def _rows(document: ExplainDocument, section: str) -> int:
+def _rows(document: Struct, section: str) -> int:
     value = getattr(document, section)
     return len(value.rows) if isinstance(value, Grid) else len(value)
 
 
-def _without_last(document: ExplainDocument, section: str) -> ExplainDocument:
+def _without_last(document: D, section: str) -> D:
     value = getattr(document, section)
+    left_out: Mapping[str, int] = getattr(document, "left_out")  # noqa: B009  # both kinds have it
     short = structs.replace(value, rows=value.rows[:-1]) if isinstance(value, Grid) else value[:-1]
-    left = {**document.left_out, section: document.left_out.get(section, 0) + 1}
+    left = {**left_out, section: left_out.get(section, 0) + 1}
     return structs.replace(document, **{section: short}, left_out=left)
 
 

@@ -186,14 +186,19 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Itera
 def _column(key: str, values: Sequence[Cell]) -> tuple[str, list[str]]:
     unit = unit_of(key)
     if unit == "ns":
-        head = f"{key.removesuffix('_ns')}_ms"
-        return head, ["–" if v is None else three_digits(float(v) / 1e6) for v in values]
+        figures = [None if value is None else float(value) for value in values]
+        most = max((abs(value) for value in figures if value), default=0)
+        name, size_ns = ("us", 1e3) if 0 < most < 1e6 else ("ms", 1e6)
+        head = f"{key.removesuffix('_ns')}_{name}"
+        return head, ["–" if v is None else three_digits(v / size_ns) for v in figures]
     return key, [_cell(value, unit) for value in values]
 
 
 def _cell(value: Cell, unit: str) -> str:
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, str):
         return value if len(value) <= NAME else value[: NAME - 1] + "…"
     if unit == "ratio":

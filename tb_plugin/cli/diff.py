@@ -120,7 +120,7 @@ def diff(  # the options of the command
     pair = opened_pair(base, other, budget=budget, equal_clocks=equal_clocks, **names)
     answer = pair.answer(DiffQuery(budget=budget, equal_clocks=equal_clocks))
     tables = tuple(
-        pair.table(DiffTableQuery(group=group, metric=_metric(pair, group), limit=limit))
+        pair.table(DiffTableQuery(group=group, metric=metric_of(pair, group), limit=limit))
         for group in _GROUPS
         if group not in answer.missing
     )
@@ -135,7 +135,7 @@ def diff(  # the options of the command
         _print(answer, tables)
 
 
-def _metric(pair: Pair, group: str) -> Any:  # noqa: ANN401  # a literal of the contract
+def metric_of(pair: Pair, group: str) -> Any:  # noqa: ANN401  # a literal of the contract
     """Device time where both have it, else host time; of memory, bytes."""
     if group == "memory":
         return "bytes"

@@ -69,7 +69,7 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
     """
 
     key: I64
-    rows: Rows  # of the table that the groups were made of, ascending
+    rows: I64  # of the table that the groups were made of, ascending
     code: I32  # the group of each of these rows: a place in ``key``
     length: I64  # of these rows: what ranks are of
 
@@ -89,8 +89,8 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
 
     def real_sums(self, value: F64) -> F64:
         """Sum of a real column per group; NaN counts as 0."""
-        found: F64 = np.bincount(self.code, np.nan_to_num(self._taken(value)), len(self))
-        return found
+        weight = np.nan_to_num(self._taken(value))
+        return np.asarray(np.bincount(self.code, weight, len(self)), np.float64)
 
     def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """True for groups with a marked member."""
@@ -99,7 +99,7 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
     def _taken(self, value: NDArray[Any]) -> NDArray[Any]:
         return value if len(value) == len(self.rows) else value[self.rows]
 
-    def longest(self) -> Rows:
+    def longest(self) -> I64:
         """The member of each group with the greatest length, of equal ones the first."""
         return self.rows[self.ranks.longest]
 
@@ -109,7 +109,7 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
         first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.size)])
         return np.lexsort((self.length, self.code)), first
 
-    def of(self, group: int) -> Rows:
+    def of(self, group: int) -> I64:
         """The members of one group, ascending by length."""
         order, first = self._by_group
         return self.rows[order[first[group] : first[group + 1]]]
@@ -123,7 +123,8 @@ def group(rows: Rows, key: NDArray[np.integer], length: NDArray[np.integer]) -> 
         rows = rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
         key, length = key[rows], length[rows]
     dense, code = _dense(key)
-    return GroupMembers(dense, rows, code, length.astype(np.int64, copy=False))
+    numbers = rows.astype(np.int64, copy=False)
+    return GroupMembers(dense, numbers, code, length.astype(np.int64, copy=False))
 
 
 def _dense(keys: NDArray[np.integer]) -> tuple[I64, I32]:
@@ -171,7 +172,7 @@ class Grouped(Struct, frozen=True, eq=False, dict=True):
         return len(self.groups)
 
     @cached_property
-    def sample(self) -> Rows:
+    def sample(self) -> I64:
         """One row of each group, the longest."""
         return self.groups.longest()
 

@@ -33,7 +33,8 @@ def of_trace(command: Callable[..., None]) -> Callable[..., None]:
         **rest: Any,  # noqa: ANN401  # options of the command
     ) -> None:
         chosen = choose(path, Wanted(run, worker, span, start))
-        tell(chosen)
+        if not rest.get("other"):  # a second recording: both are told together
+            tell(chosen)
         command(path=path, chosen=chosen, **rest)
 
     for option in _OPTIONS:

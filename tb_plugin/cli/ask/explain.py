@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 import click
+from msgspec import Struct
 
+from ...ask.compare import CUTS, ComparedDocument, compared, compared_text
 from ...ask.explain import (
     MOST_BYTES,
     SECTIONS,
@@ -19,13 +21,18 @@ from ...ask.explain import explain as explained_of
 from ...ask.text import explained, section_text
 from ...base.errors import QueryError
 from ...session.session import ChosenTrace
-from ..entry import FORMAT, as_json, printable, write
+from ...views.diff.contract import DiffGroup, DiffQuery, DiffTableQuery
+from ...views.diff.rows import Pair
+from ...views.table import Column, Table
+from ..diff import metric_of, opened_pair
+from ..entry import FORMAT, PATH, as_json, printable, write
 from ..render import progress_bar, tables_markdown, write_csv
 from .chosen import of_trace
 
 
 @click.command()
 @of_trace
+@click.argument("other", type=PATH, default="")
 @click.option("--format", "form", **FORMAT)
 @click.option("--steps", default="", help='Steps by their numbers: "3", "2-5", or "all".')
 @click.option("--device", default="", help='Device by its number or key: "0", "cuda:0".')
@@ -33,42 +40,73 @@ from .chosen import of_trace
     "--max-bytes", type=click.IntRange(min=1), default=MOST_BYTES, show_default=True,
     help="Size of text and JSON: rows that do not fit are counted.",
 )  # fmt: skip
-@click.option("--section", help=f"One section alone: {', '.join(SECTIONS)}.")
-@click.option("--id", "event", help="Shows this event of the file instead: slice/1296.")
-def explain(
-    path: str,
-    chosen: ChosenTrace,
-    form: str,
-    steps: str,
-    device: str,
-    max_bytes: int,
-    section: str | None,
-    event: str | None,
+@click.option("--section", default="", help=f"One section alone: {', '.join(SECTIONS)}.")
+@click.option("--id", "event", default="", help="Shows this event of the file instead: slice/1296.")
+def explain(  # the options of the command
+    path: str, chosen: ChosenTrace, other: str, form: str, max_bytes: int, **part: str
 ) -> None:
     """Answers most questions on a recording at once.
 
     PATH is a trace file, a run or a logdir, as for `kinetoscope show`. Of a run with several ranks
-    one is shown, and a line of each.
+    one is shown, and a line of each. With OTHER, the answer is what changed from PATH to OTHER.
     """
+    if other:
+        if part["event"] or part["section"] or part["device"]:
+            raise QueryError("--id, --section and --device are of one recording")
+        _explain_change(path, other, part["steps"], form, max_bytes)
+        return
     with progress_bar(chosen.shown) as on_progress:
         session = chosen.session(on_progress)
-        if event:
-            write(as_json(event_of(session, event)))
+        if part["event"]:
+            write(as_json(event_of(session, part["event"])))
             return
-        document = explained_of(session, path, steps, device)
+        document = explained_of(session, path, part["steps"], part["device"])
     if form == "csv":
         write_csv(tables_of(document), sys.stdout)
     elif form == "markdown":
         write(tables_markdown(tables_of(document)))
-    elif section:
-        part = section_of(document, section)
-        write(_kept(as_json(part, indent=-1) if form == "json" else section_text(part), max_bytes))
+    elif part["section"]:
+        one = section_of(document, part["section"])
+        write(_kept(as_json(one, indent=-1) if form == "json" else section_text(one), max_bytes))
     else:
         written = _as_json if form == "json" else _as_text
         write(written(fitted(document, max_bytes, written)).removesuffix("\n"))
 
 
-def _as_json(document: ExplainDocument) -> str:
+def _explain_change(path: str, other: str, steps: str, form: str, max_bytes: int) -> None:
+    """Write what changed from one recording to another."""
+    document = changes(opened_pair(path, other, base_steps=steps, steps=steps))
+    if form in ("csv", "markdown"):
+        tables = tuple(
+            Table(name, tuple(Column(key, key) for key in grid.columns), grid.rows)
+            for name in CUTS
+            for grid in [getattr(document, name)]
+        )
+        write_csv(tables, sys.stdout) if form == "csv" else write(tables_markdown(tables))
+        return
+    written = _as_json if form == "json" else _change_as_text
+    write(written(fitted(document, max_bytes, written, CUTS)).removesuffix("\n"))
+
+
+def changes(pair: Pair, limit: int = 8) -> ComparedDocument:
+    """What changed between two recordings, and the largest changes of each group."""
+    answer = pair.answer(DiffQuery())
+    groups: tuple[DiffGroup, ...] = ("operators", "kernels", "modules")
+    return compared(
+        answer,
+        [
+            pair.table(DiffTableQuery(group=group, metric=metric_of(pair, group), limit=limit))
+            for group in groups
+            if group not in answer.missing
+        ],
+    )
+
+
+def _change_as_text(document: ComparedDocument) -> str:
+    return "".join(f"{printable(line)}\n" for line in compared_text(document).split("\n"))
+
+
+def _as_json(document: Struct) -> str:
     return as_json(document, indent=-1) + "\n"
 
 

@@ -34,9 +34,9 @@ from ...base.errors import (
 from ...session.session import FileSession, choose
 from ...store.discovery.walk import is_far
 from ...views import view_named
-from ...views.diff.contract import DiffQuery, DiffTableQuery
 from ..diff import opened_pair
 from ..entry import as_json
+from .explain import changes
 
 LEAST_ANSWER, MOST_ANSWER = 1024, 16384
 NAME = 200
@@ -125,33 +125,7 @@ class Toolbox:
     def compare(self, base: str, other: str, limit: int) -> dict[str, Any]:
         """What changed from one recording to another, and whether it is more than noise."""
         pair = opened_pair(self._inside(base), self._inside(other))
-        answer = pair.answer(DiffQuery())
-        changed = {}
-        for group in ("operators", "kernels", "modules"):
-            if group not in answer.missing:
-                table = pair.table(DiffTableQuery(group=group, limit=limit))
-                changed[group] = [
-                    {
-                        "name": row.name, "change_ns_per_step": row.change_ns,
-                        "base_ns_per_step": row.base_ns, "other_ns_per_step": row.other_ns,
-                        "status": row.status,
-                    }
-                    for row in table.rows
-                ]  # fmt: skip
-        return {
-            "outcome": answer.outcome,
-            "headline": answer.headline,
-            "detail": answer.detail,
-            "certainty": answer.certainty,
-            "settle": answer.settle,
-            "base_ns_per_step": answer.base_ns,
-            "other_ns_per_step": answer.other_ns,
-            "parts": [
-                {"name": one.label, "base_ns": one.base_ns, "other_ns": one.other_ns}
-                for one in answer.parts
-            ],
-            "changed": changed,
-        }
+        return {"compare": changes(pair, limit)}
 
     def ranks(self, recording: str, limit: int, skip: int, scope: str) -> dict[str, Any]:
         """All ranks of a run: who makes the others wait, and each rank's parts of the step."""
