@@ -71,21 +71,6 @@ pub fn nest(rows: Rows, tolerance: Tolerance, to: &mut Nesting) -> usize {
     overruns
 }
 
-/// For each row the latest started one before it in its thread that is still open, or −1.
-pub fn outer_rows(ts: &[i64], end: &[i64], first: &[u8], outer: &mut [i32]) {
-    let mut open: Vec<(i64, i32)> = Vec::new();
-    for row in 0..ts.len() {
-        if first[row] != 0 {
-            open.clear();
-        }
-        while matches!(open.last(), Some(&(stop, _)) if stop <= ts[row]) {
-            open.pop();
-        }
-        outer[row] = open.last().map_or(NOTHING, |&(_, outer)| outer);
-        open.push((end[row], row as i32));
-    }
-}
-
 /// The events that began and were not seen to end, the latest started on top.
 #[derive(Default)]
 struct Open {
@@ -156,7 +141,7 @@ impl Containers {
 
 #[cfg(test)]
 mod tests {
-    use super::{nest, outer_rows, Nesting, Rows, Tolerance};
+    use super::{nest, Nesting, Rows, Tolerance};
 
     #[test]
     fn what_outlives_its_outer_event_hangs_higher() {
@@ -194,7 +179,5 @@ mod tests {
         assert_eq!(depth, [0, 1, 1, 2]);
         assert_eq!(self_ns, [3, 2, 12, 3]);
         assert_eq!((overrun_row[0], overrun_ns[0]), (2, 13));
-        outer_rows(&ts, &end, &first, &mut outer);
-        assert_eq!(outer, [-1, 0, 1, 2]);
     }
 }

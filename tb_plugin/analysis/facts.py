@@ -461,7 +461,6 @@ class RecordingFacts(Struct, frozen=True):
     record_shapes: bool = False
     profile_memory: bool = False
     with_flops: bool = False
-    by_handler: bool = False  # recorded by our handler
     versions: Mapping[str, str] = {}  # "CUDA runtime" → "12.8"
     shapes: bool = False  # some op carries its input shapes
     call_stacks: bool = False  # some op carries its call stack as text

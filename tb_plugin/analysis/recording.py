@@ -468,7 +468,6 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         record_shapes=told.record_shapes,
         profile_memory=told.profile_memory,
         with_flops=told.with_flops,
-        by_handler=bool(told.handler),
         versions=_versions(told.metadata),
         shapes=says(trace, "input_dims"),
         call_stacks=says(trace, "call_stack"),

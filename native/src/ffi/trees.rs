@@ -4,7 +4,7 @@
 #![allow(clippy::too_many_arguments)]
 
 use crate::lanes::{assign, share};
-use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
+use crate::nest::{nest, Nesting, Rows, Tolerance};
 use crate::paths::{call_tree, find as find_paths, find_kept, inherit, mark_above, sum_up, Calls};
 
 exported! {
@@ -28,18 +28,6 @@ exported! {
         let mut to = Nesting { outer, parent, depth, self_ns, overrun_row, overrun_ns };
         let tolerance = Tolerance { any: tolerance, two_clocks };
         nest(rows, tolerance, &mut to) as i64
-    }
-
-    /// Returns 0.
-    kinetoscope_outer_rows(
-        ts: read(i64; rows),
-        end: read(i64; rows),
-        first: read(u8; rows),
-        rows: number,
-        outer: write(i32; rows),
-    ) {
-        outer_rows(ts, end, first, outer);
-        0
     }
 
     /// Returns 0.

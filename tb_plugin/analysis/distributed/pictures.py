@@ -21,15 +21,12 @@ from .bandwidth import Bandwidth, message_bytes
 from .matching import Matches, RunGroup
 from .model import RankDigest
 
-OVERLAP_PARTS = ("computation", "overlapping", "communication", "other")
-TRANSFER_PARTS = ("transfer", "synchronizing")
-
 
 class Pictures(Struct, frozen=True, eq=False):
     """Times by worker and step; R digests, S steps."""
 
-    overlap_ns: I64  # (R, S, 4): OVERLAP_PARTS
-    transfer_ns: I64  # (R, S, 2): TRANSFER_PARTS
+    overlap_ns: I64  # (R, S, 4): computation, overlap, communication, other
+    transfer_ns: I64  # (R, S, 2): transfer, synchronizing
     shortest_ns: tuple[I64, ...]  # by digest and call: the least time of any member; −1 no other
 
 

@@ -61,7 +61,6 @@ class Copies:
         self._limit_bytes = cache.limit_bytes
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._unread: dict[str, OSError] = {}  # heads that could not be fetched
-        self._trimmed = 0.0
 
     def place(self, found: RemoteObject) -> Path:
         """The path of the copy, whether it is there or not."""

@@ -63,7 +63,8 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
 
     ``first`` marks the first row of each thread; ``clock`` is a number per source of time stamps.
     """
-    ts, dur, first = _handed(ts, dur, first)
+    ts, dur = np.ascontiguousarray(ts, np.int64), np.ascontiguousarray(dur, np.int64)
+    first = np.ascontiguousarray(first, bool)
     rows = len(ts)
     clock = np.ascontiguousarray(clock, np.int8)
     outer, parent = np.empty(rows, np.int32), np.empty(rows, np.int32)
@@ -122,22 +123,6 @@ def _first_alone(ts: I64, dur: I64, low: int, among: slice) -> int | None:
     return among.start + int(alone[0]) if len(alone) else None
 
 
-def outer_rows(ts: I64, end: I64, first: Flags) -> I32:
-    """For each row the latest started earlier row of its thread still open then, or −1."""
-    ts, end, first = _handed(ts, end, first)
-    outer = np.empty(len(ts), np.int32)
-    done = call("kinetoscope_outer_rows", ts, end, first, len(ts), outer)
-    return outer_rows_in_python(ts, end, first) if done is None else outer
-
-
-def _handed(ts: I64, other: I64, first: Flags) -> tuple[I64, I64, Flags]:
-    return (
-        np.ascontiguousarray(ts, np.int64),
-        np.ascontiguousarray(other, np.int64),
-        np.ascontiguousarray(first, bool),
-    )
-
-
 def nest_in_python(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesting:
     """The reference of ``nest``."""
     end = ts + dur
@@ -147,7 +132,7 @@ def nest_in_python(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int
 
 
 def outer_rows_in_python(ts: I64, end: I64, first: Flags) -> I32:
-    """The reference of ``outer_rows``."""
+    """For each row the latest started earlier row of its thread still open then, or −1."""
     outer = np.arange(-1, len(ts) - 1, dtype=np.int32)
     outer[first] = -1
     active = np.flatnonzero(~first)

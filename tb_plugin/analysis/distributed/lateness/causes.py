@@ -46,13 +46,11 @@ _OF_WORK = {
 
 
 class LatenessCause(Struct, frozen=True):
-    """Why a rank is slower than the median of its peers; times are sums over the steps."""
+    """Why a rank is slower than the median of its peers."""
 
     name: str  # of CAUSES
-    delta_ns: int
     operator: str  # the kernel or op of the longest excess, "" unknown
     line: str  # the Python frame around it, "" unknown
-    parts_ns: dict[str, int]  # by cause, what it takes longer (or less) than its peers
 
 
 class OwnParts(Struct, frozen=True, eq=False):
@@ -145,7 +143,7 @@ def cause_of(
     if found[name] <= 0:
         return None
     operator, line = _where(digests, joint, parts, chosen, member, peers, name)
-    return LatenessCause(name, found[name], operator, line, found)
+    return LatenessCause(name, operator, line)
 
 
 def _shared_out(total: int, slower: int, more: int) -> tuple[int, int]:

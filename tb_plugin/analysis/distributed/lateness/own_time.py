@@ -36,13 +36,11 @@ class OwnTime(Struct, frozen=True, eq=False):
 
     own_ns: F64  # (R, S), NaN absent
     measured_ns: F64  # (R, S)
-    joint_ns: F64  # (R, S): replayed together, NaN where the replay is refused
     work_ns: I64  # (K,): own work before each arrival, −1 unknown
     excess_ns: I64  # (K,): beyond the median of the peers
     lateness_ns: I32  # (K,): replayed arrival after the first of the group, to 2 s; −1 absent
     brought_in_ns: I64  # (R,): how much later than the first it began, by the anchored clocks
     gain_ns: I64  # (R,): shorter steps without its excess, per step; −1 not computed
-    usual_gain_ns: I64  # (R,): the same of the median step: one slow step does not count
     chosen: tuple[tuple[int, ...], ...]  # steps that count, by digest
     steps: tuple[int, ...]  # those that all digests have
     peers: tuple[I64, ...]  # digests that each is compared with, itself among them
@@ -72,26 +70,23 @@ def own_time(
     first = matches.least(np.where(known, times, np.iinfo(np.int64).max))
     several = matches.sum_of(known.astype(np.int64)) > 1
     late = np.where(known & several[of], np.minimum(times - first[of], MOST_LATE_NS), -1)
-    gain, usual = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+    gain = np.full(count, -1, np.int64)
     if with_gains:
         end_over = end_excess(joint, alone)
         before = lengths(joint, together)
         for m in _candidates(over, matches):
             after = lengths(joint, joint.times(without_excess(joint, alone, over, end_over, [m])))
             gain[m] = round(mean_length(before, chosen) - mean_length(after, chosen))
-            usual[m] = round(float(np.median(by_step(before, chosen) - by_step(after, chosen))))
     starts = np.array([joint.measured[steps[0, 0]] if len(steps) and steps[0, 0] >= 0 else 0
                        for steps in joint.steps])  # fmt: skip
     return OwnTime(
         own_ns=own,
         measured_ns=measured,
-        joint_ns=lengths(joint, together) if with_gains else np.full_like(own, np.nan),
         work_ns=work,
         excess_ns=over,
         lateness_ns=late.astype(np.int32),
         brought_in_ns=starts - starts.min(),
         gain_ns=gain,
-        usual_gain_ns=usual,
         chosen=chosen,
         steps=tuple(step for step in _common(chosen) if not np.isnan(own[:, step]).any()),
         peers=peers,

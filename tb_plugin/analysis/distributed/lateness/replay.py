@@ -333,36 +333,20 @@ def shortest(digests: Sequence[RankDigest], matches: Matches) -> I64:
 
 
 class Residual(Struct, frozen=True, eq=False):
-    """|replayed − measured| / measured length of each rank's steps, without tails."""
+    """|replayed − measured| / measured length of each rank's steps."""
 
     median: float
     most: float
     by_step: F64  # (R, S), NaN absent
-    with_tails: float  # median with what is left of the durations put back
     early: int  # releases before the last arrival by more than a tie, per step
-
-
-def tails(joint: JointGraph) -> I64:
-    """Per edge of the joint graph what an exchange took longer for a member than the transfer."""
-    points = joint.measured
-    latest = np.full(joint.graph.points, _NEVER)
-    is_arrival = np.flatnonzero((joint.target >= len(points)) & (joint.source < len(points)))
-    np.maximum.at(latest, joint.target[is_arrival], points[joint.source[is_arrival]])
-    extra = np.zeros(len(joint.weight), np.int64)
-    out = np.flatnonzero(joint.source >= len(points))
-    reached = latest[joint.source[out]] + joint.weight[out]
-    extra[out] = np.maximum(points[joint.target[out]] - reached, 0)
-    return extra
 
 
 def residual(joint: JointGraph, matches: Matches, tie_ns: int) -> Residual:
     """Error of a replay without an edit against the recording."""
-    plain = _lengths(joint, joint.times())
-    told = _lengths(joint, joint.times(joint.weight + tails(joint)))
-    real = _lengths(joint, joint.measured)
+    plain = lengths(joint, joint.times())
+    real = lengths(joint, joint.measured)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.abs(plain - real) / real
-        left = np.abs(told - real) / real
     points = joint.measured
     steps = max(max((len(one) for one in joint.steps), default=1), 1)
     known = joint.arrival >= 0
@@ -371,19 +355,12 @@ def residual(joint: JointGraph, matches: Matches, tie_ns: int) -> Residual:
     several = matches.symmetric & (matches.sum_of(known.astype(np.int64)) > 1)
     early = int((several & (first < last - tie_ns)).sum())
     if np.isnan(error).all():
-        return Residual(float("nan"), float("nan"), error, float("nan"), early)
-    return Residual(
-        float(np.nanmedian(error)), float(np.nanmax(error)), error, float(np.nanmedian(left)),
-        -(-early // steps),
-    )  # fmt: skip
+        return Residual(float("nan"), float("nan"), error, early)
+    return Residual(float(np.nanmedian(error)), float(np.nanmax(error)), error, -(-early // steps))
 
 
 def lengths(joint: JointGraph, times: I64) -> F64:
     """Lengths of the steps (R, S), NaN where a digest has none."""
-    return _lengths(joint, times)
-
-
-def _lengths(joint: JointGraph, times: I64) -> F64:
     most = max((len(one) for one in joint.steps), default=0)
     result = np.full((len(joint.steps), most), np.nan)
     for m, points in enumerate(joint.steps):
