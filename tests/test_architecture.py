@@ -36,8 +36,8 @@ PYTHON_LAYERS: Mapping[str, frozenset[str]] = {
     "store": frozenset({"base", "trace", "handlers"}),
     "session": frozenset({"base", "trace", "analysis", "views", "store", "handlers"}),
     "web": frozenset({"base", "trace", "analysis", "views", "store", "session"}),
-    "ask": frozenset({"base", "trace", "analysis", "views", "store", "session"}),
-    # And doctor, how a recording looks after what killed ones left.
+    # From the handlers also: a file that is whole or absent, and what killed recordings left.
+    "ask": frozenset({"base", "trace", "analysis", "views", "store", "session", "handlers"}),
     "cli": frozenset(
         {"base", "trace", "analysis", "views", "store", "session", "ask", "web", "handlers"}
     ),

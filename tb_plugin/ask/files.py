@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from ..base.errors import UnavailableError
+from ..handlers.outputs import appearing
 from .arrow import arrow_table
 from .sources import Source, named
 
@@ -45,12 +45,8 @@ def write_tables(
             yield WrittenTable(name, "", 0, 0, error.message)
             continue
         path = folder / f"{name}.{form}"
-        beside = folder / f".{name}.{os.getpid()}.partial"
-        try:
-            _write(table, beside, form)
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with appearing(path) as hidden:
+            _write(table, hidden, form)
         yield WrittenTable(name, str(path), table.num_rows, path.stat().st_size, "")
 
 
