@@ -256,7 +256,7 @@ class OpenTrace:
         return advice_on(self._subject("overview"), steps, device, limits)
 
     def critical_path(self, *, steps: str = "", inferred: bool = True) -> CriticalPathAnswer:
-        """What the steps could not have done without, by kind and by name.
+        """Critical path of the steps, by kind and by name.
 
         Raises:
             QueryError: there are no such steps.

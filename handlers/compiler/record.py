@@ -389,7 +389,7 @@ def _record(paths: _Paths, begin_s: float | None, *, keeps_text: bool) -> dict[s
 
 
 def _in_time(batches: Sequence[_Batch], rows: Sequence[dict[str, Any]]) -> Iterator[_Batch]:
-    """The batches; one from before the callbacks is told apart by what each row says itself."""
+    """The batches; rows from before the callbacks are split by their own fields."""
     for batch in batches:
         if not batch.is_late:
             yield batch

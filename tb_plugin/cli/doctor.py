@@ -166,7 +166,7 @@ _HIDDEN_FILE = (
 )
 _OTHER_NAME = "It begins like a trace, but its name is not one that a folder is searched for."
 _NOT_OPENED = "Its name is not one that a folder is searched for; a remote file is not opened then."
-_OF_COMPILE = "What torch.compile did; read with the trace beside it."
+_OF_COMPILE = "Record of torch.compile, read with the trace beside it."
 _BEING_WRITTEN = "A recording of this machine is writing it."
 _LEFT_BEHIND = "A recording that was killed left it unfinished."
 _LEFT_WHOLE = "A recording that was killed left it: it holds a whole trace."

@@ -253,7 +253,7 @@ class Cli(CommandGroup):
 
 
 def _wants_json(args: Sequence[str]) -> bool:
-    """Whether an error is to be JSON on standard output, too, as of the server."""
+    """True if errors also go to standard output as JSON, in the form of the server's."""
     pairs = itertools.pairwise(args)
     return "--format=json" in args or ("--format", "json") in pairs
 

@@ -261,7 +261,7 @@ def of_a_step(head: Column) -> Column:
 
 
 def forms(head: Column, *, has_sums: bool = True) -> tuple[Column, ...]:
-    """A column as tables show it: a sum is followed, or replaced, by what it is per step."""
+    """A column as tables show it: its value per step follows or replaces a sum."""
     if not head.is_sum:
         return (head,)
     return (head, of_a_step(head)) if has_sums else (of_a_step(head),)

@@ -79,7 +79,7 @@ class Page:
         return self._guarded(_file_answer(request, name, content, packing))
 
     def _guarded(self, answer: Answer) -> Answer:
-        """Add headers that limit what a document loads and which sites may frame it."""
+        """Add headers that limit the sources of a document and the sites that may frame it."""
         if answer.mimetype == "text/html":
             answer.headers["Content-Security-Policy"] = self._policy
         return answer

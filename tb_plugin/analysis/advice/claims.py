@@ -387,7 +387,7 @@ _PATTERN = "pattern "
 
 
 LEAST_STEPS = 4
-"""Steps from which the noise of a share is told."""
+"""Steps that measure the noise of a share."""
 
 
 def is_noise(shares: Sequence[float], limit: float) -> bool:

@@ -67,7 +67,7 @@ def _listed(values: list[str]) -> str:
 
 
 def why_again(one: Version, most: int = 2) -> str:
-    """What changed since earlier versions, with the line that depends on it; "" of a first one."""
+    """Change since earlier versions, with the line that depends on it; "" for the first version."""
     listed = [
         each.text + (f" ({each.place})" if each.place else "") for each in changes_of(one.reasons)
     ]
@@ -128,7 +128,7 @@ def life_of(facts: CompiledFacts | None, function: str) -> str:
 
 
 def about(facts: CompiledFacts | None, name: str) -> tuple[tuple[str, str], ...]:
-    """Label and text of what is known of a compiled region or a fused kernel, by its name."""
+    """Labels and texts about a compiled region or a fused kernel, by its name."""
     if facts is None:
         return ()
     nodes, lines = facts.made_of(name)

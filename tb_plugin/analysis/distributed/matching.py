@@ -436,7 +436,7 @@ def _kind(digest: RankDigest, row: int) -> str:
 
 
 def _token(digest: RankDigest, row: int) -> Token:
-    """Kind and shape of a call; of a scatter the root alone records what it sends."""
+    """Kind and shape of a call; only the root of a scatter records the tensors it sends."""
     kind = _kind(digest, row)
     return kind, "" if kind == "scatter" else digest.shape_of(row)
 

@@ -29,7 +29,7 @@ from .model import NONE, WORK, CaptureColumns, GraphColumns
 
 
 class GraphOrigin(Struct, frozen=True, eq=False):
-    """What a graph is lent. ``lent`` None: there is no launch to compare with."""
+    """Operators of a graph, taken from a capture; ``lent`` is None without a launch to compare."""
 
     graph: int
     kernel_ns: int  # of all its replays
@@ -37,7 +37,7 @@ class GraphOrigin(Struct, frozen=True, eq=False):
 
 
 class OperatorOrigins(Struct, frozen=True, eq=False):
-    """The calls with lent ones behind them, and what each graph was lent."""
+    """Calls of the recording, then those taken from captures; and the origin of each graph."""
 
     operators: OperatorColumns
     graphs: tuple[GraphOrigin, ...]
@@ -51,7 +51,7 @@ class OperatorOrigins(Struct, frozen=True, eq=False):
 
 
 def origin_of(operators: OperatorColumns, row: int) -> tuple[int, bool]:
-    """The call that a row of the device table comes from, −1 for none; and whether it is lent."""
+    """Call behind a row of the device table, −1 for none; and True if a capture recorded it."""
     call = int(operators.activities.call[row])
     return call, call >= len(operators.calls) - operators.lent_count
 
@@ -101,7 +101,7 @@ def _of_graph(graphs: GraphColumns, graph: int, captures: Sequence[CaptureColumn
 def origins_of_graphs(
     graphs: GraphColumns, captures: tuple[CaptureColumns, ...]
 ) -> tuple[GraphOrigin, ...]:
-    """What each graph is lent."""
+    """Origin of each graph: the capture whose launches match its nodes."""
     return tuple(_of_graph(graphs, graph, captures) for graph in range(len(graphs.graphs)))
 
 
@@ -139,7 +139,7 @@ def loans_of(
 def _piece(
     graphs: GraphColumns, one: GraphOrigin, capture: CaptureColumns, replay: I32
 ) -> tuple[I64, NDArray[np.bool_]]:
-    """How far the launches of each replay lie behind those compared, and if that is known.
+    """Offset from the compared launches to those of each replay, and True where it is known.
 
     Equal layers are captured one by one, with equal launches. The k-th replay of a step is the k-th
     of these captures, if a step has as many replays; else which layer it is stays unknown.
@@ -161,7 +161,7 @@ def _piece(
 
 
 def _alike(capture: CaptureColumns, lent: Lent | None) -> I64:
-    """The captured sequences of the same launches as the one that is lent, itself among them."""
+    """Captured sequences with the same launches as the matched one, which is included."""
     if lent is None:
         return np.zeros(0, np.int64)
     launches, sequences = capture.launches, capture.sequences

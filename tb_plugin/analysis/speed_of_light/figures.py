@@ -45,7 +45,7 @@ class Utilization(Struct, frozen=True):
 
 
 class PhaseUse(Struct, frozen=True):
-    """How well some iterations use a device; None where unknown."""
+    """Use of a device by some iterations; None where unknown."""
 
     mfu_ratio: float | None  # FLOPs ÷ (time · peak): for prefill
     mbu_ratio: float | None  # weights and cached keys and values ÷ (time · bandwidth): for decode

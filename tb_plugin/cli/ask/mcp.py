@@ -49,7 +49,7 @@ _TELLS = {
     "ranks": "All ranks of a run (pass its folder): who makes the others wait, parts of each step.",
     "record_advice": "What this recording cannot answer, and how to record so that the next can.",
 }
-"""Tool → what an agent is told of it; nothing of a recording is in here."""
+"""Tool → its description for an agent; it has no text of a recording."""
 
 
 def server_of(logdirs: Sequence[str]) -> MCPServer[Any]:

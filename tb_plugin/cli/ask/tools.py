@@ -123,12 +123,12 @@ class Toolbox:
         return dict(event_of(self._opened(recording), event))
 
     def compare(self, base: str, other: str, limit: int) -> dict[str, Any]:
-        """What changed from one recording to another, and whether it is more than noise."""
+        """Changes from one recording to another, and the verdict against noise."""
         pair = opened_pair(self._inside(base), self._inside(other))
         return {"compare": changes(pair, limit)}
 
     def ranks(self, recording: str, limit: int, skip: int, scope: str) -> dict[str, Any]:
-        """All ranks of a run: who makes the others wait, and each rank's parts of the step."""
+        """All ranks of a run: the rank that makes others wait, and each rank's parts of the step."""
         session = self._opened(recording)
         headline, grid = ranks_of(session)
         if not grid.rows:
@@ -146,7 +146,7 @@ class Toolbox:
         }
 
     def record_advice(self, recording: str) -> dict[str, Any]:
-        """What this recording cannot answer, and how to record so that the next one can."""
+        """Questions that this recording cannot answer, and the options that record the answers."""
         session = self._opened(recording)
         document = explain(session, recording)
         health = view_named("health")

@@ -42,7 +42,7 @@ class CompiledRow(Struct, frozen=True):
         str | None,
         column(
             "Why again",
-            "What changed since earlier versions, and the line whose guard failed.",
+            "Change since earlier versions, and the line whose guard failed.",
             kind="text",
         ),
     ]

@@ -113,7 +113,7 @@ class DiffPart(Struct, frozen=True):
         bool | None,
         column(
             "Significant",
-            "Whether the change is more than noise (Holm, 5 %): between these two recordings; from"
+            "True if the change is more than noise (Holm, 5 %): between these two recordings; from"
             " three recordings a side on, of the code. Empty with too few steps to tell.",
             kind="words",
         ),
@@ -239,8 +239,8 @@ class DiffRow(Struct, frozen=True):
         float,
         column(
             "By speed",
-            "What longer or shorter calls, or larger and smaller ones, make of the change; with"
-            " the part by calls it sums to it.",
+            "Part of the change by longer, shorter, larger or smaller calls. With the part by"
+            " calls it sums to the change.",
             when=_not_held,
             is_minor=True,
         ),

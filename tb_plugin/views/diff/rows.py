@@ -58,7 +58,7 @@ _CLOCK = LegendEntry(
     CLOCK,
     "Another clock",
     "other",
-    "What the clock alone makes of the work: kernels of equal name and size (without a device,"
+    "Effect of the clock alone on the work: kernels of equal name and size (without a device,"
     " operators of equal name and shapes) all take longer, or shorter, by one factor.",
     ghost=True,
 )

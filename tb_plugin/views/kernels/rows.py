@@ -216,7 +216,7 @@ class KernelRow(Struct, frozen=True):
         bool | None,
         column(
             "Op eligible",
-            "Whether the op it is credited to may run on tensor cores: matrix products,"
+            "True if the op it is credited to may run on tensor cores: matrix products,"
             " convolutions, attention.",
             is_minor=True,
             of=_eligible,

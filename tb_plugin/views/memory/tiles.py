@@ -53,8 +53,8 @@ BLOCKS_ALONE = (
     " memory inside of them is not drawn. A memory snapshot has them."
 )
 WITH_SEGMENTS = (
-    "Shaded: reserved and free. A request needs one large enough free piece of its own pool;"
-    " smaller pieces are of no use to it."
+    "Shaded: reserved and free. A request needs one free piece of its own pool that is large"
+    " enough; smaller pieces do not help."
 )
 _TILE = regex(r"(\d{1,15})\.(\d{1,15})")
 HEADER = np.dtype(

@@ -229,8 +229,8 @@ class OperatorRow(Struct, frozen=True):
         column(
             "Host total / all self",
             "Host total time divided by the host self time of everything recorded in the chosen"
-            " steps. What lies inside a call counts in its total too, so these add up to more than"
-            " the whole.",
+            " steps. The total of a call includes the calls inside it, so these add up to more"
+            " than the whole.",
             is_sortable=False,
             is_minor=True,
             of=_total_ratios,

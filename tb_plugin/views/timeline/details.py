@@ -81,7 +81,7 @@ def told_of(subject: Subject, opened: Opened, one: int) -> Told:
 
 
 def _made_of(subject: Subject, name: str) -> tuple[SliceArg, ...]:
-    """What is known of a compiled region or a fused kernel, as first arguments."""
+    """Facts about a compiled region or a fused kernel, as first arguments."""
     return tuple(_arg(key, text) for key, text in about(subject.facts.compiled, name))
 
 

@@ -1,4 +1,4 @@
-"""One file with the page and its answers, for someone who has neither the trace nor a server.
+"""One file with the page and its answers, for readers without the trace and without a server.
 
     written = report_of(choose("log"))
     Path("report.html").write_bytes(written.content)
@@ -59,7 +59,7 @@ _SCRIPT = STATIC / "report" / "report.js"
 
 
 class WrittenReport(Struct, frozen=True):
-    """The file, and what it does not hold, as sentences."""
+    """The file, and sentences that list its gaps."""
 
     content: bytes
     left_out: tuple[str, ...]
@@ -226,7 +226,7 @@ def _made(
 
 
 def _digest(answers: Answers) -> str:
-    """The digest by which the page asks: without it an answer is of what is there now."""
+    """Digest in the page's requests: without it an answer describes the newest file."""
     body = answers.frame("trace")
     if body is None:
         raise UnavailableError("the recording cannot be read", hint="kinetoscope doctor says why")

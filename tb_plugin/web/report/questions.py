@@ -1,4 +1,4 @@
-"""What the page asks of a recording, asked of the application in this process.
+"""The page's requests for a recording, sent to the application in this process.
 
 ``ASKED`` has a function for each view; ``ask_timeline`` takes as many levels as there is room for.
 A test in a browser holds them against what the page wants.
@@ -35,7 +35,7 @@ _NAME_PAGE = 8192  # `names/name_table.ts`
 
 
 class Answers:
-    """What was asked so far, by its question."""
+    """Answers so far, by question."""
 
     def __init__(
         self, app: WSGIApplication, place: TracePlace, views: Iterable[View], folder: str
@@ -78,7 +78,7 @@ class Answers:
         self.by_group.setdefault(route, {})[question] = body
 
     def question(self, route: str, parameters: Mapping[str, object]) -> str:
-        """As ``questionOf`` of the page: what is usual is left out, the trace's names are, too."""
+        """Key of ``questionOf`` in the page: without defaults and names of the trace."""
         usual = self.usual.get(route, {})
         texts = {name: _text(value) for name, value in parameters.items()}
         if route.startswith(("trace", "view/")):
@@ -140,7 +140,7 @@ def _usual(views: Iterable[View]) -> Mapping[str, Mapping[str, str]]:
 
 
 def ask_shell(answers: Answers) -> Sequence[str]:
-    """What every view needs; the stems of the views that can be filled."""
+    """Requests that every view needs; the stems of the views that can be filled."""
     answers.bytes_of("info")
     answers.bytes_of("catalog")
     trace = answers.json("trace")
@@ -185,7 +185,7 @@ def ask_kernels(answers: Answers) -> None:
 
 
 def ask_memory(answers: Answers) -> None:
-    """Memory: curves, what is alive at the peak, events and sums of each device."""
+    """Memory: curves, live blocks at the peak, events and sums of each device."""
     view = answers.json("view/memory", by="category", limit=1)
     if view is None:
         return

@@ -322,7 +322,7 @@ class _Judge:
         return self._verdict("some_steps", found, text)
 
     def _in_doubt(self) -> str:
-        """Who may be late in a few steps, where that is not clear enough to name it; "" nobody."""
+        """Ranks that may be late in a few steps, without evidence to name one; "" for none."""
         if not self.compared:
             return ""
         times = self._late_steps(1.0).sum(axis=1)
@@ -333,7 +333,7 @@ class _Judge:
         return "several ranks are, in a few steps each" if many else ""
 
     def _is_often_it(self, times: I64, m: int) -> bool:
-        """Whether so many of all late steps are one rank's beyond chance."""
+        """True if one rank has more of all late steps than chance explains."""
         total, mine = int(times.sum()), int(times[m])
         if total == mine:
             return True
