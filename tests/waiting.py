@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T | None], seconds: float = 60.0) -> T:
+def wait_for(condition: Callable[[], T], seconds: float = 60.0) -> T:
     """The first true value of a condition, which must come within ``seconds``."""
     until = time.monotonic() + seconds
     while not (value := condition()):

@@ -410,14 +410,9 @@ def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
 
 # --- within a number of bytes ---------------------------------------------------------------------
 
-<<<<<<< HEAD
 D = TypeVar("D", bound=Struct)
 CUTS = ("functions", "ranks", "findings", "next", "totals")
-"""Sections that lose rows, in this order; what cannot be told is never left out."""
-=======
-_CUTS = ("functions", "ranks", "findings", "next", "totals")
 """Sections that lose rows, in this order; gaps of the recording are always kept."""
->>>>>>> 59dc57c6 (docs, views: say thirty more sentences plainly)
 _LEAST_ROWS = {"functions": 3, "findings": 3, "ranks": 4}
 
 

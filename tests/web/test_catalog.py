@@ -137,11 +137,14 @@ def test_every_view_answers_or_says_why_not(site: Client) -> None:
 def answer(site: Client, address: str, **query: str) -> TestResponse:
     """What an address answers in the end; what it needs may be prepared first."""
 
-    def final() -> TestResponse | None:
-        response = site.get(address, query_string=query or None)
-        return None if response.status_code == 202 else response
+    kept: list[TestResponse] = []
 
-    return wait_for(final)
+    def is_final() -> bool:
+        kept[:] = [site.get(address, query_string=query or None)]
+        return kept[0].status_code != 202
+
+    wait_for(is_final)
+    return kept[0]
 
 
 def test_the_parts_of_the_trace_view_answer(site: Client) -> None:

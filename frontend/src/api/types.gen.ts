@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "bc703384";
+export const CONTRACT = "9dd41125";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -505,7 +505,7 @@ export interface CompiledRow {
   readonly compile_ns: number | null;
   /** Compilation before the recording began. */
   readonly before_ns: number | null;
-  /** What changed since earlier versions, and the line whose guard failed. */
+  /** Change since earlier versions, and the line whose guard failed. */
   readonly why: string | null;
   /** Guards of this version. */
   readonly guards: number | null;
@@ -708,7 +708,7 @@ export interface DiffPart {
   readonly other_ns: number;
   /** B less A. */
   readonly change_ns: number;
-  /** Whether the change is more than noise (Holm, 5 %): between these two recordings; from three recordings a side on, of the code. Empty with too few steps to tell. */
+  /** True if the change is more than noise (Holm, 5 %): between these two recordings; from three recordings a side on, of the code. Empty with too few steps to tell. */
   readonly is_real: boolean | null;
   readonly door: DiffDoor;
 }
@@ -753,7 +753,7 @@ export interface DiffRow {
   readonly status: DiffStatus;
   /** Part of the change by the number of calls, each as long as in A. */
   readonly by_calls_ns: number;
-  /** What longer or shorter calls, or larger and smaller ones, make of the change; with the part by calls it sums to it. */
+  /** Part of the change by longer, shorter, larger or smaller calls. With the part by calls it sums to the change. */
   readonly by_speed_ns: number;
   /** B divided by the factor of the clocks of the devices, less A. */
   readonly adjusted_ns: number | null;
@@ -1674,7 +1674,7 @@ export interface KernelRow {
   readonly short: string;
   /** The operator that launched it. */
   readonly op: string | null;
-  /** Whether the op it is credited to may run on tensor cores: matrix products, convolutions, attention. */
+  /** True if the op it is credited to may run on tensor cores: matrix products, convolutions, attention. */
   readonly op_eligible: boolean | null;
   /** Blocks of the launch. */
   readonly grid: string | null;
@@ -2522,7 +2522,7 @@ export interface OperatorRow {
   readonly self_ratio: number | null;
   /** Host time of the calls with their children. Nested calls of one name count twice. */
   readonly total_ns: number;
-  /** Host total time divided by the host self time of everything recorded in the chosen steps. What lies inside a call counts in its total too, so these add up to more than the whole. */
+  /** Host total time divided by the host self time of everything recorded in the chosen steps. The total of a call includes the calls inside it, so these add up to more than the whole. */
   readonly total_ratio: number | null;
   /** Host total time divided by the length of the chosen steps. Threads side by side can bring it above 100 %. */
   readonly step_ratio: number | null;

@@ -73,16 +73,10 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
 
     @cached_property
     def lent_ratio(self) -> F64:
-<<<<<<< HEAD
-        """Share of the device self time that is lent; NaN where there is none."""
+        """Share of the device self time that a capture attributes to operators; NaN without any."""
         if not self.operators.lent_count:
             return _ratio(np.zeros(len(self), np.int64), self.device_self_ns)
         lent = self.groups.sums(np.where(self._has_host, 0, self.calls.device_self_ns))
-=======
-        """Share of the device self time that a capture attributes to operators; NaN without any."""
-        is_lent = np.arange(len(self.calls)) >= len(self.calls) - self.operators.lent_count
-        lent = self.groups.sums(np.where(is_lent, self.calls.device_self_ns, 0))
->>>>>>> 59dc57c6 (docs, views: say thirty more sentences plainly)
         return _ratio(lent, self.device_self_ns)
 
     # Of calls with a time on the host; where all are lent, 0.

@@ -128,7 +128,7 @@ class Toolbox:
         return {"compare": changes(pair, limit)}
 
     def ranks(self, recording: str, limit: int, skip: int, scope: str) -> dict[str, Any]:
-        """All ranks of a run: the rank that makes others wait, and each rank's parts of the step."""
+        """All ranks of a run: the rank that others wait for, and each rank's parts."""
         session = self._opened(recording)
         headline, grid = ranks_of(session)
         if not grid.rows:

@@ -13,7 +13,7 @@ from kinetoscope.analysis.distributed.lateness.replay import Residual
 
 
 def residual(median: float = 0.0, early: int = 0) -> Residual:
-    return Residual(median, 2 * median, np.zeros((2, 1)), 0.0, early)
+    return Residual(median, 2 * median, np.zeros((2, 1)), early)
 
 
 def refusal(error: Residual) -> str:
