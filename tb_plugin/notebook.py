@@ -264,10 +264,11 @@ class OpenTrace:
         query: dict[str, Value] = {"steps": steps, "inferred": inferred}
         return self._part("overview", "path", CriticalPathAnswer, query)
 
-    def what_if(self, kind: str = "input", target: int = 0) -> WhatIfAnswer:
+    def what_if(self, kind: str = "late", target: int = 0) -> WhatIfAnswer:
         """The step of all ranks, replayed with one change; ``refused`` says why there is none.
 
-        ``kind`` is "rank", "node", "stage", "group" or "input"; ``target`` its row or number.
+        ``kind`` is "late" (the ranks that make the others wait, else the input), "rank", "node",
+        "stage", "group" or "input"; ``target`` its row or number.
 
         Raises:
             QueryError: there is no such rank, node, stage or group.

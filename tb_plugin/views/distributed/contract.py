@@ -186,9 +186,12 @@ class RanksSentence(Struct, frozen=True):
 
 
 class WhatIfQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The rank, node, stage or group to set to the median of its peers, or the input."""
+    """The rank, node, stage or group to set to the median of its peers, or the input.
 
-    kind: Literal["rank", "node", "stage", "group", "input"] = "input"
+    ``late``: the ranks that make the others wait; the input where there are none.
+    """
+
+    kind: Literal["late", "rank", "node", "stage", "group", "input"] = "late"
     target: Annotated[int, Meta(ge=0, lt=1 << 20)] = 0  # row of ranks or groups; number from 0
 
 

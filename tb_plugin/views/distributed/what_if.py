@@ -40,7 +40,10 @@ def edit_of(found: Compared, query: answers.WhatIfQuery) -> Edit:
         QueryError: there is no such rank, node, stage or group.
     """
     of = found.comparison
-    if query.kind == "input":
+    late = of.verdict.members
+    if query.kind == "late" and late:
+        return Edit("ranks", late)
+    if query.kind in ("late", "input"):
         return Edit("input")
     if query.kind == "group":
         _check(query, len(of.groups), "group", "the row of a group")

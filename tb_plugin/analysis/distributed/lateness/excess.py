@@ -20,6 +20,7 @@ from .max_plus import LeveledGraph, leveled
 from .peers import calls_in_order, others_median
 from .replay import JointGraph
 
+LEAST_PEERS = 3
 ROUNDS = 8
 """Number of searches for another way that binds an arrival once the longest is shorter."""
 
@@ -42,14 +43,16 @@ def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
 
     Peers are the ranks that call the same operations in the same order in every step, three at
     least: their n-th calls are compared, whatever groups these are in. Else the other members are.
+    Of a run of two ranks each is compared with the other.
     """
+    least = min(LEAST_PEERS, len(digests))
     order = [calls_in_order(one, matches, m) for m, one in enumerate(digests)]
-    result = beyond_others(work, matches.collective)
+    result = beyond_others(work, matches.collective, least)
     alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
     for m, (_, tokens) in enumerate(order):
         alike.setdefault(tokens, []).append(m)
     for tokens, members in alike.items():
-        if len(members) < 3 or not tokens:
+        if len(members) < LEAST_PEERS or not tokens:
             continue
         rows = np.array([order[m][0] for m in members]).T.ravel()  # entries by call, then peer
         call = np.repeat(np.arange(len(tokens)), len(members))
@@ -57,8 +60,8 @@ def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
     return result
 
 
-def beyond_others(work: I64, of: I64) -> I64:
-    """Distance of each above the median of the others of the same ``of``; needs three.
+def beyond_others(work: I64, of: I64, least: int = LEAST_PEERS) -> I64:
+    """Distance of each above the median of the others of the same ``of``; needs ``least``.
 
     Both have shape (n,); ``of`` ascends. What is unknown (−1) is 0, and counts for nobody.
     """
@@ -66,7 +69,7 @@ def beyond_others(work: I64, of: I64) -> I64:
     known = np.flatnonzero(work >= 0)
     count = np.bincount(of[known], minlength=1)[of[known]]
     # Of many ranks few are in a collective: rows with equally many are put side by side.
-    for members in np.unique(count[count >= 3]).tolist():
+    for members in np.unique(count[count >= least]).tolist():
         here = known[count == members]
         values = work[here].astype(np.float64).reshape(-1, members)
         over = np.maximum(values - others_median(values), 0)
@@ -216,7 +219,7 @@ def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
         rest.append(row)
     most = max((len(row) for row in rest), default=0)
     table = np.array([row + [float("nan")] * (most - len(row)) for row in rest])
-    if len(rest) < 3:
+    if len(rest) < 2:  # noqa: PLR2004  # nobody to compare with
         return {}
     with np.errstate(invalid="ignore"):
         over = np.nan_to_num(np.maximum(table - others_median(table.T).T, 0)).astype(np.int64)

@@ -2,7 +2,7 @@
 
 The joint graph is replayed with other weights. The replay's own error without an edit is part of
 every answer, and no gain is given that is within it, or that removing any other rank would give as
-well. Transfers are exchanged on devices only: on a host back end that alone moves steps by a third.
+well; of the ranks that the verdict names, the gain is the verdict's. Transfers are exchanged on devices only: on a host back end that alone moves steps by a third.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from ....base.arrays import F64, I64
-from ....base.units import duration, share
+from ....base.units import duration, listing, share
 from ..comparison import Comparison
 from ..model import WorkPart
 from .excess import end_excess, without_excess
@@ -25,6 +25,9 @@ from .own_time import (
     usual_above,
 )
 from .replay import JointGraph, lengths
+
+
+MOST_NAMED = 8
 
 
 class Edit(Struct, frozen=True):
@@ -66,7 +69,8 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
     after = mean_length(lengths(joint, joint.times(weight)), own.chosen)
     gain = round(before - after)
     least = median * before
-    if change.kind == "ranks":
+    is_named = change.kind == "ranks" and set(change.members) == set(run.verdict.members)
+    if change.kind == "ranks" and not is_named:
         # Taking anything off a rank shortens something: what others would gain too is no gain.
         others = np.delete(np.maximum(own.gain_ns, 0), list(change.members))
         least = max(least, LEAST_GAIN * before, CLEARLY * float(others.max(initial=0)))
@@ -74,17 +78,30 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
         f"Replayed unchanged, a step takes {duration(round(before))}, off by {median:.2%} in the "
         f"median and {most:.2%} at most. "
     )
+    what = _in_words(run, change)
     if gain <= least:
-        said += f"With the change nothing beyond that is gained ({share(max(gain, 0) / before)})."
+        said += f"With {what} nothing beyond that is gained ({share(max(gain, 0) / before)})."
         return WhatIf("", said, round(before), round(after), -1, median, most)
     chance = ""
-    if change.kind == "ranks" and len(change.members) == 1:
+    if change.kind == "ranks" and len(change.members) == 1 and not is_named:
         chance = _by_chance(own, change.members[0])
     if chance:
-        said += f"With the change {share(gain / before)} would go, but {chance}: none is claimed."
+        said += f"With {what} {share(gain / before)} would go, but {chance}: none is claimed."
         return WhatIf("", said, round(before), round(after), -1, median, most)
-    said += f"With the change it takes {duration(round(after))}: {share(gain / before)} less."
+    said += f"With {what} it takes {duration(round(after))}: {share(gain / before)} less."
     return WhatIf("", said, round(before), round(after), gain, median, most)
+
+
+def _in_words(run: Comparison, change: Edit) -> str:
+    if change.kind == "input":
+        return "each batch there in time"
+    if change.kind == "transfers":
+        return f"transfers of {run.groups[change.group].label} like those of other groups"
+    if len(change.members) == 1:
+        return f"rank {run.rank(change.members[0])} like its peers"
+    if len(change.members) > MOST_NAMED:
+        return f"{len(change.members)} ranks like their peers"
+    return f"ranks {listing([str(run.rank(m)) for m in change.members])} like their peers"
 
 
 def _by_chance(own: OwnTime, m: int) -> str:
