@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..base.arrays import I8, I32, I64, Mask, equal, take, where
 from ..base.intervals import Intervals, length_within, merge, union_where
-from ..trace.model import DeviceClass, Trace
+from ..trace.model import DeviceClass, Link, Trace
 
 CARRIED_NS = 100_000  # a launch on an empty stream starts sooner
 CARRIED_FILL = 10  # recorded work fills less than one part in so many of the wait …
@@ -92,6 +92,13 @@ class DeviceWork(Struct, frozen=True, dict=True):
 
     def _when(self, klass: DeviceClass) -> Intervals:
         return union_where(equal(self.klass, klass), self.ts, self.dur)
+
+    @property
+    def first_work_ns(self) -> int | None:
+        """Start of the first work; None where it was launched before the recording."""
+        first = int(self.by_time[0])
+        is_older = self.trace.device.link[self.slice.start + first] == Link.PROLOGUE
+        return None if is_older else int(self.ts[first])
 
     @cached_property
     def head_ns(self) -> int:

@@ -411,6 +411,9 @@ class DeviceFacts(Struct, frozen=True):
     # work began within the call. None: nothing linked.
     lead_ns: tuple[int, int, int] | None = None
     counters: tuple[CounterFacts, ...] = ()  # what was sampled of it
+    # Start of its first recorded work: until then its state is unknown. None: that work was
+    # launched before the recording, so earlier work would have been recorded, too.
+    first_work_ns: int | None = None
 
 
 class RunTraits(Struct, frozen=True):

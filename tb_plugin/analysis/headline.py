@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from ..base.arrays import median
 from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
@@ -61,6 +62,8 @@ _HOST_WORK = {
 
 LEAST_STEPS = 3
 """Fewest steps for a typical one."""
+UNSEEN_RATIO = 0.25  # of the steps: a stretch before the first work that is as long is said
+MEDIAN_RATIO = 0.05  # of the median step: where the mean is that far off, both are said
 
 
 def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
@@ -182,7 +185,12 @@ def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     the code, and a part of the step does not.
     """
     sentence = _headline(selection, findings)
-    details = (sentence.detail, _unnamed(selection, sentence), *not_judged(selection))
+    details = (
+        sentence.detail,
+        _unnamed(selection, sentence),
+        _before_first_work(selection),
+        *not_judged(selection),
+    )
     detail = " ".join(text for text in details if text)
     beyond = detail.removeprefix(_lengths(selection)).lstrip()
     return structs.replace(sentence, detail=detail, beyond=beyond)
@@ -210,6 +218,25 @@ def _unnamed(selection: Selection, said: Sentence) -> str:
         return ""
     length = duration(selection.mean(ns))
     return f"For {length}, {share(selection.ratio(ns))} of the {step_noun(selection.facts)}, {what}"
+
+
+def _before_first_work(selection: Selection) -> str:
+    """The part of the steps before the first recorded work of the device, where it is large.
+
+    A start of the process shows by its first calls: the device had nothing to do before them.
+    """
+    device, part = selection.device_facts, selection.partition
+    if device is None or device.first_work_ns is None or part is None or selection.cut:
+        return ""
+    first = device.first_work_ns
+    ns = sum(max(0, min(step.end_ns, first) - step.start_ns) for step in selection.steps)
+    if selection.ratio(ns) < UNSEEN_RATIO or 2 * part.idle_first_launch_ns > ns:
+        return ""
+    named, noun = the_device(selection).replace("The ", "the "), step_noun(selection.facts)
+    return (
+        f"Whether {named} worked before its first recorded work is unknown: that is "
+        f"{share(selection.ratio(ns))} of the {noun}."
+    )
 
 
 def _lengths(selection: Selection) -> str:
@@ -367,7 +394,12 @@ def _mean_step(selection: Selection) -> str:
     length = duration(selection.mean(selection.total_ns))
     if selection.facts.step_source == "whole_trace":
         return f"{length} of recording"
-    return f"a mean step of {length}" if selection.count > 1 else f"a step of {length}"
+    if selection.count < LEAST_STEPS:
+        return f"a mean step of {length}" if selection.count > 1 else f"a step of {length}"
+    middle = median([step.dur_ns for step in selection.steps])
+    if abs(selection.mean(selection.total_ns) - middle) < MEDIAN_RATIO * middle:
+        return f"a mean step of {length}"
+    return f"a mean step of {length} (median {duration(middle)})"
 
 
 def _why(selection: Selection, cause: str, ns: int) -> str:

@@ -150,6 +150,7 @@ class _Measured(NamedTuple):
     shares: list[I64]
     counters: list[tuple[StepCounter, ...]]
     lead_ns: tuple[int, int, int] | None
+    first_work_ns: int | None
     series: tuple[Series, ...]  # what was sampled of it
 
     @classmethod
@@ -168,7 +169,7 @@ class _Measured(NamedTuple):
             lambda: step_counters(work, windows, series),
             lambda: lead(work),
         )
-        return cls._make((*columns, series))
+        return cls._make((*columns, work.first_work_ns, series))
 
 
 def _counters(work: DeviceWork) -> tuple[Series, ...]:
@@ -256,6 +257,7 @@ def _device_facts(
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=measured[row].lead_ns if row in measured else None,
             counters=tuple(one.facts for one in measured[row].series) if row in measured else (),
+            first_work_ns=measured[row].first_work_ns if row in measured else None,
         )
         for row, device in enumerate(trace.devices)
     )

@@ -51,8 +51,7 @@ class Source:
 
     @cached_property
     def advice(self) -> AdviceDocument:
-        facts = self.session.subject(view_named("overview")).facts
-        return advice_on(facts, "", "", thresholds())
+        return advice_on(self.session.asked(view_named("overview")), "", "", thresholds())
 
     def columns(self, table: str) -> tuple[SourceColumn, ...]:
         """The columns of a table.

@@ -19,7 +19,7 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read
 from tests.drawing import LOADER, draw, draw_at
-from tests.trace.drawn import annotation, drawn, x
+from tests.trace.drawn import annotation, drawn, kernel, x
 
 
 def of(picture: str, **names: str) -> Sentence:
@@ -430,3 +430,52 @@ def test_what_does_not_lead_is_in_the_detail() -> None:
     assert found == before
     _, found = communicating(RanksSaid("Rank 1 is late in two.", late(1_000), False, 1_000))
     assert list(found) == ["CO1", "CO5"]
+
+
+@pytest.mark.parametrize(
+    ("third", "said"),
+    [(12, "Of a mean step of 10.7 µs (median 10.0 µs) "), (11, "Of a mean step of 10.3 µs it is")],
+)
+def test_the_median_is_said_where_the_mean_is_another(third: int, said: str) -> None:
+    def row(one: str, other: str, last: str) -> str:
+        return f"{one.ljust(10)}{other.ljust(10)}{last.ljust(third)}"
+
+    found = of(
+        f"""
+        step   |{row("1" * 10, "2" * 10, "3" * third)}|
+        call   |{row("a", "b", "c")}|
+        gpu    |{row("aaaaaaaaa", "bbbbbbbbb", "c" * (third - 1))}|
+        """
+    )
+    assert found.detail.startswith(said)
+
+
+@pytest.mark.parametrize(("before", "is_said"), [(5, True), (4, False)])
+def test_whether_a_device_worked_before_its_first_work_is_unknown(
+    before: int, is_said: bool
+) -> None:
+    calls, work = " " * (before - 1) + "l", " " * before + "l" * (20 - before)
+    found = of(
+        f"""
+        step   |11111111111111111111|
+        call   |{calls.ljust(20)}|
+        gpu    |{work}|
+        """
+    )
+    words = "Whether the GPU worked before its first recorded work is unknown: that is 25.0 %"
+    assert (words in found.detail) == is_said
+
+
+@pytest.mark.parametrize("launch", [900, None])
+def test_work_from_before_the_recording_shows_what_a_device_did(launch: int | None) -> None:
+    """Its first work has no launch, so earlier work would be there, too."""
+    call = [x("cudaLaunchKernel", 900, 5, cat="cuda_runtime", correlation=1)] if launch else []
+    trace = drawn(
+        annotation("ProfilerStep#1", 0, 3000),
+        *call,
+        x("cudaLaunchKernel", 1500, 5, cat="cuda_runtime", correlation=2),
+        kernel("older", 1000, 10, correlation=1),
+        kernel("gemm", 1600, 1000, correlation=2),
+    )
+    said = headline(select(summarize(trace))).detail
+    assert ("Whether the GPU worked" in said) == (launch is not None)

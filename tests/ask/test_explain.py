@@ -10,6 +10,7 @@ import pytest
 
 from kinetoscope.analysis.overview.whole import WHOLE
 from kinetoscope.ask.explain import ExplainDocument, explain, fitted
+from kinetoscope.ask.sources import Source
 from kinetoscope.ask.text import explained
 from kinetoscope.base.errors import KinetoscopeError, QueryError
 from kinetoscope.session.session import TraceSession, choose
@@ -55,6 +56,12 @@ def test_the_late_rank_of_a_run_comes_first() -> None:
     told = document(ROOT / "samples/traces/train_ddp_cpu")
     assert told.headline.startswith("Rank 1 makes the others wait")
     assert told.findings[0].id == "CO5"
+
+
+def test_findings_in_sql_know_the_other_ranks() -> None:
+    source = Source(choose(str(ROOT / "samples/traces/train_ddp_cpu")).session())
+    columns = {one.key: one.of() for one in source.columns("findings")}
+    assert columns["id"][0] == "CO5"
 
 
 def test_libraries_are_no_functions_of_the_user() -> None:

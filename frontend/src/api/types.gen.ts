@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "9dd41125";
+export const CONTRACT = "21164927";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3911,9 +3911,13 @@ export interface WhatIfAnswer {
   readonly error_most: number | null;
 }
 
-/** The rank, node, stage or group to set to the median of its peers, or the input. */
+/**
+ * The rank, node, stage or group to set to the median of its peers, or the input.
+ *
+ * `late`: the ranks that make the others wait; the input where there are none.
+ */
 export interface WhatIfQuery {
-  readonly kind?: "group" | "input" | "node" | "rank" | "stage";
+  readonly kind?: "group" | "input" | "late" | "node" | "rank" | "stage";
   /** row of ranks or groups; number from 0 */
   readonly target?: number;
 }

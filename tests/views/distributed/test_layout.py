@@ -9,13 +9,16 @@ import pytest
 
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import choose
+from kinetoscope.views import view_named
 from kinetoscope.views.compared import roles_of_processes
 from kinetoscope.views.distributed import what_if
 from kinetoscope.views.distributed.contract import RankLayout, WhatIfQuery
 from kinetoscope.views.distributed.layout import GroupOfRanks, layout_of
 from kinetoscope.views.distributed.rows import shape_of
 from kinetoscope.views.distributed.view import VIEW
+from kinetoscope.views.overview.view import advice_on
 from kinetoscope.views.view import Subject
+from tests.conftest import ROOT
 from tests.views.distributed.drawn_ranks import write_run
 
 WORLD = range(16)
@@ -118,3 +121,32 @@ def test_processes_have_the_role_of_their_name_or_of_their_group(run: Subject) -
     digests = [msgspec.structs.replace(one, declared=(rollout,)) for one in digests]
     names = ["actor_0", *(f"host_{rank}" for rank in range(1, 6))]
     assert roles_of_processes(names, digests) == ("actor", "", "", "", "rollout", "rollout")
+
+
+def test_the_change_of_the_late_one_of_two_ranks_is_worth_its_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    session = choose(str(ROOT / "samples" / "traces" / "train_ddp_cpu")).session()
+    asked = session.asked(VIEW)
+    assert isinstance(asked, Subject)
+    late = what_if.build(asked, WhatIfQuery())
+    assert late == what_if.build(asked, WhatIfQuery("rank", 1))
+    assert "With rank 1 like its peers" in late.sentence
+    assert what_if.build(asked, WhatIfQuery("rank", 0)).gain_ns is None
+    assert "each batch there in time" in what_if.build(asked, WhatIfQuery("input")).sentence
+    advice = advice_on(session.asked(view_named("overview")), "", "", {})
+    first = advice.findings[0]
+    assert first.id == "CO5"
+    assert first.gain is not None
+    assert first.gain.ns_per_step == pytest.approx(late.gain_ns, rel=0.01)
+
+
+def test_without_a_late_rank_the_input_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    folder = write_run(tmp_path / "run", 4, host_us=200)
+    asked = choose(str(folder)).session().asked(VIEW)
+    assert isinstance(asked, Subject)
+    assert what_if.build(asked, WhatIfQuery()) == what_if.build(asked, WhatIfQuery("input"))

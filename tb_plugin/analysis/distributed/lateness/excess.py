@@ -219,7 +219,7 @@ def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
         rest.append(row)
     most = max((len(row) for row in rest), default=0)
     table = np.array([row + [float("nan")] * (most - len(row)) for row in rest])
-    if len(rest) < 2:  # noqa: PLR2004  # nobody to compare with
+    if len(rest) < 2:  # nobody to compare with
         return {}
     with np.errstate(invalid="ignore"):
         over = np.nan_to_num(np.maximum(table - others_median(table.T).T, 0)).astype(np.int64)

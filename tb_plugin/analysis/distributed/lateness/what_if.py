@@ -2,7 +2,8 @@
 
 The joint graph is replayed with other weights. The replay's own error without an edit is part of
 every answer, and no gain is given that is within it, or that removing any other rank would give as
-well; of the ranks that the verdict names, the gain is the verdict's. Transfers are exchanged on devices only: on a host back end that alone moves steps by a third.
+well; of the ranks that the verdict names, the gain is the verdict's. Transfers are exchanged on
+devices only: on a host back end that alone moves steps by a third.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from .own_time import (
     usual_above,
 )
 from .replay import JointGraph, lengths
-
 
 MOST_NAMED = 8
 
