@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from ..base.arrays import median
 from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
 from ..trace.recipes import FRAMES, with_option
@@ -23,7 +22,17 @@ from .findings import Explanation, Finding, RanksSaid, Reference, Said, Sentence
 from .recording import OTHER_RECORDER
 from .serving.phases import bound_by_device
 from .steps import Selection
-from .wording import device_noun, fraction, held_by, not_judged, of_step, step_noun, the_device
+from .wording import (
+    LEAST_STEPS,
+    device_noun,
+    fraction,
+    held_by,
+    mean_step,
+    not_judged,
+    of_step,
+    step_noun,
+    the_device,
+)
 
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
@@ -58,12 +67,6 @@ _HOST_WORK = {
     "runtime_ns": "calls of the runtime",
     "python_ns": "Python",
 }
-
-
-LEAST_STEPS = 3
-"""Fewest steps for a typical one."""
-UNSEEN_RATIO = 0.25  # of the steps: a stretch before the first work that is as long is said
-MEDIAN_RATIO = 0.05  # of the median step: where the mean is that far off, both are said
 
 
 def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
@@ -185,12 +188,7 @@ def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     the code, and a part of the step does not.
     """
     sentence = _headline(selection, findings)
-    details = (
-        sentence.detail,
-        _unnamed(selection, sentence),
-        _before_first_work(selection),
-        *not_judged(selection),
-    )
+    details = (sentence.detail, _unnamed(selection, sentence), *not_judged(selection))
     detail = " ".join(text for text in details if text)
     beyond = detail.removeprefix(_lengths(selection)).lstrip()
     return structs.replace(sentence, detail=detail, beyond=beyond)
@@ -218,25 +216,6 @@ def _unnamed(selection: Selection, said: Sentence) -> str:
         return ""
     length = duration(selection.mean(ns))
     return f"For {length}, {share(selection.ratio(ns))} of the {step_noun(selection.facts)}, {what}"
-
-
-def _before_first_work(selection: Selection) -> str:
-    """The part of the steps before the first recorded work of the device, where it is large.
-
-    A start of the process shows by its first calls: the device had nothing to do before them.
-    """
-    device, part = selection.device_facts, selection.partition
-    if device is None or device.first_work_ns is None or part is None or selection.cut:
-        return ""
-    first = device.first_work_ns
-    ns = sum(max(0, min(step.end_ns, first) - step.start_ns) for step in selection.steps)
-    if selection.ratio(ns) < UNSEEN_RATIO or 2 * part.idle_first_launch_ns > ns:
-        return ""
-    named, noun = the_device(selection).replace("The ", "the "), step_noun(selection.facts)
-    return (
-        f"Whether {named} worked before its first recorded work is unknown: that is "
-        f"{share(selection.ratio(ns))} of the {noun}."
-    )
 
 
 def _lengths(selection: Selection) -> str:
@@ -325,7 +304,7 @@ def _cut_sentence(selection: Selection) -> Sentence:
         said = "The recording ended within a chosen step."
     if part is not None:
         busy = duration(selection.mean(selection.total_ns - part.idle_ns))
-        detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."
+        detail = f"In what was read, of {mean_step(selection)}, work of the device fills {busy}."
     else:
         detail = f"In what was read: {_host_parts(selection, host) or 'nothing that takes time'}."
     return Sentence(f"{said} Findings are switched off.", detail, cause=CUT)
@@ -385,21 +364,7 @@ def _device_detail(selection: Selection, total: Partition) -> str:
     busy = selection.total_ns - total.idle_ns
     idle = f", idle for {duration(selection.mean(total.idle_ns))}" if total.idle_ns else ""
     part = f" ({share(selection.ratio(total.idle_ns))})" if total.idle_ns else ""
-    return (
-        f"Of {_mean_step(selection)} it is busy for {duration(selection.mean(busy))}{idle}{part}."
-    )
-
-
-def _mean_step(selection: Selection) -> str:
-    length = duration(selection.mean(selection.total_ns))
-    if selection.facts.step_source == "whole_trace":
-        return f"{length} of recording"
-    if selection.count < LEAST_STEPS:
-        return f"a mean step of {length}" if selection.count > 1 else f"a step of {length}"
-    middle = median([step.dur_ns for step in selection.steps])
-    if abs(selection.mean(selection.total_ns) - middle) < MEDIAN_RATIO * middle:
-        return f"a mean step of {length}"
-    return f"a mean step of {length} (median {duration(middle)})"
+    return f"Of {mean_step(selection)} it is busy for {duration(selection.mean(busy))}{idle}{part}."
 
 
 def _why(selection: Selection, cause: str, ns: int) -> str:
@@ -495,7 +460,7 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
 def _host_detail(selection: Selection, total: HostPartition) -> str:
     parts = _host_parts(selection, total)
     if parts:
-        said = f"Of {_mean_step(selection)}: {parts}"
+        said = f"Of {mean_step(selection)}: {parts}"
     else:
         average = " on average" if selection.count > 1 else ""
         said = (

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from ..base.arrays import median
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts, Place
@@ -16,6 +17,9 @@ from .steps import HEAD, HeldSum, Selection
 
 MOST_FOLDERS = 3
 MOST_SAID = 4  # sentences on what is not judged
+LEAST_STEPS = 3  # for a typical one
+MEDIAN_RATIO = 0.05  # of the median step: where the mean is that far off, both are said
+UNSEEN_RATIO = 0.25  # of the steps: a stretch before the first work that is as long is said
 _FRAME = regex(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")
 
 EVERY_RATIO = 0.8  # of the steps agree: "every step"
@@ -85,6 +89,8 @@ def not_judged(selection: Selection) -> tuple[str, ...]:
         whole = sum(step.excluded != HEAD for step in facts.steps)
         if not whole or (len(facts.steps) < 2 and facts.step_source != "iteration"):
             said.append("No whole step is left: record more steps, after a warm-up step.")
+    if unseen := _before_first_work(selection):
+        said.append(unseen)
     if facts.tail_ns:
         said.append(f"The last {duration(facts.tail_ns)} are not judged: only the recorder ran.")
     if facts.step_source == "iteration" and len(facts.steps) < 2:
@@ -95,6 +101,38 @@ def not_judged(selection: Selection) -> tuple[str, ...]:
             named = f"Step {low} is" if low == high else f"Steps {low} to {high} are"
             said.append(f"{named} not in the recording.")
     return tuple(said[:MOST_SAID])
+
+
+def _before_first_work(selection: Selection) -> str:
+    """The part of the steps before the first recorded work of the device, where it is large.
+
+    A start of the process shows by its first calls: the device had nothing to do before them.
+    """
+    device, part = selection.device_facts, selection.partition
+    if device is None or device.first_work_ns is None or part is None or selection.cut:
+        return ""
+    first = device.first_work_ns
+    ns = sum(max(0, min(step.end_ns, first) - step.start_ns) for step in selection.steps)
+    if selection.ratio(ns) < UNSEEN_RATIO or 2 * part.idle_first_launch_ns > ns:
+        return ""
+    named, noun = the_device(selection).replace("The ", "the "), step_noun(selection.facts)
+    return (
+        f"Whether {named} worked before its first recorded work is unknown: that is "
+        f"{share(selection.ratio(ns))} of the {noun}."
+    )
+
+
+def mean_step(selection: Selection) -> str:
+    """``a mean step of 12 ms``; with the median where that is another."""
+    length = duration(selection.mean(selection.total_ns))
+    if selection.facts.step_source == "whole_trace":
+        return f"{length} of recording"
+    if selection.count < LEAST_STEPS:
+        return f"a mean step of {length}" if selection.count > 1 else f"a step of {length}"
+    middle = median([step.dur_ns for step in selection.steps])
+    if abs(selection.mean(selection.total_ns) - middle) < MEDIAN_RATIO * middle:
+        return f"a mean step of {length}"
+    return f"a mean step of {length} (median {duration(middle)})"
 
 
 def _warm_up(selection: Selection) -> str:
