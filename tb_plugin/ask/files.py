@@ -1,18 +1,24 @@
-"""Tables of a recording as files: Parquet, Arrow or CSV, each of them whole or not there at all."""
+"""Tables of a recording as files: Parquet, Arrow or CSV, each of them whole or not there at all.
+
+Each has its declaration: units and meanings. Parquet and Arrow have it in the metadata of fields,
+and as ``attrs`` for pandas; CSV has it in a file beside it, as "CSV on the Web" of the W3C says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
 from ..base.errors import UnavailableError
 from ..handlers.outputs import appearing
 from .arrow import arrow_table
-from .sources import Source, named
+from .made import SourceColumn
+from .sources import TABLES, Source, named
 
 FileFormat = Literal["parquet", "arrow", "csv"]
 
@@ -40,14 +46,55 @@ def write_tables(
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:
-            table = arrow_table(source.columns(name))
+            table = declared_table(name, source.columns(name))
         except UnavailableError as error:
             yield WrittenTable(name, "", 0, 0, error.message)
             continue
         path = folder / f"{name}.{form}"
+        if form == "csv":
+            with appearing(folder / f"{path.name}-metadata.json") as hidden:
+                _write_declaration(table, path, hidden)
         with appearing(path) as hidden:
             _write(table, hidden, form)
         yield WrittenTable(name, str(path), table.num_rows, path.stat().st_size, "")
+
+
+def declared_table(name: str, columns: Sequence[SourceColumn]) -> Any:  # noqa: ANN401
+    """The table with its meaning, and what pandas shows as ``attrs`` of a frame."""
+    table = arrow_table(columns)
+    attrs = {"title": name, "definitions": {one.key: one.help for one in columns},
+             "units": {one.key: one.unit for one in columns if one.unit}}  # fmt: skip
+    about = {"meaning": TABLES[name], "PANDAS_ATTRS": msgspec.json.encode(attrs)}
+    return table.replace_schema_metadata(about)
+
+
+def _write_declaration(table: Any, described: Path, path: Path) -> None:  # noqa: ANN401
+    """Write what the columns of a CSV file are."""
+    columns = [
+        {
+            "name": field.name,
+            "titles": field.name,
+            "dc:description": field.metadata[b"meaning"].decode(),
+            "datatype": _datatype(field.type),
+            **({"schema:unitText": unit} if (unit := field.metadata[b"unit"].decode()) else {}),
+        }
+        for field in table.schema
+    ]
+    declaration = {
+        "@context": "http://www.w3.org/ns/csvw",
+        "url": described.name,
+        "dc:description": table.schema.metadata[b"meaning"].decode(),
+        "tableSchema": {"columns": columns},
+    }
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(declaration)))
+
+
+def _datatype(kind: Any) -> str:  # noqa: ANN401
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_integer(kind):
+        return "integer"
+    return "double" if pa.types.is_floating(kind) else "string"
 
 
 def _write(table: Any, path: Path, form: FileFormat) -> None:  # noqa: ANN401

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -11,6 +13,7 @@ import pytest
 
 from kinetoscope.ask import files
 from kinetoscope.ask.sources import TABLES, Source
+from kinetoscope.frames import frame_of
 from kinetoscope.session.session import TraceSession
 from tests.ask.test_sql import PICTURE
 from tests.cli.runs import run
@@ -27,9 +30,40 @@ def test_every_table_is_written_with_its_declaration(tmp_path: Path) -> None:
     assert device.column("dur_ns").to_pylist() == source.trace.device.dur.tolist()
     field = device.schema.field("dur_ns")
     assert field.metadata == {b"meaning": b"Length.", b"unit": b"ns"}
+    assert device.schema.metadata[b"meaning"].decode() == TABLES["device"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         f"{one.table}.parquet" for one in told if not one.reason
     )
+
+
+def test_pandas_reads_the_declaration_back(tmp_path: Path) -> None:
+    source = Source(TraceSession(draw(PICTURE)))
+    list(files.write_tables(source, tmp_path, "parquet", ("device", "operators")))
+    frame = pd.read_parquet(tmp_path / "device.parquet")
+    assert frame.attrs["units"]["dur_ns"] == "ns"
+    assert frame.attrs["definitions"] == frame_of(source.columns("device")).attrs["definitions"]
+    assert frame["end_ns"].tolist() == (source.trace.device.ts + source.trace.device.dur).tolist()
+    shares = pd.read_parquet(tmp_path / "operators.parquet")
+    calls = shares.set_index("name")["calls_per_step"]
+    assert shares["calls"].tolist() == (calls * 2).tolist()
+
+
+def test_csv_has_its_declaration_beside_it(tmp_path: Path) -> None:
+    source = Source(TraceSession(draw(PICTURE)))
+    list(files.write_tables(source, tmp_path, "csv", ("steps", "device")))
+    names = {"steps.csv", "steps.csv-metadata.json", "device.csv", "device.csv-metadata.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    for name in ("steps", "device"):
+        told = json.loads((tmp_path / f"{name}.csv-metadata.json").read_text())
+        frame = pd.read_csv(tmp_path / told["url"])
+        columns = {one["name"]: one for one in told["tableSchema"]["columns"]}
+        assert list(columns) == frame.columns.tolist()
+        assert columns["dur_ns"]["schema:unitText"] == "ns"
+        assert columns["dur_ns"]["datatype"] == "integer"
+        assert columns["name"]["datatype"] == "string"
+        assert all(one["dc:description"] for one in columns.values())
+        assert told["dc:description"] == TABLES[name]
+    assert columns["correlation"].keys() == {"name", "titles", "dc:description", "datatype"}
 
 
 def test_formats_hold_the_same(tmp_path: Path) -> None:
@@ -39,6 +73,7 @@ def test_formats_hold_the_same(tmp_path: Path) -> None:
     first = pa.parquet.read_table(tmp_path / "device.parquet").to_pydict()
     with pa.ipc.open_file(tmp_path / "device.arrow") as file:
         assert file.read_all().to_pydict() == first
+        assert file.schema.field("dur_ns").metadata[b"unit"] == b"ns"
     read = pa.csv.read_csv(tmp_path / "device.csv").to_pydict()
     assert (read["name"], read["end_ns"]) == (first["name"], first["end_ns"])
 
@@ -51,7 +86,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(files, "_write", fails)
     source = Source(TraceSession(draw(PICTURE)))
     with pytest.raises(OSError, match="No space"):
-        list(files.write_tables(source, tmp_path, "csv", ("steps",)))
+        list(files.write_tables(source, tmp_path, "arrow", ("steps",)))
     assert list(tmp_path.iterdir()) == []
 
 

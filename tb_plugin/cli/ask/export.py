@@ -35,8 +35,8 @@ def export(
 ) -> None:
     """Writes every table of a recording as a file.
 
-    A table `dictionary` explains all columns; Parquet and Arrow have unit and meaning in the
-    metadata of each field, too.
+    A table `dictionary` explains all columns. Parquet and Arrow have unit and meaning in their
+    metadata; beside a CSV file, a JSON file has them.
     """
     names = tuple(part.strip() for part in tables.split(",") if part.strip())
     for place, session in _sessions(chosen, folder, ranks):
