@@ -238,7 +238,7 @@ export const HEADS = {
     {"key":"op","label":"In op","help":"The op around that event.","kind":"name","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
     {"key":"frame","label":"At","help":"The innermost line of your code around it, else of any code; needs recorded stacks.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
     {"key":"following","label":"Then","help":"The work that ended the gap.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
-    {"key":"ts","label":"Begins (ns)","help":"From the start of the trace.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"start_ns","label":"Begins (ns)","help":"From the start of the trace.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":false},
   ],
   InsideWait: [
     {"key":"kind","label":"Waited for","help":"The idle time inside replays by the dependency that the next node waited for: the one that ended last. Up to its end a call of the host holds the device; after it is the launch inside the graph.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},

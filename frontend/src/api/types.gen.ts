@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "21164927";
+export const CONTRACT = "fd8f6ca6";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1504,7 +1504,7 @@ export interface IdleGap {
   /** The work that ended the gap. */
   readonly following: string;
   /** From the start of the trace. */
-  readonly ts: number;
+  readonly start_ns: number;
   /** colour of that cause */
   readonly category: string;
   /** into the Trace view */

@@ -72,7 +72,7 @@ class IdleGap(Struct, frozen=True):
     following: Annotated[  # "" where none follows
         str, column("Then", "The work that ended the gap.", kind="name", is_sortable=True)
     ]
-    ts: Annotated[int, column("Begins (ns)", "From the start of the trace.", is_minor=True)]
+    start_ns: Annotated[int, column("Begins (ns)", "From the start of the trace.", is_minor=True)]
     category: str  # colour of that cause
     link: Reference  # into the Trace view
 
@@ -178,7 +178,7 @@ def _gap(selection: Selection, seen: GapSeen) -> IdleGap:
     label = CAUSE_NAMES[seen.cause]
     return IdleGap(
         step=str(selection.facts.steps[seen.step].number),
-        ts=gap.ts,
+        start_ns=gap.ts,
         dur_ns=gap.dur_ns,
         cause=label[0].upper() + label[1:],
         category=_CATEGORY[seen.cause],

@@ -115,7 +115,7 @@ function Held({ gap }: { gap: IdleGap }) {
 
 const GAP_CELLS: Cells<IdleGap> = {
   step: {
-    sort: (gap) => gap.ts,
+    sort: (gap) => gap.start_ns,
     grow: 0,
     width: 54,
     cell: (gap) => (
@@ -185,7 +185,7 @@ function Gaps({ heads, gaps, hasSteps, isOld }: GapsProps) {
       label="Longest gaps"
       columns={columns}
       {...sorted}
-      keyOf={(gap) => gap.ts}
+      keyOf={(gap) => gap.start_ns}
       toPlain={declaredToPlain(heads)}
       isOld={isOld}
       empty={`The device was never idle in ${hasSteps ? "these steps" : "the recording"}.`}
