@@ -491,6 +491,12 @@ export const HEADS = {
     {"key":"ns","label":"Time","help":"Time within the chosen steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":true},
     {"key":"ratio","label":"Share","help":"Share of the chosen steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio","is_sum":false},
   ],
+  SpeedRank: [
+    {"key":"name","label":"Where","help":"An op's waste, or a part of the steps.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"ns","label":"Time","help":"Time above the speed of light.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":true},
+    {"key":"running_ns","label":"Running sum","help":"With all rows above.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":true},
+    {"key":"ratio","label":"Share","help":"Share of the chosen steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio","is_sum":false},
+  ],
   SpeedReason: [
     {"key":"reason","label":"No figure because","help":"The reason.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
     {"key":"ns","label":"Time","help":"Compute time within the chosen steps.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":true},

@@ -1,16 +1,112 @@
-"""Speed of light: light and waste that are unknown are left out, and are no zeros."""
+"""Speed of light: unknown figures are left out and are no zeros; every sum is the steps."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
-from kinetoscope.views.speed_of_light.contract import SpeedQuery
-from kinetoscope.views.speed_of_light.view import VIEW, build
-from tests.drawing import draw
+from kinetoscope.trace.model import Trace
+from kinetoscope.views.speed_of_light.contract import SpeedOfLight, SpeedQuery
+from kinetoscope.views.speed_of_light.pictures import MOST_POINTS
+from kinetoscope.views.speed_of_light.view import VIEW, build, summary, tables
+from tests.collected import FILES, opened
+from tests.drawing import V100, draw
+
+HALF = ["c10::Half", "c10::Half"]
+MM = {"Input Dims": [[640, 512], [512, 256]], "Input type": HALF}
+ADD = {
+    "Input Dims": [[512, 900], [512, 900], []],
+    "Input type": ["float", "float", "Scalar"],
+    "Concrete Inputs": ["", "", "1"],
+}
+PICTURE = """
+    step |11111111111111111111111111111111|
+    op   |a b c                           |
+    call |k l m                           |
+    gpu  |    kkkkkk  llllllllmm          |
+    """
+
+
+def lit() -> Trace:
+    """A product for 6 µs, a sum for 8, an unknown op for 2."""
+    return draw(
+        PICTURE,
+        names={"a": "aten::mm", "b": "aten::add", "c": "custom::op"},
+        args={"a": MM, "b": ADD},
+        deviceProperties=[V100],
+    )
+
+
+def answered(trace: Trace, **query: Any) -> SpeedOfLight:
+    return build(TraceSession(trace).subject(VIEW), SpeedQuery(**query))
 
 
 def test_light_and_waste_are_left_out_where_no_kernel_has_a_figure() -> None:
-    trace = draw("step |1111111111|\nop   |aaaa      |\ncall |k         |\ngpu  |  kkkk    |")
-    answer = build(TraceSession(trace).subject(VIEW), SpeedQuery())
+    answer = answered(
+        draw("step |1111111111|\nop   |aaaa      |\ncall |k         |\ngpu  |  kkkk    |")
+    )
     keys = [part.key for part in answer.parts]
     assert {"no_figure", "idle"} <= set(keys)
     assert not {"light", "waste"} & set(keys)
+    assert answer.ranking == ()
+    assert answer.roofline is None
+
+
+def test_the_roofline_has_the_rates_of_the_device_and_a_point_for_each_op() -> None:
+    roofline = answered(lit()).roofline
+    assert roofline is not None
+    assert roofline.bandwidth_gb_s == 900
+    assert [(one.name, one.tflop_s) for one in roofline.roofs] == [("16-bit", 125)]
+    points = {one.name: one for one in roofline.points}
+    assert set(points) == {"aten::mm", "aten::add"}, "what has no figure is no point"
+    flops, moved = 2 * 640 * 512 * 256, 2 * (640 * 512 + 512 * 256 + 640 * 256)
+    product = points["aten::mm"]
+    assert product.tflop_s == pytest.approx(flops / 6e6)
+    assert product.intensity == pytest.approx(flops / moved)
+    assert product.gb_s == pytest.approx(moved / 6e3)
+    assert (points["aten::add"].intensity, points["aten::add"].tflop_s) == (None, 0)
+    assert [one.ns for one in roofline.points] == [8000, 6000]
+
+
+def test_the_ranking_sums_to_the_steps_without_light() -> None:
+    answer = answered(lit())
+    parts = {part.key: part.ns for part in answer.parts}
+    ranks = {(rank.key, rank.name): rank.ns for rank in answer.ranking}
+    light = 2 * (640 * 512 + 512 * 256 + 640 * 256) / 900  # its FLOPs take 1342 ns, its bytes 1384
+    assert ranks["op", "aten::mm"] == pytest.approx(6000 - light, abs=1)
+    assert ranks["idle", "idle"] == 32_000 - 16_000
+    assert ranks["no_figure", "compute without a figure"] == 2000
+    assert answer.ranking[-1].running_ns == 32_000 - parts["light"]
+    assert answer.ranking[0].name == "idle"
+    assert "Above light" in {table.title for table in tables(answer)}
+
+
+def test_the_summary_names_the_ops_with_most_waste() -> None:
+    found = summary(TraceSession(lit()).subject(VIEW), SpeedQuery())
+    assert [rank.name for rank in found.ranking] == ["aten::mm", "aten::add"]
+    assert {part.key for part in found.parts} >= {"light", "waste", "no_figure"}
+    assert found.mfu_ratio == pytest.approx(2 * 640 * 512 * 256 / 125e3 / 32_000)
+    assert found.mbu_ratio is None, "nothing decodes"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_on_real_recordings_no_point_lies_above_its_roof(name: str) -> None:
+    trace = opened(name)
+    if VIEW.unavailable(summarize(trace)):
+        return
+    for group in ("op", "kernel"):
+        answer = answered(trace, steps="all", group_by=group)
+        if answer.ranking:
+            parts = {part.key: part.ns for part in answer.parts}
+            assert answer.ranking[-1].running_ns == sum(parts.values()) - parts["light"]
+        if answer.roofline is None:
+            continue
+        roofs = {one.name: one.tflop_s for one in answer.roofline.roofs}
+        assert len(answer.roofline.points) <= MOST_POINTS + 1
+        for point in answer.roofline.points:
+            assert point.light_ratio <= 1 + 1e-9
+            assert point.gb_s <= answer.roofline.bandwidth_gb_s * (1 + 1e-9)
+            assert point.tflop_s <= roofs.get(point.unit, max(roofs.values(), default=0)) * 1.000001

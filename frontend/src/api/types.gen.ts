@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "fd8f6ca6";
+export const CONTRACT = "c2f539d4";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3415,6 +3415,10 @@ export interface SpeedOfLight {
   readonly reasons_columns: readonly Column[];
   /** waste of kernels while others ran: in rows, not in the steps */
   readonly under_others_ns: number | null;
+  readonly ranking: readonly SpeedRank[];
+  readonly ranking_columns: readonly Column[];
+  /** null: no device, or no data sheet of it */
+  readonly roofline: SpeedRoofline | null;
   /** without what was computed again */
   readonly model_flops: number;
   readonly all_flops: number;
@@ -3422,7 +3426,9 @@ export interface SpeedOfLight {
   readonly mfu_ratio: number | null;
   /** the same of all FLOPs */
   readonly hfu_ratio: number | null;
-  /** MFU and HFU are lower bounds: much compute time has no figure */
+  /** Decode: bytes of weights, cached keys and values ÷ (time of the iterations · bandwidth) */
+  readonly mbu_ratio: number | null;
+  /** MFU, HFU and MBU are lower bounds: much compute time has no figure */
   readonly at_least: boolean;
   /** of the peak rates; "" = there are none */
   readonly source: string;
@@ -3439,6 +3445,22 @@ export interface SpeedPart {
   /** Share of the chosen steps. */
   readonly ratio: number;
   readonly help: string;
+}
+
+/** One row of the table in the roofline; without FLOPs it has a bandwidth alone. */
+export interface SpeedPoint {
+  readonly name: string;
+  /** measured time of its work with a figure */
+  readonly ns: number;
+  /** least FLOPs ÷ bytes; null: it computes no products */
+  readonly intensity: number | null;
+  readonly tflop_s: number;
+  readonly gb_s: number;
+  readonly light_ratio: number;
+  /** of its products */
+  readonly unit: string;
+  /** all smaller rows together */
+  readonly is_rest: boolean;
 }
 
 /** A choice of steps and a grouping. */
@@ -3459,6 +3481,20 @@ export interface SpeedQuery {
   readonly limit?: number;
 }
 
+/** Time above the speed of light; all of them sum to the chosen steps − light. */
+export interface SpeedRank {
+  /** "op", or the part: "idle", "exposed_communication", …, "others", "no_figure", "under_others" */
+  readonly key: string;
+  /** An op's waste, or a part of the steps. */
+  readonly name: string;
+  /** Time above the speed of light. */
+  readonly ns: number;
+  /** With all rows above. */
+  readonly running_ns: number;
+  /** Share of the chosen steps. */
+  readonly ratio: number;
+}
+
 /** Compute time without a figure, by reason. */
 export interface SpeedReason {
   /** The reason. */
@@ -3469,6 +3505,22 @@ export interface SpeedReason {
   readonly ratio: number;
   /** Its cause or remedy. */
   readonly help: string;
+}
+
+/** The rate of a unit of the device. */
+export interface SpeedRoof {
+  /** "16-bit", "TF32" */
+  readonly name: string;
+  readonly tflop_s: number;
+}
+
+/** Rates of the device, and the rows of the table below them. */
+export interface SpeedRoofline {
+  readonly bandwidth_gb_s: number;
+  /** of the units that computed */
+  readonly roofs: readonly SpeedRoof[];
+  /** most time first */
+  readonly points: readonly SpeedPoint[];
 }
 
 /** Work of one group of kernels, and the least time for it. */
@@ -3515,6 +3567,19 @@ export interface SpeedRow {
   readonly peak_tflop_s: number | null;
   /** Data sheet of the device. */
   readonly source: string | null;
+}
+
+/** Utilization and the parts of the chosen steps, for the Overview. */
+export interface SpeedSummary {
+  readonly headline: string;
+  readonly parts: readonly SpeedPart[];
+  /** the three ops with most waste */
+  readonly ranking: readonly SpeedRank[];
+  readonly mfu_ratio: number | null;
+  readonly hfu_ratio: number | null;
+  readonly mbu_ratio: number | null;
+  readonly at_least: boolean;
+  readonly source: string;
 }
 
 /** A window of the table. */
@@ -4023,6 +4088,7 @@ export interface PartAnswers {
   readonly "modules/row": ModuleRow;
   readonly "modules/flame": Flame;
   readonly "speed_of_light/table": SpeedTable;
+  readonly "speed_of_light/summary": SpeedSummary;
   readonly "distributed/ops": RankOperations;
   readonly "distributed/sentence": RanksSentence;
   readonly "distributed/what_if": WhatIfAnswer;
@@ -4080,6 +4146,7 @@ export interface PartQueries {
   readonly "modules/row": ModuleRowQuery;
   readonly "modules/flame": ModuleFlameQuery;
   readonly "speed_of_light/table": SpeedQuery;
+  readonly "speed_of_light/summary": SpeedQuery;
   readonly "distributed/ops": OperationsQuery;
   readonly "distributed/sentence": RanksQuery;
   readonly "distributed/what_if": WhatIfQuery;

@@ -225,6 +225,9 @@ class SpeedGroups(Struct, frozen=True, dict=True):
     light_ns: F64
     known_ns: I64  # measured of what has light
     counted_ns: I64  # measured of what has FLOPs and bytes
+    known_flops: F64  # least FLOPs …
+    known_bytes: F64  # … and bytes of what has light
+    unit: I32  # code of the fastest unit that computed it, −1
     compute_bound_ns: F64  # light of what is bound by FLOPs
     reason: I8  # of most of the time without light; KNOWN: all has light
 
@@ -306,6 +309,10 @@ def _grouped(
     has = spent.max(axis=0) > 0
     reasons[has] = spent.argmax(axis=0)[has]
     longest = first_largest(row, ns, size)
+    unit = np.full(size, NONE, np.int32)
+    computed = np.flatnonzero(known & (kinds.unit[kind] >= 0))
+    computed = computed[np.argsort(kinds.peak[kind[computed]], kind="stable")]
+    unit[row[computed]] = kinds.unit[kind[computed]]  # the last one, the fastest, stays
     sums = group_sums(row, ns, size)
     compute = kinds.compute_ns[kind] >= kinds.memory_ns[kind]
     pairs = np.unique(row.astype(np.int64) * max(len(kinds), 1) + kind)
@@ -324,6 +331,9 @@ def _grouped(
         light_ns=total(light, known),
         known_ns=group_sums(row[known], ns[known], size).total,
         counted_ns=group_sums(row[counted], ns[counted], size).total,
+        known_flops=total((kinds.least[kind] * part), known),
+        unit=unit,
+        known_bytes=total((kinds.read + kinds.written)[kind] * part, known),
         compute_bound_ns=np.bincount(row[known], (light * compute)[known], size).astype(np.float64),
         reason=reasons,
     )

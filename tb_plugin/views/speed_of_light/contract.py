@@ -40,7 +40,8 @@ def _texts(groups: SpeedGroups, codes: list[int]) -> list[str]:
     return [strings[code] if code >= 0 else "" for code in codes]
 
 
-def _names(groups: SpeedGroups, at: Rows) -> Values:
+def names_of(groups: SpeedGroups, at: Rows) -> Values:
+    """The names of some rows."""
     columns, keys = groups.selection.columns, groups.key[at].tolist()
     if groups.group == "module":
         keys = [int(columns.modules.name[key]) for key in keys]
@@ -131,7 +132,7 @@ class SpeedRow(Struct, frozen=True):
 
     name: Annotated[
         str,
-        column("Name", "The op, kernel or module.", kind="name", is_sortable=False, of=_names),
+        column("Name", "The op, kernel or module.", kind="name", is_sortable=False, of=names_of),
     ]
     shapes: Annotated[
         str | None,
@@ -269,6 +270,58 @@ class SpeedReason(Struct, frozen=True):
     help: Annotated[str, column("Remedy", "Its cause or remedy.", kind="text")]
 
 
+class SpeedRank(Struct, frozen=True):
+    """Time above the speed of light; all of them sum to the chosen steps − light."""
+
+    # "op", or the part: "idle", "exposed_communication", …, "others", "no_figure", "under_others"
+    key: str
+    name: Annotated[str, column("Where", "An op's waste, or a part of the steps.", kind="name")]
+    ns: Annotated[int, summed("Time", "Time above the speed of light.")]
+    running_ns: Annotated[int, summed("Running sum", "With all rows above.")]
+    ratio: Annotated[float, column("Share", "Share of the chosen steps.")]
+
+
+class SpeedRoof(Struct, frozen=True):
+    """The rate of a unit of the device."""
+
+    name: str  # "16-bit", "TF32"
+    tflop_s: float
+
+
+class SpeedPoint(Struct, frozen=True):
+    """One row of the table in the roofline; without FLOPs it has a bandwidth alone."""
+
+    name: str
+    ns: int  # measured time of its work with a figure
+    intensity: float | None  # least FLOPs ÷ bytes; None: it computes no products
+    tflop_s: float
+    gb_s: float
+    light_ratio: float
+    unit: str  # of its products
+    is_rest: bool = False  # all smaller rows together
+
+
+class SpeedRoofline(Struct, frozen=True):
+    """Rates of the device, and the rows of the table below them."""
+
+    bandwidth_gb_s: float
+    roofs: tuple[SpeedRoof, ...]  # of the units that computed
+    points: tuple[SpeedPoint, ...]  # most time first
+
+
+class SpeedSummary(Struct, frozen=True):
+    """Utilization and the parts of the chosen steps, for the Overview."""
+
+    headline: str
+    parts: tuple[SpeedPart, ...]
+    ranking: tuple[SpeedRank, ...]  # the three ops with most waste
+    mfu_ratio: float | None
+    hfu_ratio: float | None
+    mbu_ratio: float | None
+    at_least: bool
+    source: str
+
+
 class SpeedOfLight(Struct, frozen=True):
     """Speed of light of the device, and the time above it."""
 
@@ -280,10 +333,15 @@ class SpeedOfLight(Struct, frozen=True):
     reasons: tuple[SpeedReason, ...]
     reasons_columns: tuple[Column, ...]
     under_others_ns: int | None  # waste of kernels while others ran: in rows, not in the steps
+    ranking: tuple[SpeedRank, ...]
+    ranking_columns: tuple[Column, ...]
+    roofline: SpeedRoofline | None  # None: no device, or no data sheet of it
     model_flops: float  # without what was computed again
     all_flops: float
     mfu_ratio: float | None  # model FLOPs ÷ (length · peak)
     hfu_ratio: float | None  # the same of all FLOPs
-    at_least: bool  # MFU and HFU are lower bounds: much compute time has no figure
+    # Decode: bytes of weights, cached keys and values ÷ (time of the iterations · bandwidth)
+    mbu_ratio: float | None
+    at_least: bool  # MFU, HFU and MBU are lower bounds: much compute time has no figure
     source: str  # of the peak rates; "" = there are none
     table: SpeedTable

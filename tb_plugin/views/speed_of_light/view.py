@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...analysis.facts import Facts, Partition
+from ...analysis.serving.phases import phases
 from ...analysis.speed_of_light.artifact import SPEED
-from ...analysis.speed_of_light.figures import SpeedSelection
+from ...analysis.speed_of_light.figures import SpeedGroups, SpeedSelection, phase_use
 from ...analysis.speed_of_light.model import REASONS
 from ...analysis.steps import Selection, select
 from ...base.units import duration, share
@@ -14,9 +15,11 @@ from ..table import Table, heads, rows_from, sorts, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .contract import SpeedRow
+from .pictures import ranking_of, roofline_of
 
 _FEW = 0.8  # less of the compute time with a figure: the headline says so
 _TINY = 0.005
+_LARGEST = 3
 _NO_EVENTS = "The file holds no event with a duration, so there is no work to compare."
 
 
@@ -33,7 +36,7 @@ def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
     )
     use = chosen.utilization(0 if columns.on_host else selection.total_ns)
     headline, detail = _words(chosen, selection, reasons)
-    peak = None if chosen.device is None else columns.peaks[chosen.device]
+    groups = chosen.by(query.group_by)
     return answers.SpeedOfLight(
         headline=headline,
         detail=detail,
@@ -43,19 +46,56 @@ def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
         reasons=reasons,
         reasons_columns=heads(answers.SpeedReason),
         under_others_ns=_under_others(chosen),
+        ranking=ranking_of(chosen, partition, selection.total_ns),
+        ranking_columns=heads(answers.SpeedRank),
+        roofline=roofline_of(groups),
         model_flops=use.model_flops,
         all_flops=use.flops,
         mfu_ratio=use.mfu_ratio,
         hfu_ratio=use.hfu_ratio,
+        mbu_ratio=_mbu(selection, chosen),
         at_least=use.at_least,
-        source=peak.source if peak else "",
-        table=_window(chosen, query),
+        source=_source(chosen),
+        table=_window(groups, query),
     )
+
+
+def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary:
+    """The figures of the chosen steps without their rows. Raises QueryError."""
+    selection, chosen = _chosen(subject, query)
+    partition = selection.partition or Partition()
+    use = chosen.utilization(0 if chosen.columns.on_host else selection.total_ns)
+    ranking = ranking_of(chosen, partition, selection.total_ns)
+    return answers.SpeedSummary(
+        headline=_words(chosen, selection, ())[0] if chosen.device is not None else "",
+        parts=_parts(chosen, partition, selection.total_ns),
+        ranking=tuple(one for one in ranking if one.key == "op")[:_LARGEST],
+        mfu_ratio=use.mfu_ratio,
+        hfu_ratio=use.hfu_ratio,
+        mbu_ratio=_mbu(selection, chosen),
+        at_least=use.at_least,
+        source=_source(chosen),
+    )
+
+
+def _source(chosen: SpeedSelection) -> str:
+    peak = None if chosen.device is None else chosen.columns.peaks[chosen.device]
+    return peak.source if peak else ""
+
+
+def _mbu(selection: Selection, chosen: SpeedSelection) -> float | None:
+    """MBU of the whole iterations of decode; None where there are none."""
+    decode = next((one for one in phases(selection) if one.phase == "decode"), None)
+    if decode is None or not decode.count:
+        return None
+    steps = [one.step for one in decode.iterations]
+    time_ns = sum(one.period_ns or one.span_ns for one in decode.iterations)
+    return phase_use(chosen.columns, steps, chosen.device, time_ns).mbu_ratio
 
 
 def table(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedTable:
     """A window of the table. Raises QueryError."""
-    return _window(_chosen(subject, query)[1], query)
+    return _window(_chosen(subject, query)[1].by(query.group_by), query)
 
 
 def _chosen(subject: Subject, query: answers.SpeedQuery) -> tuple[Selection, SpeedSelection]:
@@ -67,8 +107,8 @@ def _chosen(subject: Subject, query: answers.SpeedQuery) -> tuple[Selection, Spe
     return selection, SpeedSelection(columns, steps, None if columns.on_host else selection.device)
 
 
-def _window(chosen: SpeedSelection, query: answers.SpeedQuery) -> answers.SpeedTable:
-    groups = chosen.by(query.group_by)
+def _window(groups: SpeedGroups, query: answers.SpeedQuery) -> answers.SpeedTable:
+    steps = groups.selection.steps
     usual = "waste_ns" if (groups.known_ns > 0).any() else "measured_ns"
     sort_by = column_named(query.sort_by or usual, sorts(SpeedRow))
     order = groups.order(sort_by, ascending=query.ascending)
@@ -78,7 +118,7 @@ def _window(chosen: SpeedSelection, query: answers.SpeedQuery) -> answers.SpeedT
         offset=query.offset,
         count=len(groups),
         sort_by=sort_by,
-        step_count=0 if -1 in chosen.steps else len(chosen.steps),
+        step_count=0 if -1 in steps else len(steps),
     )
 
 
@@ -152,10 +192,10 @@ def _words(
     part = known / compute
     whose = "Kernels run" if part >= _FEW else f"{share(part)} of kernel time has a figure and runs"
     steps = len(selection.indexes)
-    of = "step" if steps == 1 else f"{steps} steps"
+    of = " step" if steps == 1 else f" in {steps} steps"
     headline = (
         f"{whose} at {share(totals.light_ns / known)} of the roofline; {duration(totals.waste_ns)}"
-        f" of the {duration(selection.total_ns)} {of} {'is' if steps == 1 else 'are'} waste."
+        f" of the {duration(selection.total_ns)}{of} is waste."
     )
     missing = totals.no_figure_ns / compute
     detail = f"{share(missing)} of kernel time has no figure.{why}" if missing > _TINY else ""
@@ -171,6 +211,9 @@ def tables(answer: answers.SpeedOfLight) -> tuple[Table, ...]:
     ]
     if answer.parts:
         found.append(table_from("Steps", answer.parts_columns, answer.parts, step_count=steps))
+    if answer.ranking:
+        ranks, found_heads = answer.ranking, answer.ranking_columns
+        found.append(table_from("Above light", found_heads, ranks, step_count=steps))
     if answer.reasons:
         reasons = answer.reasons
         found.append(
@@ -196,5 +239,8 @@ VIEW = View(
     unavailable=unavailable,
     artifact=SPEED,
     lends=True,
-    parts=(Part("table", answers.SpeedQuery, answers.SpeedTable, table),),
+    parts=(
+        Part("table", answers.SpeedQuery, answers.SpeedTable, table),
+        Part("summary", answers.SpeedQuery, answers.SpeedSummary, summary),
+    ),
 )

@@ -24,7 +24,7 @@ import { Findings } from "./findings";
 import { Idle } from "./idle";
 import { MeasuredFigures } from "./measured";
 import overviewCss from "./overview.css?inline";
-import { Ruler } from "./ruler";
+import { Light, Ruler } from "./ruler";
 import { ServedModel } from "./serving";
 import { EveryStep } from "./steps/every_step";
 import { Summary } from "./summary";
@@ -174,6 +174,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
       <AmongRanks findings={findings} />
       {overview.serving === null ? null : <ServedModel serving={overview.serving} isOld={isOld} />}
       <Ruler overview={overview} isOld={isOld} />
+      <Light query={query} isOld={isOld} />
       <div className="grid overview-grid">
         <div className="span-6 stack">
           <Findings

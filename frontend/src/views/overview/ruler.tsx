@@ -1,16 +1,20 @@
 import { useId, useState } from "react";
-import type { DeviceCard, Overview, Reference } from "../../api/types.gen";
+import type { DeviceCard, Overview, OverviewQuery, Reference } from "../../api/types.gen";
 import { textWidth, useWidth } from "../../base/measure";
 import { plainTable } from "../../base/text/delimited";
 import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/text/format";
 import { roundTicks } from "../../base/text/ticks";
 import { fillClass } from "../../components/charts/category";
+import { LightBar, utilizationWords } from "../../components/charts/light_bar";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
 import { Panel } from "../../components/states/panel";
+import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
+import { canFill, usePage } from "../../state/page_context";
+import { useAsked, usePart } from "../../state/parts";
 import { Legend } from "./legend";
 import {
   type Part,
@@ -284,6 +288,48 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
             : []),
         ]}
       />
+    </Panel>
+  );
+}
+
+/** How much of the step the data sheet of the device explains, and where the rest is. */
+
+interface LightProps {
+  readonly query: OverviewQuery;
+  readonly isOld: boolean;
+}
+
+/** Asked for apart, so that the Overview does not wait for it. */
+export function Light({ query, isOld }: LightProps) {
+  const { shown } = usePage();
+  const can = canFill(shown, "speed_of_light");
+  const { data } = usePart("speed_of_light/summary", useAsked(), can ? query : null);
+  // Without light the bar would say nothing that the step's own does not.
+  if (data === undefined || !data.parts.some(({ key }) => key === "light")) {
+    return null;
+  }
+  return (
+    <Panel
+      title="Speed of light"
+      hint={utilizationWords(data)}
+      isOld={isOld}
+      controls={<ViewLink stem="speed_of_light">Roofline</ViewLink>}
+    >
+      <LightBar parts={data.parts} />
+      {data.ranking.length === 0 ? null : (
+        <p className="prose">
+          Most waste:{" "}
+          {data.ranking.map(({ name, ns }, place) => (
+            <span key={name}>
+              {place === 0 ? "" : ", "}
+              <ViewLink stem="speed_of_light">
+                <CodeName name={name} />
+              </ViewLink>{" "}
+              {time(ns)}
+            </span>
+          ))}
+        </p>
+      )}
     </Panel>
   );
 }

@@ -1,74 +1,151 @@
 /** How fast could every kernel, op and module have been on this device? */
-import type { SpeedOfLight, SpeedRow } from "../../api/types.gen";
-import { share } from "../../base/text/format";
+import { useEffect, useRef, useState } from "react";
+import type { SpeedOfLight, SpeedPart, SpeedQuery, SpeedRow } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { LightBar, utilizationWords } from "../../components/charts/light_bar";
 import { CopyTable } from "../../components/controls/copy_table";
+import { Segmented } from "../../components/controls/segmented";
 import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
+import { CodeName } from "../../components/text/code_name";
 import { Hero } from "../../components/text/hero";
-import { useValues } from "../../state/host/environment";
+import { useAddress, useValues } from "../../state/host/environment";
+import { Roofline } from "./roofline";
+import speedCss from "./speed_of_light.css?inline";
 
-/** MFU and HFU, where the device has a data sheet. */
-function utilization({ mfu_ratio, hfu_ratio, at_least }: SpeedOfLight): string {
-  const some = [
-    ["MFU", mfu_ratio],
-    ["HFU", hfu_ratio],
-  ] as const;
-  return some
-    .flatMap(([name, ratio]) =>
-      ratio === null ? [] : [`${name} ${at_least ? "at least " : ""}${share(ratio)}`],
-    )
-    .join(", ");
+adoptStyles(speedCss);
+
+const GROUPS = [
+  ["op", "Ops"],
+  ["kernel", "Kernels"],
+  ["module", "Modules"],
+  ["kind", "Shapes"],
+] as const;
+type Group = (typeof GROUPS)[number][0];
+
+const toGroup = (text: string | undefined): Group =>
+  GROUPS.find(([group]) => group === text)?.[0] ?? "op";
+
+/** The name of a row, which a press in the roofline leads to. */
+function RowName({ name, isPicked }: { name: string; isPicked: boolean }) {
+  const place = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (isPicked) {
+      place.current?.scrollIntoView({ block: "center" });
+    }
+  }, [isPicked]);
+  return (
+    <span ref={place} className="speed-row" aria-current={isPicked}>
+      <CodeName name={name} />
+    </span>
+  );
+}
+
+interface FiguresProps {
+  readonly answer: SpeedOfLight;
+  readonly group: Group;
+  readonly isOld: boolean;
+}
+
+function Figures({ answer, group, isOld }: FiguresProps) {
+  const address = useAddress();
+  const [picked, setPicked] = useState<string | null>(null);
+  const { table, roofline, ranking, reasons } = answer;
+  const chooser = (
+    <Segmented
+      label="Rows"
+      options={GROUPS}
+      value={group}
+      onChange={(next) =>
+        address.replace({ "speed_of_light.group_by": next === "op" ? undefined : next })
+      }
+    />
+  );
+  return (
+    <div className={isOld ? "stack stale" : "stack"}>
+      <Hero headline={answer.headline} detail={answer.detail} />
+      {answer.parts.length > 0 && (
+        <Panel
+          title="Steps"
+          hint={utilizationWords(answer)}
+          isOld={isOld}
+          controls={
+            <CopyTable
+              label="the steps"
+              table={() => declaredToPlain<SpeedPart>(answer.parts_columns)(answer.parts)}
+            />
+          }
+        >
+          <LightBar parts={answer.parts} />
+        </Panel>
+      )}
+      {roofline === null || roofline.points.length === 0 ? null : (
+        <Panel title="Roofline" isOld={isOld} controls={chooser}>
+          <Roofline roofline={roofline} picked={picked} onPick={setPicked} />
+        </Panel>
+      )}
+      {ranking.length > 0 && (
+        <Panel title="Above light" hint="sums to the steps without light" isOld={isOld}>
+          <DeclaredTable
+            heads={answer.ranking_columns}
+            rows={ranking}
+            most={8}
+            keyOf={({ key, name }) => `${key} ${name}`}
+          />
+        </Panel>
+      )}
+      <Panel
+        title={GROUPS.find(([key]) => key === group)?.[1] ?? ""}
+        hint="the largest waste first"
+        isOld={isOld}
+        controls={
+          <>
+            <CopyTable
+              label="the rows"
+              table={() => declaredToPlain<SpeedRow>(table.columns)(table.rows)}
+            />
+            {roofline === null ? chooser : null}
+          </>
+        }
+      >
+        <div className="scroll">
+          <DeclaredTable
+            key={picked === null ? "few" : "all"}
+            heads={table.columns}
+            rows={table.rows}
+            {...(picked === null ? {} : { most: table.rows.length })}
+            keyOf={({ name, shapes, calls, measured_ns }) =>
+              `${name} ${shapes} ${calls} ${measured_ns}`
+            }
+            cells={{ name: ({ name }) => <RowName name={name} isPicked={name === picked} /> }}
+          />
+        </div>
+      </Panel>
+      {reasons.length > 0 && (
+        <Panel title="Without a figure" isOld={isOld}>
+          <DeclaredTable
+            heads={answer.reasons_columns}
+            rows={reasons}
+            keyOf={({ reason }) => reason}
+          />
+        </Panel>
+      )}
+    </div>
+  );
 }
 
 export default function SpeedOfLightView() {
-  const steps = useValues()["steps"] ?? "";
+  const values = useValues();
+  const group = toGroup(values["speed_of_light.group_by"]);
+  const query: SpeedQuery = {
+    steps: values["steps"] ?? "",
+    ...(values["device"] === undefined ? {} : { device: values["device"] }),
+    ...(group === "op" ? {} : { group_by: group }),
+  };
   return (
-    <ViewAnswer
-      stem="speed_of_light"
-      query={{ steps }}
-      waiting={<Skeleton heights={[48, 240, 520]} />}
-    >
-      {(answer, isOld) => (
-        <div className={isOld ? "stack stale" : "stack"}>
-          <Hero headline={answer.headline} detail={answer.detail} />
-          {answer.parts.length > 0 && (
-            <Panel title="Steps" hint={utilization(answer)} isOld={isOld}>
-              <DeclaredTable
-                heads={answer.parts_columns}
-                rows={answer.parts}
-                keyOf={({ key }) => key}
-              />
-            </Panel>
-          )}
-          <Panel
-            title="Ops"
-            hint="the largest waste first"
-            isOld={isOld}
-            controls={
-              <CopyTable
-                label="the ops"
-                table={() => declaredToPlain<SpeedRow>(answer.table.columns)(answer.table.rows)}
-              />
-            }
-          >
-            <DeclaredTable
-              heads={answer.table.columns}
-              rows={answer.table.rows}
-              keyOf={({ name }) => name}
-            />
-          </Panel>
-          {answer.reasons.length > 0 && (
-            <Panel title="Without a figure" isOld={isOld}>
-              <DeclaredTable
-                heads={answer.reasons_columns}
-                rows={answer.reasons}
-                keyOf={({ reason }) => reason}
-              />
-            </Panel>
-          )}
-        </div>
-      )}
+    <ViewAnswer stem="speed_of_light" query={query} waiting={<Skeleton heights={[48, 240, 520]} />}>
+      {(answer, isOld) => <Figures answer={answer} group={group} isOld={isOld} />}
     </ViewAnswer>
   );
 }
