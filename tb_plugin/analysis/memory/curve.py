@@ -7,6 +7,8 @@ reserved. So no peak is lost, both ends are exact, and every point is an event.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -143,13 +145,72 @@ def by_category(columns: MemoryColumns, device: MemoryDevice) -> LayerKeys:
     )
 
 
+class OwnerLayer(Struct, frozen=True):
+    """Owners, such as modules, that are one layer: one with those inside it, or it alone."""
+
+    owner: int
+    members: tuple[int, ...]
+    is_whole: bool  # with all that are inside it
+
+
+def owner_layers(
+    above: Mapping[int, int], held: Mapping[int, int], most: int
+) -> tuple[OwnerLayer, ...]:
+    """At most ``most`` layers that hold everything, the largest first.
+
+    ``above`` is the owner around each, ``held`` the bytes of each by itself. It begins with the
+    outermost owners; the largest layer that can be divided is divided into those inside it, until
+    one more would be too many. Without ``above`` each owner is a layer, and the smallest are
+    left out.
+    """
+    inside: dict[int, list[int]] = {}
+    total: dict[int, int] = {}
+    for owner, own in held.items():
+        at: int | None = owner
+        while at is not None:
+            total[at] = total.get(at, 0) + own
+            at = above.get(at)
+    for owner in total:
+        inside.setdefault(above.get(owner, NONE), []).append(owner)
+    whole = set(inside.get(NONE, ()))
+    alone: set[int] = set()
+    while True:
+        parts = {one: len(inside[one]) + (held.get(one, 0) > 0) for one in whole if one in inside}
+        room = most - len(whole) - len(alone)
+        fit = [one for one, count in parts.items() if count - 1 <= room]
+        if not fit:
+            break
+        largest = max(fit, key=lambda one: (total[one], -one))
+        whole.remove(largest)
+        whole.update(inside[largest])
+        if held.get(largest, 0) > 0:
+            alone.add(largest)
+    layers = [
+        *(OwnerLayer(one, _with_inside(one, inside), is_whole=True) for one in whole),
+        *(OwnerLayer(one, (one,), is_whole=False) for one in alone),
+    ]
+    layers.sort(key=lambda one: (-sum(held.get(at, 0) for at in one.members), one.owner))
+    return tuple(layers[:most])
+
+
+def _with_inside(owner: int, inside: Mapping[int, list[int]]) -> tuple[int, ...]:
+    found = [owner]
+    for one in found:  # grows as it goes
+        found.extend(inside.get(one, ()))
+    return tuple(found)
+
+
 def by_code(
-    columns: MemoryColumns, device: MemoryDevice, code_of_block: I32, chosen: list[int]
+    columns: MemoryColumns,
+    device: MemoryDevice,
+    code_of_block: I32,
+    chosen: Sequence[Sequence[int]],
 ) -> LayerKeys:
     """Keys 0 … of the chosen codes of blocks; the last one is everything else."""
     count = len(chosen) + 1
     key = np.full(len(columns.strings) + 1, count - 1, np.int16)  # the last one stands for −1
-    key[chosen] = np.arange(len(chosen))
+    for number, codes in enumerate(chosen):
+        key[list(codes)] = number
     of_block = key[code_of_block]
     block = columns.events.block[device.events]
     of_event = np.append(of_block, key[-1:])[block]  # the last one stands for −1

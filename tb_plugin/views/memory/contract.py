@@ -208,8 +208,8 @@ class MemoryEventQuery(Struct, frozen=True, forbid_unknown_fields=True):
     min_bytes: Bytes = 0
     max_bytes: Bytes | None = None
     category: MemoryCategory | None = None
-    sort_by: str = "allocated_ns"
-    ascending: bool = True
+    sort_by: str = "bytes"
+    ascending: bool = False
     offset: Count = 0
     limit: Limit = 100
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,15 @@ from ...analysis.memory.curve import (
     curve,
     highest,
     layers_at,
+    owner_layers,
 )
 from ...analysis.memory.events import TYPE_NAMES
 from ...analysis.memory.growth import leaking_sites, steps_of
 from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import AliveGroup, alive, most_reserved, peaks, total_after
 from ...analysis.memory.snapshots.free import free_memory, free_pieces
+from ...analysis.modules import artifact as module_artifact
+from ...analysis.modules.model import ModuleColumns
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
@@ -47,6 +51,10 @@ from .windows import (
 from .words import head_room, leak_words, no_totals, words
 
 MOST_LAYERS = 8
+MODULES: ArtifactSpec[ModuleColumns] = ArtifactSpec(
+    module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules
+)
+_MODULE = "nn.Module: "  # as Kineto names a module
 OUTSIDE = "(outside of ops)"
 NO_STACK = "(without a stack)"
 NO_CAPACITY = "The file does not tell the memory of this device (`deviceProperties`)."
@@ -78,7 +86,7 @@ def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
     )
     figures = {**figures, "detail": f"{figures['detail']} {outside}".strip()}
     return answers.Memory(
-        curve=_curve(chosen, query.by, query.points),
+        curve=_curve(chosen, query, _modules_above(subject, query)),
         statistics=statistics_window(subject, of_range),
         events=event_window(subject, blocks),
         **figures,
@@ -277,15 +285,40 @@ def _without(chosen: Chosen, peak: answers.MemoryPeak) -> tuple[answers.WithoutC
 def curve_part(subject: Subject, query: answers.MemoryQuery) -> answers.MemoryCurve:
     """The curve of a range. Raises QueryError."""
     chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
-    return _curve(chosen, query.by, query.points)
+    return _curve(chosen, query, _modules_above(subject, query))
 
 
-def _curve(chosen: Chosen, by: answers.LayerBy, points: int) -> answers.MemoryCurve:
+def _modules_above(subject: Subject, query: answers.MemoryQuery) -> Mapping[str, str]:
+    """The name of the module around each; empty where the curve is not by module."""
+    if query.by != "module" or subject.facts.recording.memory_alone:
+        return {}
+    modules: ModuleColumns = subject.other_artifact(MODULES)
+    tree, strings = modules.tree, modules.strings
+    names = [strings[code] for code in tree.name.tolist()]
+    found: dict[str, str] = {}
+    for name, outer in zip(names, tree.parent.tolist(), strict=True):
+        if outer >= 0 and name not in found and name not in _with_outer(found, names[outer]):
+            found[name] = names[outer]
+    return found
+
+
+def _with_outer(above: Mapping[str, str], name: str) -> list[str]:
+    """A module and those around it."""
+    names = [name]
+    while (outer := above.get(names[-1])) is not None:
+        names.append(outer)
+    return names
+
+
+def _curve(
+    chosen: Chosen, query: answers.MemoryQuery, above: Mapping[str, str]
+) -> answers.MemoryCurve:
+    by, points = query.by, query.points
     columns, device = chosen.columns, chosen.device
     found = curve(columns, device, chosen.start, chosen.end, points)
     layers: tuple[answers.MemoryLayer, ...] = ()
     if device.has_addresses and by != "total":
-        names, keys = _keys(chosen, by)
+        names, keys = _keys(chosen, by, above)
         values = layers_at(columns, device, found.row, keys)
         layers = tuple(
             answers.MemoryLayer(key, label, tuple(values[at].tolist()))
@@ -308,8 +341,13 @@ def _curve(chosen: Chosen, by: answers.LayerBy, points: int) -> answers.MemoryCu
     )
 
 
-def _keys(chosen: Chosen, by: answers.LayerBy) -> tuple[list[tuple[str, str]], LayerKeys]:
-    """(key, label) of each layer from bottom to top, and what belongs to it."""
+def _keys(
+    chosen: Chosen, by: answers.LayerBy, above: Mapping[str, str]
+) -> tuple[list[tuple[str, str]], LayerKeys]:
+    """(key, label) of each layer from bottom to top, and what belongs to it.
+
+    ``above`` names the module around each module.
+    """
     columns, device = chosen.columns, chosen.device
     if by == "category":
         return [(NAMES[one], label_of(columns, one)) for one in Category], by_category(
@@ -321,9 +359,24 @@ def _keys(chosen: Chosen, by: answers.LayerBy) -> tuple[list[tuple[str, str]], L
         code = int(code_of_block[group.block]) if group.block >= 0 else NONE
         if code >= 0:
             held[code] = held.get(code, 0) + group.total_bytes
-    most = sorted(held, key=lambda code: -held[code])[:MOST_LAYERS]
-    names = [(columns.strings[code], columns.strings[code]) for code in most]
-    return [*names, ("", "Everything else")], by_code(columns, device, code_of_block, most)
+    strings, ids = columns.strings, dict[str, int]()
+
+    def number(name: str) -> int:
+        return ids.setdefault(name.removeprefix(_MODULE), len(ids))
+
+    codes: dict[int, list[int]] = {}
+    for code in held:
+        codes.setdefault(number(strings[code]), []).append(code)
+    sizes = {owner: sum(held[code] for code in mine) for owner, mine in codes.items()}
+    around = {number(name): number(outer) for name, outer in above.items()}
+    layers = owner_layers(around, sizes, MOST_LAYERS)
+    owners = list(ids)
+    names = [
+        (owners[one.owner], owners[one.owner] + ("" if one.is_whole else " itself"))
+        for one in layers
+    ]
+    chosen_codes = [[code for at in one.members for code in codes.get(at, ())] for one in layers]
+    return [*names, ("", "Everything else")], by_code(columns, device, code_of_block, chosen_codes)
 
 
 # --- what is reserved and free --------------------------------------------------------------------

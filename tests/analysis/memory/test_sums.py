@@ -104,7 +104,7 @@ def check_layers(columns: MemoryColumns, device: MemoryDevice) -> None:
     codes = np.unique(columns.blocks.module[device.blocks])[-2:]
     for keys in (
         by_category(columns, device),
-        by_code(columns, device, columns.blocks.module, [code for code in codes if code >= 0]),
+        by_code(columns, device, columns.blocks.module, [[code] for code in codes if code >= 0]),
     ):
         layers = layers_at(columns, device, rows, keys)
         assert layers.sum(axis=0).tolist() == wanted.tolist()

@@ -238,10 +238,10 @@ describe("the tables", () => {
   it("are sorted, searched and narrowed by size on the server", async () => {
     const { user } = await open();
     await cells();
-    expect(askedOf("memory/events")?.get("sort_by")).toBe("allocated_ns");
-    expect(askedOf("memory/events")?.get("ascending")).toBe("true");
-    await user.click(screen.getByRole("button", { name: /^Size/ }));
-    await waitFor(() => expect(askedOf("memory/events")?.get("sort_by")).toBe("bytes"));
+    expect(askedOf("memory/events")?.get("sort_by")).toBe("bytes");
+    expect(askedOf("memory/events")?.get("ascending")).toBe("false");
+    await user.click(screen.getByRole("button", { name: /^Allocated/ }));
+    await waitFor(() => expect(askedOf("memory/events")?.get("sort_by")).toBe("allocated_ns"));
     expect(askedOf("memory/events")?.get("ascending")).toBe("false");
     await user.type(screen.getByLabelText("Filter by operator"), "mm");
     await user.type(screen.getByLabelText("Smallest size"), "1 MiB");
@@ -309,7 +309,7 @@ describe("what is alive", () => {
     const { user } = await open();
     const alive = await panel("Alive at the peak");
     const box = await alive.findByTitle(/layer1 › aten::mm/);
-    expect(plain(box)).toBe("Activations · layer12.00 MiBaten::mmnet.py(7): forward");
+    expect(plain(box)).toBe("Activations · layer12.00 MiBaten::mmforward (net.py:7…)");
     await user.click(box);
     const chosen = await alive.findByRole("status");
     expect(plain(chosen)).toContain("2.00 MiB, 66.7 % · 1 block");

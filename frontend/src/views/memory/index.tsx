@@ -15,7 +15,7 @@ import { ComparePanel } from "./compare";
 import type { Life } from "./curve/paint";
 import { CurvePanel } from "./curve/panel";
 import { Churn, FromStepToStep, HeadRoomPanel, SecondPeak } from "./facts";
-import { Line } from "./line";
+import { ExactLines, Line } from "./line";
 import { FreePanel } from "./map/free";
 import { MapPanel } from "./map/panel";
 import memoryCss from "./memory.css?inline";
@@ -142,7 +142,11 @@ export default function MemoryView() {
       query={{ steps, device, by, limit: NO_ROWS }}
       waiting={<Skeleton heights={[48, 420, 380]} />}
     >
-      {(answer, isOld) => <Figures answer={answer} isOld={isOld} />}
+      {(answer, isOld) => (
+        <ExactLines value={answer.is_snapshot}>
+          <Figures answer={answer} isOld={isOld} />
+        </ExactLines>
+      )}
     </ViewAnswer>
   );
 }

@@ -15,7 +15,7 @@ import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
 import type { Column, FreeMemoryAnswer, Memory, MemoryComparison } from "../../api/types.gen";
 import { otherSnapshots } from "./compare";
-import { withoutFolders } from "./line";
+import { frameWords } from "./line";
 
 const catalog = catalogOf([runOf("resnet50", { workers: { worker0: ["ready"] } })]);
 let server: FakeServer;
@@ -133,9 +133,9 @@ it("opens where it can be seen, with the failure and who held most on top", asyn
 it("names lines of code where a trace has operators", async () => {
   openPage("#view=memory");
   expect(await screen.findByRole("columnheader", { name: /Line of code/ })).toBeTruthy();
-  expect(withoutFolders("/home/me/model.py(31): forward")).toBe("model.py(31): forward");
-  expect(withoutFolders("D:\\x\\nn.py(7): f")).toBe("nn.py(7): f");
-  expect(withoutFolders("aten::mm")).toBe("aten::mm");
+  expect(frameWords("/home/me/model.py(31): forward", true)).toBe("model.py:31 forward");
+  expect(frameWords("D:\\x\\nn.py(7): f", false)).toBe("f (nn.py:7…)");
+  expect(frameWords("aten::mm", true)).toBe("aten::mm");
   fireEvent.click(screen.getByRole("radio", { name: "By line" }));
   expect(await screen.findByRole("grid", { name: "Memory by line of code" })).toBeTruthy();
   expect(screen.queryByText("Operator")).toBeNull();

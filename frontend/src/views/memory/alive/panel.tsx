@@ -19,7 +19,7 @@ import { useAsked, usePart } from "../../../state/parts";
 import { scopeOf, type useChoice } from "../choice";
 import { boxPaint } from "../colors";
 import { stepAt } from "../curve/frame";
-import { Line, moduleName, withoutFolders } from "../line";
+import { frameWords, Line, moduleName } from "../line";
 import { type AliveBox, aliveBoxes, lineage } from "./squarify";
 
 const HEIGHT = 330;
@@ -37,7 +37,7 @@ export function nodeName(node: AliveNode, labels: Readonly<Record<string, string
     case "module":
       return node.name === "" ? "no module" : moduleName(node.name);
     case "op":
-      return node.name === "" ? "outside of ops" : withoutFolders(node.name);
+      return node.name === "" ? "outside of ops" : frameWords(node.name, true);
     case "size":
       return node.each_bytes === null ? "" : `${count(node.count)} × ${bytes(node.each_bytes)}`;
     default:
@@ -69,7 +69,7 @@ export function boxWords(
   const first = box.place === 0 || head === "" ? [label, head].filter(Boolean).join(" · ") : head;
   const sizes = node.kind === "size" && node.count > 1 ? ` · ${nodeName(node, labels)}` : "";
   // In a memory snapshot the line stands in place of an op.
-  const line = named.some(({ name }) => name === node.line) ? "" : withoutFolders(node.line);
+  const line = named.some(({ name }) => name === node.line) ? "" : frameWords(node.line, false);
   return [first, bytes(node.bytes) + sizes, ...where.slice(1), line]
     .filter((text) => text !== "")
     .slice(0, room);

@@ -24,7 +24,7 @@ const NODES: readonly AliveNode[] = [
   node({ kind: "category", bytes: 300 }),
   node({ parent: 0, kind: "module", name: "nn.Module: layer1", bytes: 200 }),
   node({ parent: 1, kind: "op", name: "aten::mm", bytes: 150 }),
-  node({ parent: 2, bytes: 150, count: 3, each_bytes: 50, line: "net.py(7): forward" }),
+  node({ parent: 2, bytes: 150, count: 3, each_bytes: 50, line: "forward (net.py:7…)" }),
   node({ parent: 1, kind: "op", name: "aten::add", bytes: 50 }),
   node({ parent: 4, bytes: 50, each_bytes: 50 }),
   node({ parent: 0, kind: "module", name: "layer2", bytes: 100 }),
@@ -100,7 +100,7 @@ describe("the boxes of what is alive", () => {
       "Activations · layer1",
       "150 B · 3 × 50 B",
       "aten::mm",
-      "net.py(7): forward",
+      "forward (net.py:7…)",
     ]);
     expect(words.at(-1)).toEqual(["Parameters · smaller ones", "100 B"]);
     const low = { node: 3, place: 0, x: 0, y: 0, width: 200, height: 24 };

@@ -4,7 +4,7 @@ import { bytes, DASH, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { type Cell, useCell } from "../../../state/cell";
 import { layerToken } from "../colors";
-import { moduleName, withoutFolders } from "../line";
+import { moduleName, useFrameWords } from "../line";
 import { pointAt } from "./frame";
 
 interface LegendProps {
@@ -20,6 +20,7 @@ const NAME_MOST = 28;
 
 export function CurveLegend({ curve, shares, active, onActive, cursor }: LegendProps) {
   const pointed = useCell(cursor);
+  const words = useFrameWords();
   const instant = pointed ?? curve.peak_ns;
   const at = pointAt(curve.ts, instant);
   const entries = curve.layers.map((layer, place) => ({ ...layer, place })).reverse();
@@ -48,8 +49,7 @@ export function CurveLegend({ curve, shares, active, onActive, cursor }: LegendP
                 onClick={() => onActive(active === key ? null : key)}
               >
                 <i className="swatch" style={{ background: `var(${layerToken(key, place)})` }} />
-                {harmless(withoutFolders(moduleName(label)), NAME_MOST)}{" "}
-                <b>{bytes(values[at] ?? 0)}</b>
+                {harmless(words(moduleName(label)), NAME_MOST)} <b>{bytes(values[at] ?? 0)}</b>
                 {share === undefined || share.confidence === "high" ? null : (
                   <span className="dim">{share.confidence}</span>
                 )}
@@ -75,7 +75,7 @@ export function CurveLegend({ curve, shares, active, onActive, cursor }: LegendP
           </li>
         )}
         {shares.length > 0 && isDivided ? (
-          <li className="dim">confidence is high unless it is said</li>
+          <li className="dim">Confidence: high unless marked.</li>
         ) : null}
       </ul>
     </div>

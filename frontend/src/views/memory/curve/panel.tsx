@@ -220,7 +220,11 @@ function LayerChoice({ answer, choice, device }: Omit<CurvePanelProps, "isOld">)
       options={[
         ["category", "Category", blocks],
         ["module", "Module", modules],
-        ["line", "Line", blocks === "" ? (answer.missing["stacks"] ?? "") : blocks],
+        [
+          "line",
+          answer.is_snapshot ? "Line" : "Function",
+          blocks === "" ? (answer.missing["stacks"] ?? "") : blocks,
+        ],
         ["total", "Total only"],
       ]}
       value={blocks === "" ? choice.by : "total"}

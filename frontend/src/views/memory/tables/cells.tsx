@@ -7,7 +7,7 @@ import type { Cells } from "../../../components/data_table/declared";
 import { CodeName } from "../../../components/text/code_name";
 import type { TimeRange } from "../choice";
 import { layerToken } from "../colors";
-import { Line, moduleName, withoutFolders } from "../line";
+import { frameWords, Line, moduleName } from "../line";
 import { afterWords, beforeWords } from "./sizes";
 
 /** What stands for the name of an op where there was none. */
@@ -20,7 +20,7 @@ const ownerName = (name: string, isLine: boolean) =>
     <span className="dim">{isLine ? NO_STACK : OUTSIDE}</span>
   ) : isLine ? (
     <span className="clip" title={harmless(name)}>
-      <CodeName name={withoutFolders(name)} />
+      <CodeName name={frameWords(name, true)} />
     </span>
   ) : (
     <CodeName name={name} />

@@ -112,7 +112,7 @@ function Head({ answer, choice, noBlocks, tab, note }: HeadProps) {
   );
 }
 
-const BY_TIME = { key: "allocated_ns", isDown: false };
+const BY_SIZE = { key: "bytes", isDown: true };
 const BY_INCREASE = { key: "self_increase_bytes", isDown: true };
 
 function NameField({ search, answer, choice }: { search: string } & Omit<TablesProps, "life">) {
@@ -201,7 +201,7 @@ function Events(props: TablesProps) {
       head={<Head {...props} tab="events" note="point at a row to see its lifetime above" />}
       query={{ ...scope, ...filters.query }}
       keyOf={(row) => String(row.block)}
-      usualSorting={BY_TIME}
+      usualSorting={BY_SIZE}
       cells={(rows) => eventCells(rows, range, answer)}
       filters={
         <>
