@@ -169,6 +169,12 @@ export const HEADS = {
     {"key":"gain_ns","label":"Gain","help":"Shorter steps without its excess of own time.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns","is_sum":false},
     {"key":"received_bytes","label":"Received","help":"Bytes received in all_to_all with recorded parts, per step of the recording.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"bytes","is_sum":false},
   ],
+  EagerRow: [
+    {"key":"name","label":"Op","help":"The outermost op outside of compiled graphs.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"total_ns","label":"Time","help":"Device activity that it launched, with what it calls; without a device its host time.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":false},
+    {"key":"ratio","label":"Share","help":"Share of graphs, eager ops, compilation and guards together.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio","is_sum":false},
+    {"key":"calls","label":"Calls","help":"Calls in steps that ran compiled code.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
+  ],
   FreePool: [
     {"key":"name","label":"Pool","help":"Segments that the allocator keeps for requests of one kind.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
     {"key":"is_private","label":"Private","help":"Private pool, mostly of a CUDA graph.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
@@ -291,6 +297,12 @@ export const HEADS = {
     {"key":"source","label":"Generated into","help":"File that holds the generated kernel.","kind":"name","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
     {"key":"link","label":"Found by","help":"Link from the kernel to its operator.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
     {"key":"class_why","label":"Class because","help":"The rule that gave the class.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
+  ],
+  LineRow: [
+    {"key":"place","label":"Line","help":"A line of your code.","kind":"path","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"total_ns","label":"Time","help":"Time of fused kernels; a kernel's is split evenly over its lines.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":false},
+    {"key":"ratio","label":"Share","help":"Share of the time of all fused kernels.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio","is_sum":false},
+    {"key":"kernels","label":"Kernels","help":"Fused kernels with this line, by name and graph.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
   ],
   MemoryDeviceRow: [
     {"key":"key","label":"Key","help":"Names the device in `--device`, as its number does.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},

@@ -117,6 +117,7 @@ export const MANIFEST: TimelineManifest = {
     { kind: 0, label: "launch → kernel", arrows: 2200 },
     { kind: 1, label: "forward → backward", arrows: 300 },
   ],
+  compilations: [],
   steps: [15, 16, 17].map((number, index) => ({
     index,
     name: `ProfilerStep#${number}`,
@@ -324,6 +325,7 @@ export const FLAME: Flame = {
       count: 1,
       boxes: 1,
       short: "",
+      note: "",
     },
     {
       node: 1,
@@ -335,6 +337,7 @@ export const FLAME: Flame = {
       count: 2,
       boxes: 1,
       short: "",
+      note: "",
     },
   ],
 };

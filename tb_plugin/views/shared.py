@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
+from ..analysis.compile.model import GRAPH_MARK, CompiledFacts
 from ..analysis.facts import DeviceFacts, Facts
 from ..analysis.steps import Scope, scope_of
 from ..base.errors import QueryError, nearest, short
@@ -77,8 +78,11 @@ def flame_of(
     missing: str = "",
     *,
     in_order: bool = False,
+    compiled: CompiledFacts | None = None,
 ) -> Flame:
     """The answer with a call tree; ``in_order``: siblings in the order of the tree.
+
+    Boxes of ``compiled`` code tell their function, nodes and lines.
 
     Raises:
         QueryError: there is no such box to be in focus.
@@ -88,6 +92,14 @@ def flame_of(
     except IndexError:
         raise QueryError("focus: there is no such box", hint="Take the node of a box.") from None
     hidden = sum(node.boxes for node in nodes if node.node < 0)
+    notes = compiled.notes() if compiled is not None else {}
+    if notes:
+        nodes = tuple(
+            msgspec.structs.replace(node, note=notes[known])
+            if (known := GRAPH_MARK.sub("", node.name)) in notes
+            else node
+            for node in nodes
+        )
     return Flame(unit, tree.total, nodes, hidden, missing, in_order=in_order)
 
 

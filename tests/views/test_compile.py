@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
-from kinetoscope.analysis.compile.model import Break, CompiledFacts, Function, GuardReason, Version
+from kinetoscope.analysis.compile.model import (
+    Break,
+    CompiledFacts,
+    EagerOp,
+    Function,
+    GuardReason,
+    KernelSource,
+    Remainder,
+    Version,
+)
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import choose
 from kinetoscope.views import view_of
@@ -16,6 +26,8 @@ from kinetoscope.views.operators.contract import OperatorQuery, RowQuery
 from kinetoscope.views.operators.details import details
 from kinetoscope.views.operators.view import build as build_operators
 from kinetoscope.views.timeline.details import _made_of
+from kinetoscope.views.timeline.queries import LayoutQuery
+from kinetoscope.views.timeline.view import build as build_timeline
 from tests.conftest import ROOT
 from tests.drawing import draw
 
@@ -114,3 +126,47 @@ def test_a_fused_kernel_opens_to_nodes_and_lines_in_operator_and_trace() -> None
     shown = _made_of(subject, "cpp_fused__softmax_1")
     assert (shown[0].key, shown[0].text) == ("lines of your code", "compiled.py:35")
     assert _made_of(subject, "aten::mm") == ()
+
+
+def test_a_kernel_is_split_evenly_over_its_lines() -> None:
+    kernels = (
+        KernelSource("k", "0/0", False, (), ("a.py:1", "a.py:2"), 1, 800),
+        KernelSource("l", "0/0", False, (), ("a.py:2",), 1, 100),
+        KernelSource("m", "", False, (), (), 1, 100),
+    )
+    facts = CompiledFacts(kernels=kernels, fused_ns=1000, lined_ns=900)
+    answer = build(msgspec.structs.replace(FACTS, compiled=facts), CompileQuery())
+    assert [(one.place, one.total_ns, one.ratio, one.kernels) for one in answer.lines] == [
+        ("a.py:2", 500, 0.5, 2),
+        ("a.py:1", 400, 0.4, 1),
+    ]
+    assert (answer.eager, answer.remainder) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("remainder", "text"),
+    [
+        (
+            Remainder("device", 2, 800, 150, 0, 0, 50, (EagerOp("aten::mm", 3, 150),)),
+            "Device time of 2 steps: compiled graphs 80.0 %, eager ops 15.0 %, unknown 5.0 %.",
+        ),
+        (
+            Remainder("host", 0, 800, 150, 0, 50, 0, (EagerOp("aten::mm", 3, 150),)),
+            "Host time of the recording: compiled graphs 800 ns, eager ops 150 ns, guards 50 ns.",
+        ),
+    ],
+)
+def test_the_remainder_is_a_sentence_and_its_ops(remainder: Remainder, text: str) -> None:
+    answer = _answer(versions=(FIRST,), remainder=remainder)
+    assert answer.remainder.replace("\u00a0", " ") == text
+    assert [(one.name, one.calls, one.ratio) for one in answer.eager] == [("aten::mm", 3, 0.15)]
+
+
+def test_trace_has_a_row_of_compilations() -> None:
+    session = choose(str(ROOT / "samples" / "traces" / "compiled")).session()
+    manifest = build_timeline(session.subject(view_of("timeline")), LayoutQuery())
+    assert [(one.id, one.name, one.is_again) for one in manifest.compilations] == [
+        ("0/1", "forward (compiled.py:31)", True),
+        ("1/1", "forward, from line 33 (compiled.py:33)", True),
+    ]
+    assert all(one.dur_ns > 10**8 for one in manifest.compilations)

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c2f539d4";
+export const CONTRACT = "c047498f";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -481,6 +481,12 @@ export interface Compiled {
   readonly breaks_columns: readonly Column[];
   readonly kernels: readonly KernelLine[];
   readonly kernels_columns: readonly Column[];
+  readonly lines: readonly LineRow[];
+  readonly lines_columns: readonly Column[];
+  readonly eager: readonly EagerRow[];
+  readonly eager_columns: readonly Column[];
+  /** compiled graphs and eager ops in a sentence; "" where no graph ran */
+  readonly remainder: string;
   /** what is not available, and what records it; "" nothing */
   readonly missing: string;
   /** why kernels have no lines; "" they have */
@@ -1052,6 +1058,18 @@ export interface DistributedRank {
   readonly uncertainty_ns: number | null;
 }
 
+/** Ops outside of compiled graphs. */
+export interface EagerRow {
+  /** The outermost op outside of compiled graphs. */
+  readonly name: string;
+  /** Device activity that it launched, with what it calls; without a device its host time. */
+  readonly total_ns: number;
+  /** Share of graphs, eager ops, compilation and guards together. */
+  readonly ratio: number;
+  /** Calls in steps that ran compiled code. */
+  readonly calls: number;
+}
+
 /** The body of every response that is not 200, 202 or 304. */
 export interface ErrorAnswer {
   readonly error: ErrorInfo;
@@ -1202,6 +1220,8 @@ export interface FlameNode {
   readonly boxes: number;
   /** what tells its name from the others', where that is shorter */
   readonly short: string;
+  /** of compiled code: its function, or its nodes and lines */
+  readonly note: string;
 }
 
 /** The call tree of an area as a flame graph. */
@@ -1852,6 +1872,18 @@ export interface LentOp {
   readonly kernels: number;
   readonly total_ns: number;
   readonly ratio: number;
+}
+
+/** A line of the user, with its part of fused kernels. */
+export interface LineRow {
+  /** A line of your code. */
+  readonly place: string;
+  /** Time of fused kernels; a kernel's is split evenly over its lines. */
+  readonly total_ns: number;
+  /** Share of the time of all fused kernels. */
+  readonly ratio: number;
+  /** Fused kernels with this line, by name and graph. */
+  readonly kernels: number;
 }
 
 /** The addresses of a device. */
@@ -3800,6 +3832,18 @@ export interface TilesQuery {
   readonly layout?: LayoutName;
 }
 
+/** One compilation by torch.compile, on the row of compilations. */
+export interface TimelineCompilation {
+  /** compile id: frame/version */
+  readonly id: string;
+  /** the compiled function */
+  readonly name: string;
+  readonly ts: number;
+  readonly dur_ns: number;
+  /** no first version */
+  readonly is_again: boolean;
+}
+
 /** One series of values; `series` in a counter request is its index. */
 export interface TimelineCounter {
   readonly key: string;
@@ -3869,6 +3913,8 @@ export interface TimelineManifest {
   readonly kinds: readonly TimelineKind[];
   readonly flow_kinds: readonly TimelineFlowKind[];
   readonly steps: readonly TimelineStepMark[];
+  /** in the order of time; () = none is known */
+  readonly compilations: readonly TimelineCompilation[];
   readonly warnings: readonly string[];
   /** what this recording cannot show, and why: "memory", "stacks", … */
   readonly missing: Readonly<Record<string, string>>;

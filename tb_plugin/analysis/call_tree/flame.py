@@ -95,6 +95,7 @@ class FlameNode(Struct, frozen=True):
     count: int  # its calls, or slices
     boxes: int  # how many it stands for: 1, or all that are in "…"
     short: str = ""  # what tells its name from the others', where that is shorter
+    note: str = ""  # of compiled code: its function, or its nodes and lines
 
 
 def side_by_side(trees: Sequence[FlameTree]) -> FlameTree:

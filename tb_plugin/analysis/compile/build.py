@@ -33,6 +33,7 @@ from .model import (
     frame_label,
 )
 from .occurrences import compilations_in
+from .remainder import remainder_of
 
 _REGION = regex(r"^Torch-Compiled Region(?:: (?P<id>\d+/\d+))?$")
 _GRAPH = regex(r"^(## Call CompiledFxGraph|CompiledFunction$)")
@@ -82,6 +83,7 @@ def compiled_facts(trace: Trace) -> CompiledFacts | None:
         missing=record.missing,
         lookup_ns=int(trace.host.dur[lookups].sum()),
         lookups=len(lookups),
+        remainder=remainder_of(trace),
     )
 
 

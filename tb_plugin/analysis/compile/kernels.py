@@ -16,13 +16,12 @@ from ...base.arrays import I64, distinct
 from ...base.regex import regex
 from ...trace.compile_record import CompileRecord, FusedKernel
 from ...trace.model import HostKind, Trace
-from .model import MOST_KERNELS, KernelSource
+from .model import GRAPH_MARK, MOST_KERNELS, KernelSource
 
 _FUSED = regex(
     r"^(?:graph_\d+_)?(?P<kernel>(?:triton|cpp|cutlass|pallas)_(?:[a-z]{3}_)?fused_(?P<nodes>.+?)(?:_\d+)?)"
     r"(?:_kernel|_\d+d\w*)?$"
 )
-_MARK = regex(r"^graph_\d+_")
 _REGION = regex(r"^Torch-Compiled Region: (?P<id>\d+/\d+)$")
 _MOST_LEVELS = 64
 
@@ -66,9 +65,9 @@ def _runs(trace: Trace) -> Iterable[tuple[str, I64, I64]]:
             rows = np.flatnonzero(device.name == code)
             yield strings[code], device.dur[rows], device.op[rows].astype(np.int64)
     for code in distinct(host.name, len(strings)).tolist():
-        if _MARK.match(strings[code]) and _FUSED.match(strings[code]):
+        if GRAPH_MARK.match(strings[code]) and _FUSED.match(strings[code]):
             rows = np.flatnonzero((host.name == code) & (host.kind == HostKind.OP))
-            yield _MARK.sub("", strings[code]), host.dur[rows], rows.astype(np.int64)
+            yield GRAPH_MARK.sub("", strings[code]), host.dur[rows], rows.astype(np.int64)
 
 
 def _regions_of(trace: Trace, rows: I64) -> list[str]:

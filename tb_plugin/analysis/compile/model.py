@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from ...base.regex import regex
 
-_MARK = regex(r"^graph_\d+_")  # before the name of a kernel in C++
+GRAPH_MARK = regex(r"^graph_\d+_")
+"""Stands before the name of a kernel in C++."""
 MOST_VERSIONS = 400
 MOST_BREAKS = 200
 MOST_OCCURRENCES = 2000
@@ -124,6 +125,32 @@ class KernelSource(Struct, frozen=True):
     total_ns: int
 
 
+class EagerOp(Struct, frozen=True):
+    """Ops of one name outside of compiled graphs, with what they call."""
+
+    name: str
+    calls: int
+    ns: int
+
+
+class Remainder(Struct, frozen=True):
+    """Time of the steps that ran compiled code: in graphs, and outside of them."""
+
+    on: str  # "device": durations of its activity; "host": ranges of ops
+    steps: int  # 0: the whole recording
+    graph_ns: int
+    eager_ns: int
+    compile_ns: int  # of the host
+    guard_ns: int  # of the host
+    unknown_ns: int  # of the device, launched by no recorded call
+    ops: tuple[EagerOp, ...]  # the eager ones that take most, first
+
+    @property
+    def total_ns(self) -> int:
+        """All parts."""
+        return self.graph_ns + self.eager_ns + self.compile_ns + self.guard_ns + self.unknown_ns
+
+
 class CompiledFacts(Struct, frozen=True):
     """Compiled functions, their runs, and their graph breaks."""
 
@@ -139,13 +166,22 @@ class CompiledFacts(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     lookup_ns: int = 0  # guards: TorchDynamo Cache Lookup
     lookups: int = 0
+    remainder: Remainder | None = None
+
+    def notes(self) -> dict[str, str]:
+        """Name in the trace → function of a region, nodes and lines of a fused kernel."""
+        found = self.functions_by_region
+        for name in {one.name for one in self.kernels}:
+            nodes, lines = self.made_of(name)
+            found[name] = f"fused: {nodes}" + (f"; lines: {lines}" if lines else "")
+        return found
 
     def made_of(self, name: str) -> tuple[str, str]:
         """Nodes and lines of a fused kernel, or of the op around it; "" where not known.
 
         Graphs that share a kernel's name are taken together.
         """
-        plain = _MARK.sub("", name)
+        plain = GRAPH_MARK.sub("", name)
         some = [one for one in self.kernels if one.name == plain]
         nodes = dict.fromkeys(node for one in some for node in one.nodes)
         lines = dict.fromkeys(line for one in some for line in one.lines)

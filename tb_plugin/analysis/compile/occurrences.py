@@ -16,7 +16,8 @@ from ...base.regex import regex
 from ...trace.model import Trace
 
 _ID = regex(r"\bcompile_id=(?P<id>\d+/\d+)")
-_PHASE = regex(r"\(dynamo_timed\)$|^(entire_frame_compile|backend_compile|_compile\b|compile_fx)")
+PHASE = regex(r"\(dynamo_timed\)$|^(entire_frame_compile|backend_compile|_compile\b|compile_fx)")
+"""A phase of a compilation."""
 _CLOCK_NS = 10**18  # since 1970: an earlier zero is no wall clock
 
 
@@ -35,7 +36,7 @@ def compilations_in(trace: Trace) -> list[tuple[str, int, int]]:
     twins = np.flatnonzero(matches(trace.strings, host.name, _ID))
     if not len(twins):
         return []
-    busy = np.flatnonzero(matches(trace.strings, host.name, _PHASE))
+    busy = np.flatnonzero(matches(trace.strings, host.name, PHASE))
     found: dict[int, tuple[str, int, int]] = {}
     # A twin lies in the outermost range of its compilation.
     for thread in distinct_values(host.thread[twins]).tolist():

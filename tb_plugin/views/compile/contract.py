@@ -91,6 +91,35 @@ class KernelLine(Struct, frozen=True):
     total_ns: Annotated[int, column("Time", "Sum of their durations.")]
 
 
+class LineRow(Struct, frozen=True):
+    """A line of the user, with its part of fused kernels."""
+
+    place: Annotated[str, column("Line", "A line of your code.", kind="path")]
+    total_ns: Annotated[
+        int,
+        column("Time", "Time of fused kernels; a kernel's is split evenly over its lines."),
+    ]
+    ratio: Annotated[float, column("Share", "Share of the time of all fused kernels.")]
+    kernels: Annotated[int, column("Kernels", "Fused kernels with this line, by name and graph.")]
+
+
+class EagerRow(Struct, frozen=True):
+    """Ops outside of compiled graphs."""
+
+    name: Annotated[str, column("Op", "The outermost op outside of compiled graphs.", kind="name")]
+    total_ns: Annotated[
+        int,
+        column(
+            "Time",
+            "Device activity that it launched, with what it calls; without a device its host time.",
+        ),
+    ]
+    ratio: Annotated[
+        float, column("Share", "Share of graphs, eager ops, compilation and guards together.")
+    ]
+    calls: Annotated[int, column("Calls", "Calls in steps that ran compiled code.")]
+
+
 class Compiled(Struct, frozen=True):
     """Facts of torch.compile."""
 
@@ -102,5 +131,10 @@ class Compiled(Struct, frozen=True):
     breaks_columns: tuple[Column, ...]
     kernels: tuple[KernelLine, ...]
     kernels_columns: tuple[Column, ...]
+    lines: tuple[LineRow, ...]
+    lines_columns: tuple[Column, ...]
+    eager: tuple[EagerRow, ...]
+    eager_columns: tuple[Column, ...]
+    remainder: str  # compiled graphs and eager ops in a sentence; "" where no graph ran
     missing: str  # what is not available, and what records it; "" nothing
     no_lines: str  # why kernels have no lines; "" they have

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...analysis.compile.model import Break, CompiledFacts, KernelSource, Version
+from ...analysis.compile.model import Break, CompiledFacts, KernelSource, Remainder, Version
 from ...analysis.compile.reasons import why_again
 from ...analysis.facts import Facts
 from ...analysis.findings import at_time
@@ -10,7 +10,7 @@ from ...base.units import duration, plural, share
 from ..table import Table, heads, table_from
 from ..view import View
 from . import contract as answers
-from .contract import BreakRow, CompiledRow, KernelLine
+from .contract import BreakRow, CompiledRow, EagerRow, KernelLine, LineRow
 
 _HOW = "Record with `kinetoscope.handlers.tensorboard_trace_handler`."
 _LINES = 'Record with `tensorboard_trace_handler(logdir, compile="lines")`, torch 2.9 or later.'
@@ -19,6 +19,7 @@ _CPP = (
     " before the start."
 )
 _LISTED = 2  # reasons in a cell
+MOST_LINES = 200
 
 
 def build(facts: Facts, query: answers.CompileQuery) -> answers.Compiled:  # noqa: ARG001
@@ -35,6 +36,11 @@ def build(facts: Facts, query: answers.CompileQuery) -> answers.Compiled:  # noq
         breaks_columns=heads(BreakRow),
         kernels=tuple(_kernel(one) for one in found.kernels),
         kernels_columns=heads(KernelLine),
+        lines=_lines(found),
+        lines_columns=heads(LineRow),
+        eager=_eager(found.remainder),
+        eager_columns=heads(EagerRow),
+        remainder=_remainder(found.remainder),
         missing=_missing(found),
         no_lines=_no_lines(facts, found),
     )
@@ -121,6 +127,55 @@ def _kernel(one: KernelSource) -> KernelLine:
     )
 
 
+def _lines(found: CompiledFacts) -> tuple[LineRow, ...]:
+    """Time by line; the time of a kernel is split evenly over its lines."""
+    spent: dict[str, float] = {}
+    kernels: dict[str, int] = {}
+    for one in found.kernels:
+        for line in one.lines:
+            spent[line] = spent.get(line, 0.0) + one.total_ns / len(one.lines)
+            kernels[line] = kernels.get(line, 0) + 1
+    order = sorted(spent, key=lambda line: -spent[line])[:MOST_LINES]
+    whole = max(found.fused_ns, 1)
+    return tuple(
+        LineRow(line, round(spent[line]), spent[line] / whole, kernels[line]) for line in order
+    )
+
+
+def _eager(found: Remainder | None) -> tuple[EagerRow, ...]:
+    if found is None:
+        return ()
+    whole = max(found.total_ns, 1)
+    return tuple(EagerRow(one.name, one.ns, one.ns / whole, one.calls) for one in found.ops)
+
+
+def _remainder(found: Remainder | None) -> str:
+    """Compiled graphs, eager ops and, on the host, compilation and guards."""
+    if found is None or not found.total_ns:
+        return ""
+    where = f"of {plural(found.steps, 'step')}" if found.steps else "of the recording"
+    if found.on == "device":
+        whole = found.total_ns
+        parts = [
+            f"compiled graphs {share(found.graph_ns / whole)}",
+            f"eager ops {share(found.eager_ns / whole)}",
+        ]
+        if found.unknown_ns:
+            parts.append(f"unknown {share(found.unknown_ns / whole)}")
+        return f"Device time {where}: {', '.join(parts)}."
+    parts = [
+        f"{name} {duration(ns)}"
+        for name, ns in (
+            ("compiled graphs", found.graph_ns),
+            ("eager ops", found.eager_ns),
+            ("compilation", found.compile_ns),
+            ("guards", found.guard_ns),
+        )
+        if ns
+    ]
+    return f"Host time {where}: {', '.join(parts)}."
+
+
 def _missing(found: CompiledFacts) -> str:
     if found.problem:
         return f"Functions, reasons and breaks: not available, because {found.problem}."
@@ -161,6 +216,20 @@ def tables(answer: answers.Compiled) -> tuple[Table, ...]:
                 ),
             )
             if answer.kernels
+            else ()
+        ),
+        *(
+            (table_from("Fused kernels by line", answer.lines_columns, answer.lines),)
+            if answer.lines
+            else ()
+        ),
+        *(
+            (
+                table_from(
+                    "Eager remainder", answer.eager_columns, answer.eager, note=answer.remainder
+                ),
+            )
+            if answer.remainder
             else ()
         ),
     )

@@ -331,7 +331,8 @@ def flame(subject: Subject, query: FlameGraphQuery) -> Flame:
     tree = _tree_of(subject, query)
     if query.inverted:
         tree = inverted(tree)
-    found = flame_of(tree, _unit(query.metric), query.min_ratio, query.focus, missing)
+    shown = query.min_ratio, query.focus, missing
+    found = flame_of(tree, _unit(query.metric), *shown, compiled=subject.facts.compiled)
     steps = steps_of(subject.facts, query.steps)
     left_out = () if query.waiting else tuple(_waiting(operators, steps).values())
     return structs.replace(found, nodes=_shortened(found.nodes), left_out=left_out)

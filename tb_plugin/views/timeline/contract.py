@@ -75,6 +75,16 @@ class TimelineStepMark(Struct, frozen=True):
     length_ns: int  # from the end of the step before to the end of the device work it launched
 
 
+class TimelineCompilation(Struct, frozen=True):
+    """One compilation by torch.compile, on the row of compilations."""
+
+    id: str  # compile id: frame/version
+    name: str  # the compiled function
+    ts: int
+    dur_ns: int
+    is_again: bool  # no first version
+
+
 class TimelineKind(Struct, frozen=True):
     """One kind of slice: its name in the legend, and its number."""
 
@@ -115,6 +125,7 @@ class TimelineManifest(Struct, frozen=True):
     kinds: tuple[TimelineKind, ...]
     flow_kinds: tuple[TimelineFlowKind, ...]
     steps: tuple[TimelineStepMark, ...]
+    compilations: tuple[TimelineCompilation, ...]  # in the order of time; () = none is known
     warnings: tuple[str, ...]
     missing: dict[str, str]  # what this recording cannot show, and why: "memory", "stacks", …
 

@@ -107,7 +107,8 @@ def flame(subject: Subject, query: FlameQuery) -> Flame:
         QueryError: the range is empty, or a track does not exist.
     """
     tree = flame_in(*_where(subject, query), query.metric)
-    return flame_of(tree, "count" if query.metric == "count" else "ns", query.min_share)
+    unit, compiled = "count" if query.metric == "count" else "ns", subject.facts.compiled
+    return flame_of(tree, unit, query.min_share, compiled=compiled)
 
 
 def folded_stacks(subject: Subject, query: FoldedRangeQuery) -> Iterator[bytes]:

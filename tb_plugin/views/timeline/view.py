@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Struct
 
+from ...analysis.compile.model import CompiledFacts
 from ...analysis.facts import Facts
 from ...analysis.recording import OTHER_RECORDER
 from ...analysis.timeline.model import (
@@ -44,6 +45,7 @@ from .contract import (
     SliceDetails,
     SliceRows,
     StepTo,
+    TimelineCompilation,
     TimelineCounter,
     TimelineFlowKind,
     TimelineGroup,
@@ -113,8 +115,19 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
             )
             for step in timeline.steps
         ),
+        compilations=_compilations(subject.facts.compiled),
         warnings=timeline.warnings,
         missing=missing(subject.facts),
+    )
+
+
+def _compilations(found: CompiledFacts | None) -> tuple[TimelineCompilation, ...]:
+    if found is None:
+        return ()
+    known = ((found.versions[one.version], one) for one in found.occurrences)
+    return tuple(
+        TimelineCompilation(of.id, found.full_label(of), one.ts, one.dur_ns, of.is_again)
+        for of, one in known
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
+from kinetoscope.analysis.call_tree.flame import FlameTree
 from kinetoscope.analysis.compile.kernels import nodes_of
 from kinetoscope.analysis.compile.model import CompiledFacts
 from kinetoscope.analysis.compile.reasons import about, life_of
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.compile_record import CompileRecord
+from kinetoscope.views.shared import flame_of
 from tests.drawing import PID, draw, trace_of
 
 RECORD: dict[str, Any] = {
@@ -245,3 +248,28 @@ def test_a_version_says_when_it_was_compiled() -> None:
     told = dict(about(summarize(trace).compiled, "Torch-Compiled Region: 0/1"))
     text = told["version 0/1"].replace("\u00a0", " ")
     assert text == "1 run, 3.00 µs in all; compiled at 3.00 µs in 7.00 µs"
+
+
+def test_regions_and_fused_kernels_have_a_note_for_flame_graphs() -> None:
+    trace = draw(
+        "op   |RRR|\ncall |k  |\ngpu  | kk|", names={**NAMES, "k": "triton_poi_fused_add_0"}
+    )
+    told = msgspec.convert(RECORD, CompileRecord)
+    found = _sure(summarize(msgspec.structs.replace(trace, compile_record=told)).compiled)
+    assert found.notes()["Torch-Compiled Region: 0/0"] == "f"
+    assert found.notes()["triton_poi_fused_add_0"] == "fused: add"
+    tree = FlameTree(
+        parent=np.array([-1, 0], np.int32),
+        name=np.array([0, 1], np.int32),
+        kind=np.zeros(2, np.int32),
+        own=np.array([1, 2]),
+        count=np.array([1, 1]),
+        names=("Torch-Compiled Region: 0/0", "graph_4_triton_poi_fused_add_0"),
+        labels=(),
+        kinds=("op",),
+    )
+    assert [one.note for one in flame_of(tree, "ns", 0.0, compiled=found).nodes] == [
+        "f",
+        "fused: add",
+    ]
+    assert [one.note for one in flame_of(tree, "ns", 0.0).nodes] == ["", ""]

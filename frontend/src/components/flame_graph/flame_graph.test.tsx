@@ -15,6 +15,7 @@ const box = (node: number, parent: number, name: string, value: number): FlameNo
   count: 2,
   boxes: node < 0 ? 4 : 1,
   short: "",
+  note: "",
 });
 
 vi.mock("../../state/host/environment", () => ({ useThemeName: () => "light" }));

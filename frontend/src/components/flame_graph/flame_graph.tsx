@@ -111,7 +111,7 @@ function spokenBox(
   }
   return `${harmless(node.name, 200)} · ${inside}${words(node.value)}, ${part} · self ${words(
     node.self_value,
-  )} · ${calls}`;
+  )} · ${calls}${node.note === "" ? "" : ` · ${harmless(node.note, 400)}`}`;
 }
 
 /** The boxes as a table; its last three columns sum to the whole. */

@@ -12,6 +12,7 @@ const node = (parent: number, name: string, value: number): FlameNode => ({
   count: 1,
   boxes: 1,
   short: "",
+  note: "",
 });
 
 /**

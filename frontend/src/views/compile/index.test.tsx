@@ -50,6 +50,11 @@ const ANSWER: Compiled = {
   breaks_columns: [headOf("place", "Line"), headOf("hint", "Hint")],
   kernels: [],
   kernels_columns: [],
+  lines: [{ place: "a.py:5", total_ns: 7000, ratio: 0.7, kernels: 3 }],
+  lines_columns: [headOf("place", "Line"), headOf("kernels", "Kernels", { is_numeric: true })],
+  eager: [{ name: HOSTILE, total_ns: 4000, ratio: 0.4, calls: 6 }],
+  eager_columns: [headOf("name", "Op")],
+  remainder: "Host time of 6 steps: compiled graphs 7.26 ms, eager ops 4.00 µs.",
   missing: "Not available in this torch: callbacks.",
   no_lines: "",
 };
@@ -82,4 +87,14 @@ it("shows the line and the hint of a break, and no empty panel of kernels", asyn
   expect(breaks.getByText("a.py:9")).toBeTruthy();
   expect(breaks.getByText("print").tagName).toBe("CODE");
   expect(screen.queryByRole("region", { name: "Fused kernels" })).toBeNull();
+});
+
+it("shows time by line, and what runs outside of compiled graphs", async () => {
+  const { container } = openPage("#view=compile");
+  const lines = await panel("Fused kernels by line");
+  expect(lines.getByText("a.py:5")).toBeTruthy();
+  expect(lines.getByText("3")).toBeTruthy();
+  const eager = await panel("Eager remainder");
+  expect(eager.getByText(/compiled graphs 7.26 ms, eager ops/)).toBeTruthy();
+  expect(container.querySelector("img")).toBeNull();
 });

@@ -1,5 +1,12 @@
 /** What did torch.compile compile, why again, and what does a graph break cost? */
-import type { BreakRow, CompiledRow, KernelLine, Reference } from "../../api/types.gen";
+import type {
+  BreakRow,
+  CompiledRow,
+  EagerRow,
+  KernelLine,
+  LineRow,
+  Reference,
+} from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
@@ -74,6 +81,49 @@ export default function CompileView() {
                   place: ({ place, link }) => <Placed text={place} link={link} />,
                   hint: ({ hint }) => (hint === null ? null : <Prose text={hint} />),
                 }}
+              />
+            </Panel>
+          )}
+          {answer.remainder !== "" && (
+            <Panel
+              title="Eager remainder"
+              hint="ops outside of compiled graphs"
+              isOld={isOld}
+              controls={
+                answer.eager.length > 0 && (
+                  <CopyTable
+                    label="the ops"
+                    table={() => declaredToPlain<EagerRow>(answer.eager_columns)(answer.eager)}
+                  />
+                )
+              }
+            >
+              {answer.eager.length > 0 && (
+                <DeclaredTable
+                  heads={answer.eager_columns}
+                  rows={answer.eager}
+                  keyOf={({ name }) => name}
+                />
+              )}
+              <Paragraph text={answer.remainder} className="dim" />
+            </Panel>
+          )}
+          {answer.lines.length > 0 && (
+            <Panel
+              title="Fused kernels by line"
+              hint="a kernel's time is split evenly over its lines"
+              isOld={isOld}
+              controls={
+                <CopyTable
+                  label="the lines"
+                  table={() => declaredToPlain<LineRow>(answer.lines_columns)(answer.lines)}
+                />
+              }
+            >
+              <DeclaredTable
+                heads={answer.lines_columns}
+                rows={answer.lines}
+                keyOf={({ place }) => place}
               />
             </Panel>
           )}

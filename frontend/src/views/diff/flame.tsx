@@ -32,6 +32,7 @@ export function together(answer: DiffFlame): Flame {
       count: 1,
       boxes: 1,
       short: "",
+      note: "",
     })),
     merged: 0,
     missing: "",

@@ -14,6 +14,7 @@ import { warmUp } from "../../timeline/tiles/worker_loader";
 import { Details } from "./details/details";
 import { Tooltip } from "./details/tooltip";
 import panelsCss from "./panels.css?inline";
+import { CompileBand } from "./ruler/compile_band";
 import { Minimap, MinimapTitle } from "./ruler/minimap";
 import { PathBand, PathToggle } from "./ruler/path_band";
 import { StepsBand } from "./ruler/steps_band";
@@ -161,6 +162,7 @@ export function Opened({ aligned, awaited }: OpenedProps) {
               Steps <PathToggle />
             </span>
             <StepsBand />
+            <CompileBand />
             <PathBand />
             <RulerTitle />
             <TimeRuler />

@@ -1,21 +1,19 @@
 /** The critical path below the steps: what made each of them as long as it is, from start to end. */
-import { type KeyboardEvent, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import type { PathBand as Answer, PathPiece } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
-import { walked } from "../../../base/walk";
 import { fillClass } from "../../../components/charts/category";
-import { useCell } from "../../../state/cell";
 import { useAddress, useValues } from "../../../state/host/environment";
 import { useAsked, usePart } from "../../../state/parts";
 import type { Range } from "../state/address";
 import { onRest, useTimelineContext, viewOf } from "../state/context";
 import { withMargin } from "../state/range";
+import { around, Band } from "./band";
 
 const REST_MS = 150;
 /** Wider than the window, so that a small move shows no gap. */
 const MARGIN = 0.25;
-const LABEL_PX = 60;
 export const PATH_SHOWN = "timeline.path";
 
 /** The button beside "Steps" that shows and hides the path. */
@@ -54,12 +52,12 @@ export function PathBand() {
   return isOn ? (
     <>
       <span className="tl-head-title">Path</span>
-      <Band />
+      <Followed />
     </>
   ) : null;
 }
 
-function Band() {
+function Followed() {
   const { moving } = useTimelineContext();
   const [range, setRange] = useState<(Range & { columns: number }) | null>(null);
   useEffect(() => {
@@ -90,55 +88,20 @@ function Band() {
 }
 
 function Pieces({ answer }: { answer: Answer }) {
-  const { sources, moving, actions, link } = useTimelineContext();
-  const frame = useCell(moving.frame);
-  const { nsPerPx, start } = frame.camera;
+  const { sources, actions, link } = useTimelineContext();
   const [source] = sources;
-  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
-    const buttons = [...event.currentTarget.querySelectorAll("button")];
-    const at = buttons.indexOf(event.target as HTMLButtonElement);
-    const to = walked(event.key, at, buttons.length, ["ArrowLeft", "ArrowRight"]);
-    if (to !== null && !event.shiftKey) {
-      event.preventDefault();
-      buttons[to]?.focus();
-    }
-  };
-  const seen = answer.pieces.filter(({ ts, dur_ns }) => {
-    const left = (ts + source.offset - start) / nsPerPx;
-    return left < frame.width && left + dur_ns / nsPerPx > 0;
-  });
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the buttons within take the keys
-    <div className="tl-path" onKeyDown={onKeyDown}>
-      {seen.map((piece, place) => {
-        const from = (piece.ts + source.offset - start) / nsPerPx;
-        const left = Math.max(0, from);
-        const width = Math.min(frame.width, from + piece.dur_ns / nsPerPx) - left;
-        const isSelected = piece.slice >= 0 && piece.slice === link.select?.slice;
-        const words = pieceWords(piece);
-        return (
-          <button
-            key={piece.ts}
-            type="button"
-            className={`tl-piece ${fillClass(piece.category, piece.ghost)} ${isSelected ? "on" : ""}`}
-            style={{ transform: `translateX(${left}px)`, width: Math.max(1, width) }}
-            tabIndex={place === 0 ? 0 : -1}
-            title={words}
-            onClick={() =>
-              piece.slice < 0
-                ? actions.show(
-                    withMargin(
-                      { start: piece.ts + source.offset, end: piece.ts + piece.dur_ns },
-                      0.5,
-                    ),
-                  )
-                : actions.goToId(source, piece.slice)
-            }
-          >
-            <span className={width < LABEL_PX ? "unseen" : "clip"}>{words.split(",")[0]}</span>
-          </button>
-        );
-      })}
-    </div>
+    <Band
+      pieces={answer.pieces}
+      classOf={(piece) =>
+        `${fillClass(piece.category, piece.ghost)} ${piece.slice >= 0 && piece.slice === link.select?.slice ? "on" : ""}`
+      }
+      wordsOf={pieceWords}
+      onPress={(piece) =>
+        piece.slice < 0
+          ? actions.show(around(piece, source.offset))
+          : actions.goToId(source, piece.slice)
+      }
+    />
   );
 }
