@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import (
@@ -24,6 +23,7 @@ from ...base.arrays import (
     take,
     where,
 )
+from ...base.group_sums import first_largest
 from ...base.regex import regex
 from ...base.units import duration, plural, share
 from ...trace.model import Trace
@@ -74,6 +74,9 @@ from .rule import (
     rule,
 )
 
+if TYPE_CHECKING:  # the models are imported where products are
+    from ..speed_of_light.light import CallTexts
+
 _AMP = "https://docs.pytorch.org/docs/stable/amp.html"
 _PRECISION = (
     "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html"
@@ -98,6 +101,8 @@ LEAST_SQUARE = 64  # scores of attention
 _PRODUCTS = regex(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
 _SOFTMAX = regex(r"^aten::_softmax$")
 _BATCHED = regex(r"^aten::(bmm|baddbmm)$")
+_ARGUMENTS = ("input_dims", "input_types", "input_strides", "concrete_inputs")
+_ALIGNED_BYTES = 16
 _TF32 = regex(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
 
 
@@ -107,43 +112,6 @@ def json_of(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-class _Product(Struct, frozen=True):
-    """Sizes and type of a matrix product."""
-
-    sizes: tuple[int, int, int]  # m, n, k
-    batch: int
-    dtype: str
-
-    @property
-    def bytes(self) -> float:
-        m, n, k = self.sizes
-        width = 4 if self.dtype == "float" else 2
-        return float(self.batch * (m * k + k * n + m * n) * width)
-
-    @property
-    def is_aligned(self) -> bool:
-        """True if rows of all three matrices begin at multiples of 16 bytes.
-
-        NVIDIA, Matrix Multiplication Background User's Guide: tensor cores are used best then. The
-        number of rows, m, does not decide where they begin.
-        """
-        step = 4 if self.dtype == "float" else 8
-        return all(size % step == 0 for size in self.sizes[1:])
-
-
-def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN401
-    """The product of an op's inputs; None where they have none."""
-    try:
-        a, b = dims[first], dims[first + 1]
-        *batch, m, k = map(int, a)
-        n, dtype = int(b[-1]), str(types[first])
-    except (TypeError, ValueError, LookupError, OverflowError):
-        return None
-    if min(m, n, k) <= 0 or len(batch) > 1:
-        return None
-    return _Product((m, n, k), batch[0] if batch else 1, dtype)
 
 
 @on_kernels
@@ -182,40 +150,54 @@ def _is_float32(text: str) -> bool:
 
 
 def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
-    """Time of products beyond max(operations ÷ peak rate, bytes ÷ bandwidth), by op call."""
-    trace, device = one.trace, one.trace.devices[one.device]
+    """Time of products beyond their light (``speed_of_light.light``), by op call."""
+    trace = one.trace
     op = distinct_values(trace.device.op[rows].astype(np.int64))
     if not len(op):
         return
-    dims, types = one.text(op, "input_dims"), one.text(op, "input_types")
-    from ..operators.flops import flops_of  # of recordings with shapes
+    from ..speed_of_light.light import CallTexts, figures_of  # of recordings with shapes
 
-    flops, _ = flops_of(trace, op.astype(np.int32), dims.astype(np.int32))
-    spent = np.bincount(search(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
-    tf32 = (peak.tf32(device) or 0.0) if _uses_tf32(one, rows) else 0.0
-    kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], dims, types]))
-    rate, least, aligned = (np.full(len(kinds), np.nan) for _ in range(3))
-    for at, (call, d, t) in enumerate(kinds.tolist()):
-        if d < 0 or t < 0:
-            continue
-        first = int(trace.strings[call] in ("aten::addmm", "aten::baddbmm"))
-        product = _product(json_of(trace.strings[d]), json_of(trace.strings[t]), first)
-        most = peak.flops(product.dtype, device) if product else None
-        if product is None or most is None:
-            continue
-        # A product in float32 may run in TF32: of two ceilings the one that promises less.
-        rate[at] = max(most, tf32) if product.dtype == "float" else most
-        least[at] = product.bytes / peak.bandwidth(device)
-        aligned[at] = product.is_aligned
-    best = np.maximum(flops / rate[kind_of], least[kind_of]) * 1e9
+    place, dur = search(op, trace.device.op[rows]), trace.device.dur[rows]
+    spent = np.bincount(place, dur, len(op))
+    kernel = trace.device.name[rows[first_largest(place, dur, len(op))]]
+    texts = (one.text(op, name) for name in _ARGUMENTS)
+    kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], *texts, kernel]))
+    part = peak.part(trace.devices[one.device])
+    light, aligned = np.full(len(kinds), np.nan), np.ones(len(kinds), np.bool_)
+    for at, (*codes, name) in enumerate(kinds.tolist()):
+        words = (trace.strings[code] if code >= 0 else "" for code in codes)
+        call = CallTexts(*words, kernel=trace.strings[name])
+        # Of float32 whose kernel tells no unit, the slower one: it promises less.
+        found = figures_of(call, peak, part, otherwise="FP32")
+        light[at] = max(found.compute_ns, found.memory_ns)
+        aligned[at] = _is_aligned(call)
+    best = light[kind_of]
     waste = np.where(np.isfinite(best), np.maximum(0.0, spent - best), 0.0)
-    odd = (aligned[kind_of] == 0) & (spent > 2 * best)
+    odd = ~aligned[kind_of] & (spent > 2 * best)
     for kind, chosen in (("roofline", waste > 0), ("unaligned", odd)):
         if not chosen.any():
             continue
         mine = rows[is_among(trace.device.op[rows].astype(np.int64), op[chosen])]
         total = float(spent[chosen].sum())
         yield one.found(kind, mine, part=float(waste[chosen].sum()) / total if total else 0.0)
+
+
+def _is_aligned(call: CallTexts) -> bool:
+    """True if rows of all three matrices begin at multiples of 16 bytes, or that is not known.
+
+    NVIDIA, Matrix Multiplication Background User's Guide: tensor cores are used best then. The
+    number of rows, m, does not decide where they begin.
+    """
+    from ..speed_of_light.arguments import RefusedError  # of recordings with shapes
+    from ..speed_of_light.light import arguments_from
+
+    first = int(call.op in ("aten::addmm", "aten::baddbmm"))
+    try:
+        given = arguments_from(call)
+        a, b = given.tensor(first), given.tensor(first + 1)
+        return all(size * a.width % _ALIGNED_BYTES == 0 for size in b.sizes[-2:])
+    except (RefusedError, ValueError, RecursionError):
+        return True
 
 
 def _kinds_of_calls(keys: NDArray[Any]) -> tuple[I64, I64]:
@@ -226,10 +208,6 @@ def _kinds_of_calls(keys: NDArray[Any]) -> tuple[I64, I64]:
     kind_of = np.empty(len(order), np.int64)
     kind_of[order] = np.cumsum(new) - 1
     return ordered[:, new].T.astype(np.int64), kind_of
-
-
-def _uses_tf32(one: DeviceCode, rows: I64) -> bool:
-    return bool(matches(one.trace.strings, one.trace.device.name[rows], _TF32).any())
 
 
 @pattern_rule(

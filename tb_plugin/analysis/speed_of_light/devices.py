@@ -40,19 +40,6 @@ class DevicePeak(Struct, frozen=True, forbid_unknown_fields=True):
     int8_tops: float | None = None
     memory_gb: float | None = None  # tells a device without a name, with the multiprocessors
 
-    def flops(self, dtype: str, device: Device) -> float | None:
-        """Operations per second for an input type as the recorder names it; None unknown."""
-        rate = {
-            "c10::BFloat16": self.half_tflops,
-            "c10::Half": self.half_tflops,
-            "float": self.float_tflops,
-        }.get(dtype)
-        return None if rate is None else rate * 1e12 * self.part(device)
-
-    def tf32(self, device: Device) -> float | None:
-        """Operations per second of float32 products in TF32; None where it has none."""
-        return None if self.tf32_tflops is None else self.tf32_tflops * 1e12 * self.part(device)
-
     def bandwidth(self, device: Device) -> float:
         """Bytes per second of its memory."""
         return self.bandwidth_gb_s * 1e9 * self.part(device)

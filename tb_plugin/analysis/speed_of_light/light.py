@@ -85,14 +85,18 @@ def figures_of(
     peak: DevicePeak | None,
     part: float = 1.0,
     lengths: Sequence[Requests] = (),
+    otherwise: str = "",
 ) -> KindFigures:
     """The figures of a call on a device.
 
     ``part``: the part of the device, as ``DevicePeak.part`` tells it. ``lengths``: of the requests
-    in the batch, as the engine wrote them.
+    in the batch, as the engine wrote them. ``otherwise``: the unit of float32 where no kernel tells
+    it, "" for the faster one.
     """
     try:
-        return _lit(_work(call, lengths), peak, part, call.kernel.lower())
+        told = call.kernel.lower()
+        unit = "TF32" if _TF32.search(told) else "FP32" if _FP32.search(told) else otherwise
+        return _lit(_work(call, lengths), peak, part, unit)
     except OddArgumentError as error:
         return KindFigures(reason=Reason.ODD, odd=error.what)
     except RefusedError as error:
@@ -131,8 +135,8 @@ def _json(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
     return json.loads(text) if text else None
 
 
-def _lit(work: OpWork, peak: DevicePeak | None, part: float, kernel: str) -> KindFigures:
-    """The figures of work on a device; ``kernel`` may tell which unit computes."""
+def _lit(work: OpWork, peak: DevicePeak | None, part: float, unit: str) -> KindFigures:
+    """The figures of work on a device; ``unit``: what computes float32, "" unknown."""
     known = KindFigures(
         flops=float(work.flops),
         least=float(work.least),
@@ -147,7 +151,6 @@ def _lit(work: OpWork, peak: DevicePeak | None, part: float, kernel: str) -> Kin
     memory = (work.read + work.written) / (peak.bandwidth_gb_s * part)
     if not work.flops:
         return replace(known, reason=Reason.KNOWN, compute_ns=0.0, memory_ns=memory)
-    unit = "TF32" if _TF32.search(kernel) else "FP32" if _FP32.search(kernel) else ""
     rate, unit = peak.rate(work.dtype, unit)
     if rate is None:
         return replace(known, reason=Reason.RATE)
