@@ -30,6 +30,7 @@ from .wording import (
     mean_step,
     not_judged,
     of_step,
+    other_part,
     step_noun,
     the_device,
 )
@@ -92,12 +93,11 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
 
 def _recorded(findings: Sequence[Finding]) -> str:
     """Note that recording stacks makes these times longer; "" where it hardly does."""
-    dense = next((one for one in findings if one.id == "PR2"), None)
-    return "Recording stacks makes these times longer." if dense is not None else ""
+    is_dense = any(one.id == "PR2" for one in findings)
+    return "Recording stacks makes these times longer." if is_dense else ""
 
 
-_WAITS = ("CO1", "CO2")
-"""Rules on communication, of which waiting for another rank is a part."""
+_WAITS = ("CO1", "CO2")  # rules on communication, of which waiting for others is a part
 
 
 def _with_ranks(
@@ -202,12 +202,14 @@ def _unnamed(selection: Selection, said: Sentence) -> str:
     part, host = selection.partition, selection.host
     if said.cause in (CUT, CAPTURE, NOTHING, "") or "recorded nothing" in said.detail:
         return ""
-    if part is not None:
-        names = ("idle_uninstrumented_ns", "idle_unattributed_ns")
-        ns = sum(getattr(part, name) for name in names)
-        device = the_device(selection).replace("The ", "the ")
-        what = f"{device} idles without a recorded cause."
-        known = said.cause == names[1]
+    of_that = ""
+    if part is not None and said.cause == "idle_host_ns":
+        ns, known, of_that = part.idle_uninstrumented_ns, False, " of that"
+        what = "the thread that launches recorded nothing."
+    elif part is not None:
+        ns = part.idle_uninstrumented_ns + part.idle_unattributed_ns
+        what = f"{the_device(selection)} idles without a recorded cause.".replace("The ", "the ")
+        known = said.cause == "idle_unattributed_ns"
     else:
         ns = host.uninstrumented_ns if host is not None else 0
         what = "the main thread recorded nothing."
@@ -215,7 +217,8 @@ def _unnamed(selection: Selection, said: Sentence) -> str:
     if known or selection.ratio(ns) < UNNAMED_RATIO:
         return ""
     length = duration(selection.mean(ns))
-    return f"For {length}, {share(selection.ratio(ns))} of the {step_noun(selection.facts)}, {what}"
+    noun = step_noun(selection.facts)
+    return f"For {length}{of_that}, {share(selection.ratio(ns))} of the {noun}, {what}"
 
 
 def _lengths(selection: Selection) -> str:
@@ -228,8 +231,8 @@ def _lengths(selection: Selection) -> str:
 
 
 def _headline(selection: Selection, findings: Sequence[Finding]) -> Sentence:
-    if not selection.total_ns:
-        return Sentence("Nothing was recorded that takes time.", _nothing(selection), cause=NOTHING)
+    if (nothing := _nothing(selection)) is not None:
+        return nothing
     if selection.cut:
         return _cut_sentence(selection)
     if why := selection.facts.unavailable.get("kernels"):
@@ -246,17 +249,24 @@ def _headline(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     return _host_sentence(selection, host)
 
 
-def _nothing(selection: Selection) -> str:
+def _nothing(selection: Selection) -> Sentence | None:
+    """The sentence for a recording without time, or of memory alone."""
+    counts = selection.facts.counts
+    is_empty = not any(counts.get(kind) for kind in _TIMED)
+    if is_empty and counts.get("memory"):
+        return Sentence("Only memory was recorded.", "The Memory view explains it.", cause=NOTHING)
+    if selection.total_ns:
+        return None
+    why = "All events of the file last 0 ns."
     if selection.facts.duration_ns and selection.count:
-        if selection.count == 1:
-            return "The chosen step lasts 0 ns."
-        return f"The {plural(selection.count, 'chosen step')} last 0 ns."
-    if any(selection.facts.counts.get(kind) for kind in _TIMED):
-        return "All events of the file last 0 ns."
-    return (
-        "The file holds no op, no kernel and no annotation: "
-        "did the code run inside `with profile(…)`?"
-    )
+        many = f"The {plural(selection.count, 'chosen step')} last 0 ns."
+        why = many if selection.count > 1 else "The chosen step lasts 0 ns."
+    elif is_empty:
+        why = (
+            "The file holds no op, no kernel and no annotation: "
+            "did the code run inside `with profile(…)`?"
+        )
+    return Sentence("Nothing was recorded that takes time.", why, cause=NOTHING)
 
 
 def _named_cause(
@@ -325,7 +335,7 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
         said = bound_by_device(selection, unit) or (
             f"{unit}-bound: kernels run for {share(compute)} of the {noun}."
         )
-        detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
+        detail = _device_detail(selection, total) + other_part(selection, cause, parts[cause])
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
     text, ns = _DEVICE_CAUSES[cause], parts[cause]
     queued = selection.idle.queued_ns
@@ -419,21 +429,6 @@ def _named(selection: Selection, ns: int) -> str:
     names = held_by(selection, NAMED_RATIO * ns, most=1)
     sums = f", summed over {plural(selection.count, 'step')}" if selection.count > 1 else ""
     return f", above all in {names}{sums}" if names else ""
-
-
-def _rest(selection: Selection, cause: str, ns: int) -> str:
-    if not ns:
-        return ""
-    names = {
-        "idle_dataloader_ns": "idle time under the DataLoader",
-        "idle_host_ns": "idle time in which the host prepares launches",
-        "idle_first_launch_ns": "idle time under first calls",
-        "idle_sync_ns": "idle time under blocking calls",
-        "idle_unattributed_ns": "idle time without a recorded cause",
-        "exposed_communication_ns": "communication that nothing covers",
-        "exposed_copy_ns": "copies that nothing covers",
-    }
-    return f" The largest other part is {names[cause]}, {share(selection.ratio(ns))}."
 
 
 def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:

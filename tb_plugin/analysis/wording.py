@@ -327,3 +327,19 @@ CAUSE_NAMES = {
     "idle_unattributed_ns": "unattributed",
 }
 """The causes of idle time, as the page and the terminal name them."""
+
+
+def other_part(selection: Selection, cause: str, ns: int) -> str:
+    """The largest part of a device that mostly computes, beside that, as a sentence."""
+    if not ns:
+        return ""
+    names = {
+        "idle_dataloader_ns": "idle time under the DataLoader",
+        "idle_host_ns": "idle time in which the host prepares launches",
+        "idle_first_launch_ns": "idle time under first calls",
+        "idle_sync_ns": "idle time under blocking calls",
+        "idle_unattributed_ns": "idle time without a recorded cause",
+        "exposed_communication_ns": "communication that nothing covers",
+        "exposed_copy_ns": "copies that nothing covers",
+    }
+    return f" The largest other part is {names[cause]}, {share(selection.ratio(ns))}."

@@ -372,7 +372,7 @@ def test_idle_time_without_a_cause_is_said_of_the_device(silent: int, is_said: b
     host, work = " " * silent + "a" * (6 - silent), 14
     said = of(f"step |{'1' * 20}|\n op |{host}|\n call |     l|\n gpu |      {'l' * work}|")
     assert said.headline.startswith("The GPU waits for the host")
-    unnamed = f"For {silent}.00 µs, 10.0 % of the step, the GPU idles without a recorded cause."
+    unnamed = f"For {silent}.00 µs of that, 10.0 % of the step, the thread that launches recorded"
     assert (unnamed in said.detail) is is_said
 
 
@@ -479,3 +479,30 @@ def test_work_from_before_the_recording_shows_what_a_device_did(launch: int | No
     )
     said = headline(select(summarize(trace))).detail
     assert ("Whether the GPU worked" in said) == (launch is not None)
+
+
+def test_silence_within_the_waiting_for_the_host_is_no_further_idle_time() -> None:
+    """2 of the 6 µs before the launch are silent: they are part of what the sentence blames."""
+    said = of(
+        """
+        step   |1111111111|
+        op     |aaa  a    |
+        call   |     l    |
+        gpu    |      llll|
+        """
+    )
+    assert said.headline == "The GPU waits for the host to launch work for 60.0 % of the step."
+    assert "For 2.00 µs of that, 20.0 % of the step, the thread that launches recorded" in (
+        said.detail
+    )
+
+
+def test_a_recording_of_memory_alone_blames_no_step() -> None:
+    event = {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 100, "tid": 1,
+             "ts": 10, "s": "t", "args": {"Device Type": 0, "Device Id": -1, "Addr": 1,
+             "Bytes": 64, "Total Allocated": 64}}  # fmt: skip
+    later = {**event, "ts": 30}
+    said = headline(select(summarize(drawn(event, later))))
+    assert (said.headline, said.cause) == ("Only memory was recorded.", "nothing")
+    with_op = drawn(event, later, x("aten::mm", 10, 20))
+    assert "memory" not in headline(select(summarize(with_op))).headline

@@ -197,6 +197,7 @@ def loader(selection: Selection) -> Advice | None:
             Reference("How to load in workers", url=_LOADER_DOCS),
         ),
         verify="Record again: DataLoader should fall below 5 % of the step.",
+        headline="The run waits for the DataLoader for {part}." if selection.device is None else "",
         events=events_of(selection, seen),
         frame=frame,
     )
