@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -38,6 +38,8 @@ _ANCHORS = (
     (1, regex(r"enumerate\(Data(?:Loader|Pipe)\)#")),
     (3, regex(r"Optimizer\.(?:step|zero_grad)")),
 )
+_BACKWARD = regex(r"autograd::engine::evaluate_function|\w*Backward\d*$")
+_MOST, _SOME = 0.9, 0.1  # of the time of some work: all of it is of one kind, or none
 _LOADER = regex(r"(enumerate\(Data(?:Loader|Pipe)\)#)_\w+?Iter\b")
 
 
@@ -65,6 +67,9 @@ class Between(Struct, frozen=True):
     host_ns: int
     device_ns: int
     total_ns: int  # of each operator its device time, or where it has none its time on the host
+    backward_ns: int = 0  # calls of autograd, of the thread that the main one waits for, too
+    waited_host_ns: int = 0  # of these, what that other thread ran
+    waited_device_ns: int = 0
 
 
 Node = Anchor | Between
@@ -80,17 +85,20 @@ class PieceSide(Struct, frozen=True):
     @property
     def host_ns(self) -> int:
         """Sum over the nodes, on the host."""
-        return sum(node.host_ns for node in self.nodes)
+        return sum(node.host_ns + _waited(node)[0] for node in self.nodes)
 
     @property
     def device_ns(self) -> int:
         """Sum over the nodes, of the work that they launched."""
-        return sum(node.device_ns for node in self.nodes)
+        return sum(node.device_ns + _waited(node)[1] for node in self.nodes)
 
     @property
     def total_ns(self) -> int:
         """Of each node its device time, or where it has none its time on the host."""
-        return sum(node.total_ns for node in self.nodes)
+        waited = (_waited(node) for node in self.nodes)
+        return sum(node.total_ns for node in self.nodes) + sum(
+            device or host for host, device in waited
+        )
 
     @property
     def segments(self) -> frozenset[int]:
@@ -120,6 +128,11 @@ class AlignedPiece(Struct, frozen=True):
             any(isinstance(one, Anchor) for node in side.nodes for one in _inside(node))
             for side in (self.base, self.other)
         )
+
+
+def _waited(node: Node) -> tuple[int, int]:
+    """Time of the backward pass on another thread, on its host and on devices."""
+    return (node.waited_host_ns, node.waited_device_ns) if isinstance(node, Between) else (0, 0)
 
 
 def _inside(node: Node) -> tuple[Node, ...]:
@@ -249,6 +262,52 @@ class MainThread(Struct, frozen=True, eq=False, dict=True):
         return host, device
 
     @cached_property
+    def _of_autograd(self) -> I64:
+        """The outermost calls of autograd on the thread that runs the backward pass.
+
+        On accelerators that is another thread, for which the main one waits.
+        """
+        operators = self.side.operators
+        calls = operators.calls
+        found = of_names(
+            operators.strings, calls.name, lambda name: bool(_BACKWARD.match(name)), np.bool_
+        )
+        found &= (calls.kind == CallKind.OP) & in_steps(calls.step, self.side.steps)
+        if not found.any():
+            return np.zeros(0, np.int64)
+        thread = int(np.bincount(calls.thread[found]).argmax())
+        rows = np.flatnonzero(found & (calls.thread == thread))
+        rows = rows[np.lexsort((-calls.total_ns[rows], calls.ts[rows]))]
+        ends = np.maximum.accumulate(calls.ts[rows] + calls.total_ns[rows])
+        outer = np.append(True, calls.ts[rows[1:]] >= ends[:-1])
+        return np.asarray(rows[outer])
+
+    def rows_in(self, segments: frozenset[int]) -> I64:
+        """The calls in some segments, those of the backward pass on another thread too."""
+        calls, inside = self.side.operators.calls, list(segments)
+        found = self.rows[np.isin(self.segment_of, inside)]
+        rows = self._of_autograd
+        if not len(rows) or int(calls.thread[rows[0]]) == self.thread:
+            return found
+        there = (calls.thread == calls.thread[rows[0]]) & in_steps(calls.step, self.side.steps)
+        rows = np.flatnonzero(there)
+        at = np.searchsorted(self._bounds[0], calls.ts[rows], side="right") - 1
+        return np.sort(np.concatenate([found, rows[np.isin(at, inside)]]))
+
+    def _backward(self, count: int) -> tuple[I64, I64, I64, I64]:
+        """By segment: time of autograd on the host; and on the host, on devices, number elsewhere.
+
+        What runs on the main thread is among its operators already.
+        """
+        calls, rows = self.side.operators.calls, self._of_autograd
+        at = np.searchsorted(self._bounds[0], calls.ts[rows], side="right") - 1
+        there = calls.thread[rows] != self.thread
+        all_ns = summed(calls.total_ns[rows], at, count)
+        host = summed(calls.total_ns[rows[there]], at[there], count)
+        device = summed(calls.device_total_ns[rows[there]], at[there], count)
+        return all_ns, host, device, np.bincount(at[there], minlength=count)
+
+    @cached_property
     def outermost(self) -> tuple[Node, ...]:
         """Nodes that no anchor contains: as a rule the steps."""
         bounds, anchors = self._bounds
@@ -260,10 +319,14 @@ class MainThread(Struct, frozen=True, eq=False, dict=True):
         of_host, of_device = self._without_anchors(rows, np.array(owner, np.int64)[segments])
         host, device = (summed(of, segments, count) for of in (of_host, of_device))
         total = summed(np.where(of_device > 0, of_device, of_host), segments, count)
-        number = np.bincount(segments, minlength=count)
+        backward, host_there, device_there, more = self._backward(count)
+        number = np.bincount(segments, minlength=count) + more
         inside: list[list[tuple[int, Node]]] = [[] for _ in range(len(anchors) + 1)]
         for segment in np.flatnonzero(number).tolist():
-            node = Between(segment, int(host[segment]), int(device[segment]), int(total[segment]))
+            node = Between(
+                segment, int(host[segment]), int(device[segment]), int(total[segment]),
+                int(backward[segment]), int(host_there[segment]), int(device_there[segment]),
+            )  # fmt: skip
             inside[owner[segment]].append((segment, node))
         for at in range(len(anchors) - 1, -1, -1):
             row, above, first, last = anchors[at]
@@ -385,13 +448,44 @@ def pieces(base: Groups, other: Groups) -> tuple[AlignedPiece, ...]:
             sides = found.setdefault(key, ([], []))
             sides[0].extend(left if at < len(base) else ())
             sides[1].extend(right if at < len(other) else ())
-    return tuple(_piece(*key, *sides) for key, sides in found.items()) if is_any else ()
+    if not is_any:
+        return ()
+    phases = _phases(
+        {key[1]: sides for key, sides in found.items() if key[0] == "between"},
+        has_modules=any(key[0] == "module" for key in found),
+    )
+    return tuple(_piece(*key, phases.get(key[1], ""), *sides) for key, sides in found.items())
 
 
-def _piece(kind: str, before: str, left: list[Node], right: list[Node]) -> AlignedPiece:
+def _phases(
+    between: Mapping[str, tuple[list[Node], list[Node]]], *, has_modules: bool
+) -> dict[str, str]:
+    """What work between anchors is, by the anchor before it: forward, backward, or not said.
+
+    Work is backward by its calls of autograd. Of the rest of a training, the most before the
+    optimizer's step is forward; among modules these are, and it is not said.
+    """
+    host: dict[str, int] = {}
+    backward: dict[str, int] = {}
+    for before, sides in between.items():
+        nodes = [node for side in sides for node in side if isinstance(node, Between)]
+        host[before] = sum(node.host_ns + node.waited_host_ns for node in nodes)
+        backward[before] = sum(node.backward_ns for node in nodes)
+    found = {
+        before: "backward" if ns >= _MOST * host[before] else "forward and backward"
+        for before, ns in backward.items()
+        if ns > _SOME * host[before]
+    }
+    rest = [one for one in host if one not in found and not one.startswith("Optimizer.step")]
+    if "backward" in found.values() and rest and not has_modules:
+        found[max(rest, key=lambda one: host[one])] = "forward"
+    return found
+
+
+def _piece(kind: str, before: str, phase: str, left: list[Node], right: list[Node]) -> AlignedPiece:
     names = [next((n.name for n in side if isinstance(n, Anchor)), "") for side in (left, right)]
     if kind == "between":
-        names = [f"after {shown(before)}" if before else "at the start", ""]
+        names = [phase or (f"after {shown(before)}" if before else "at the start"), ""]
     return AlignedPiece(
         name=shown(names[0]) if kind != "between" else names[0],
         other_name="" if names[0] == names[1] or kind == "between" else shown(names[1]),
@@ -405,7 +499,8 @@ def shown(name: str) -> str:
     """The name of an anchor without what every one of its kind begins with."""
     name = name.removeprefix("nn.Module: ")
     name = re.sub(r"^enumerate\((Data(?:Loader|Pipe))\)#.*", r"\1", name)
-    return re.sub(r"^Optimizer\.(step|zero_grad)#(.*?)(?:\.(?:step|zero_grad))?$", r"\2.\1", name)
+    name = re.sub(r"^Optimizer\.step#(.*?)(?:\.step)?$", r"optimizer (\1.step)", name)
+    return re.sub(r"^Optimizer\.zero_grad#(.*?)(?:\.zero_grad)?$", r"\1.zero_grad", name)
 
 
 class StepPhase(Struct, frozen=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...analysis.diff.changes import changes
 from ...analysis.diff.flame import pair_flame
 from ...analysis.diff.pieces import AlignedPiece, MainThread, PieceSide, phases, pieces_at
@@ -115,9 +113,7 @@ def _rows(
 def _items(thread: MainThread, side: PieceSide | None) -> Items:
     if side is None:
         return operator_items(thread.side)
-    marked = np.zeros(int(thread.segment_of.max(initial=0)) + 1, np.bool_)
-    marked[[one for one in side.segments if one < len(marked)]] = True
-    return operator_items(thread.side, only=thread.rows[marked[thread.segment_of]])
+    return operator_items(thread.side, only=thread.rows_in(side.segments))
 
 
 def marks(subject: Subject, query: answers.DiffQuery) -> answers.DiffMarks:

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.diff import pieces
-from kinetoscope.analysis.diff.pieces import Anchor, Between, Node, matched
+from kinetoscope.analysis.diff.pieces import Anchor, Between, MainThread, Node, matched
+from tests.analysis.diff.training import side_of
+from tests.drawing import draw
 
 Nodes = Sequence[Node]
 BETWEEN = Between(0, 1, 0, 1)
@@ -108,3 +110,57 @@ def test_a_segment_belongs_to_the_innermost_anchor(spans: list[tuple[int, int]])
 )
 def test_anchors_are_the_same_by_kind_and_name(left: Node, right: Node, same: bool) -> None:
     assert pieces._is_same(left, right) is same
+
+
+TRAINING = """
+    step  |1111111111111111111|
+    note  | ll     zz       ss|
+    op    |   aa bb         cc|
+    call  |   k             q |
+    op2   |          vvv www  |
+    op2   |           x       |
+    call2 |           r  t    |
+    gpu   |    kk     rrr tt q|
+    """
+PHASES = {
+    "l": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+    "z": "Optimizer.zero_grad#SGD.zero_grad",
+    "s": "Optimizer.step#SGD.step",
+    "v": "autograd::engine::evaluate_function: MulBackward0",
+    "w": "AddBackward0",
+    "x": "MulBackward0",
+}
+
+
+def drawn_pieces(picture: str) -> list[tuple[str, int, int]]:
+    side = MainThread(side_of(draw(picture, names=PHASES)))
+    return [
+        (one.name, one.base.host_ns // 1000, one.base.device_ns // 1000)
+        for one in pieces.pieces(side.groups, side.groups)
+    ]
+
+
+def test_work_between_anchors_is_forward_or_backward() -> None:
+    # Backward runs on another thread; x is inside of v and counts once.
+    assert drawn_pieces(TRAINING) == [
+        ("DataLoader", 2, 0),
+        ("forward", 4, 2),
+        ("SGD.zero_grad", 2, 0),
+        ("backward", 6, 5),
+        ("optimizer (SGD.step)", 2, 1),
+    ]
+
+
+def test_without_a_backward_pass_nothing_is_forward() -> None:
+    alone = TRAINING.replace("vvv www", "       ").replace("    x  ", "       ")
+    found = [name for name, *_ in drawn_pieces(alone.replace(" r  t ", "      "))]
+    assert found == ["DataLoader", "after DataLoader", "SGD.zero_grad", "optimizer (SGD.step)"]
+
+
+def test_both_in_one_piece_are_both_named() -> None:
+    one = """
+        step |11111111111|
+        note | ll      ss|
+        op   |   aa vv cc|
+        """
+    assert [name for name, *_ in drawn_pieces(one)][1] == "forward and backward"

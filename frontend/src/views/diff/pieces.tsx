@@ -15,7 +15,9 @@ import { DataTable } from "../../components/data_table/table";
 import { hiddenIn } from "../../components/overlays/columns_menu";
 import { Tip } from "../../components/overlays/tip";
 import { Answered } from "../../components/states/answered";
+import { FirstRows } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
+import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
 import { percent } from "./figures";
@@ -150,6 +152,29 @@ function Operators({ answer: { columns: heads, rows } }: { answer: Answer }) {
   );
 }
 
+const AT_FIRST = 6;
+
+/** The operators that changed most, where the piece was opened. */
+function Largest({ rows, total }: { readonly rows: readonly DiffRow[]; readonly total: number }) {
+  const largest = [...rows].sort((a, b) => Math.abs(b.change_ns) - Math.abs(a.change_ns));
+  return (
+    <FirstRows
+      items={largest}
+      total={total}
+      most={AT_FIRST}
+      head="Operator"
+      help="What changed most in this piece."
+      keyOf={(row) => `${row.name} ${row.detail}`}
+      nameOf={(row) => <CodeName name={row.name} />}
+      figures={[
+        { head: "A", help: "Per step in A.", words: (row) => time(row.base_ns) },
+        { head: "B", help: "Per step in B.", words: (row) => time(row.other_ns) },
+        { head: "Change", help: "B less A.", words: (row) => change(row.change_ns) },
+      ]}
+    />
+  );
+}
+
 /** The operators of the piece that is open. */
 export function PieceRows({ query }: { query: DiffQuery }) {
   const path = useValues()["diff.path"] ?? "";
@@ -176,6 +201,36 @@ export function PieceRows({ query }: { query: DiffQuery }) {
   );
 }
 
+interface CrumbsProps {
+  /** Places of the pieces that are open, from the outermost on. */
+  readonly steps: readonly string[];
+  readonly trail: readonly string[];
+  readonly enter: (path: string) => void;
+}
+
+function Crumbs({ steps, trail, enter }: CrumbsProps) {
+  return steps.length === 0 ? null : (
+    <nav className="crumbs diff-crumbs" aria-label="Piece that is open">
+      <button type="button" className="link" onClick={() => enter(steps.slice(0, -1).join("-"))}>
+        ← Back
+      </button>
+      <button type="button" className="link" onClick={() => enter("")}>
+        The step
+      </button>
+      {trail.map((name, at) => (
+        <button
+          key={steps.slice(0, at + 1).join("-")}
+          type="button"
+          className="link"
+          onClick={() => enter(steps.slice(0, at + 1).join("-"))}
+        >
+          › {harmless(name)}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
 interface PiecesProps {
   readonly query: DiffQuery;
   /** The mean steps of both. */
@@ -194,7 +249,7 @@ export function Pieces({ query, steps: means }: PiecesProps) {
   return (
     <Panel
       title="Pieces of the step"
-      hint=""
+      hint="mean of the steps"
       isOld={state.isOld}
       controls={
         <>
@@ -230,30 +285,7 @@ export function Pieces({ query, steps: means }: PiecesProps) {
       <Answered state={state}>
         {(answer) => (
           <>
-            {steps.length === 0 ? null : (
-              <nav className="crumbs diff-crumbs" aria-label="Piece that is open">
-                <button
-                  type="button"
-                  className="link"
-                  onClick={() => enter(steps.slice(0, -1).join("-"))}
-                >
-                  ← Back
-                </button>
-                <button type="button" className="link" onClick={() => enter("")}>
-                  The step
-                </button>
-                {answer.trail.map((name, at) => (
-                  <button
-                    key={steps.slice(0, at + 1).join("-")}
-                    type="button"
-                    className="link"
-                    onClick={() => enter(steps.slice(0, at + 1).join("-"))}
-                  >
-                    › {harmless(name)}
-                  </button>
-                ))}
-              </nav>
-            )}
+            <Crumbs steps={steps} trail={answer.trail} enter={enter} />
             {answer.pieces.length > 0 && isTrend ? (
               <Trend
                 key={path}
@@ -276,8 +308,9 @@ export function Pieces({ query, steps: means }: PiecesProps) {
             <p className="hint diff-pieces-note">
               {steps.length === 0
                 ? "Press a piece to go inside it. With modules in both recordings the pieces are modules."
-                : "Its operators are below."}
+                : "All figures of its operators are below."}
             </p>
+            {steps.length === 0 ? null : <Largest rows={answer.rows} total={answer.row_count} />}
           </>
         )}
       </Answered>
