@@ -84,6 +84,7 @@ class _Attribution:
             spread(args.get(name), count)
             for name in ("input_dims", "input_types", "input_strides", "concrete_inputs")
         )
+        self._first_dtypes: dict[int, str] = {}
         self.peaks = [peak_of(one) for one in trace.devices]
 
     def columns(self) -> SpeedColumns:
@@ -275,15 +276,23 @@ class _Attribution:
     def _of_children(self, row: int) -> str:
         """The type of the first tensor of the first op inside a call."""
         host = self.host
+        end, thread = host.ts[row] + host.dur[row], host.thread[row]
         for inner in range(row + 1, min(row + 8, len(host))):
-            if host.thread[inner] != host.thread[row] or host.ts[inner] >= host.end[row]:
+            if host.thread[inner] != thread or host.ts[inner] >= end:
                 return ""
-            code = int(self.types[inner])
+            if dtype := self._first_dtype(int(self.types[inner])):
+                return dtype
+        return ""
+
+    def _first_dtype(self, code: int) -> str:
+        """The type of the first argument in a text of types; "" where it is no tensor."""
+        found = self._first_dtypes.get(code)
+        if found is None:
             types = json.loads(self.trace.strings[code]) if code >= 0 else None
             first = types[0] if isinstance(types, list) and types else ""
-            if isinstance(first, str) and first in DTYPES:
-                return DTYPES[first]
-        return ""
+            found = DTYPES.get(first, "") if isinstance(first, str) else ""
+            self._first_dtypes[code] = found
+        return found
 
     # --- time -------------------------------------------------------------------------------------
 
