@@ -7,9 +7,10 @@ A recording of the capture of graphs lies beside the run, in a folder or under a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec import Struct
 
 from ..analysis.facts import Facts
@@ -20,9 +21,11 @@ from ..analysis.graphs.module_origins import lend_modules
 from ..analysis.graphs.origins import OperatorOrigins, origin_of, with_origins
 from ..analysis.modules.model import ModuleColumns
 from ..analysis.operators import artifact as made_operators
-from ..analysis.operators.model import OperatorColumns
+from ..analysis.operators.model import NamedLight, OperatorColumns
 from ..analysis.speed_of_light.artifact import SPEED
 from ..analysis.speed_of_light.captured import with_captured, with_lengths
+from ..analysis.speed_of_light.figures import SpeedSelection
+from ..analysis.speed_of_light.model import NONE as NO_STEP
 from ..analysis.speed_of_light.model import SpeedColumns
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotReadyError, TraceFormatError
@@ -87,6 +90,38 @@ def speed_of(subject: Subject) -> SpeedColumns:
         return columns
     captures = tuple(one for _, one in captures_of(subject, near).opened)
     return with_captured(columns, subject.other_artifact(GRAPHS), captures, iterations)
+
+
+def light_of(
+    subject: Subject, group: str, steps: tuple[int, ...] | None, device: int | None
+) -> Mapping[str, NamedLight]:
+    """Light of all ops ("op") or kernels ("kernel") by their names; nothing without a data sheet.
+
+    Args:
+        subject: the recording.
+        group: what is named.
+        steps: indexes of the steps; None: everything.
+        device: row of the devices; None: the only one that was used, of several none.
+
+    Raises:
+        NotReadyError: it is being made.
+    """
+    facts = subject.facts
+    used = [row for row, one in enumerate(facts.devices) if one.used]
+    row = used[0] if device is None and len(used) == 1 else device
+    if row is None or not facts.devices[row].has_peak or "shapes" in facts.unavailable:
+        return {}
+    columns = speed_of(subject)
+    every = (NO_STEP, *range(len(facts.steps)))
+    groups = SpeedSelection(columns, every if steps is None else steps, row).by(group)
+    known = np.flatnonzero(groups.known_ns > 0)
+    waste = np.rint(groups.waste_ns[known]).astype(np.int64).tolist()
+    ratio, keys = groups.light_ratio[known].tolist(), groups.key[known].tolist()
+    return {
+        columns.strings[key]: NamedLight(*one, groups.bound[at] or "")
+        for key, at, *one in zip(keys, known.tolist(), ratio, waste, strict=True)
+        if key >= 0
+    }
 
 
 class SliceOrigin(Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
 from ..analysis.compile.model import GRAPH_MARK, CompiledFacts
 from ..analysis.facts import DeviceFacts, Facts
+from ..analysis.operators.model import NamedLight
 from ..analysis.steps import Scope, scope_of
+from ..base.arrays import I32
 from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
 from ..base.units import duration, plural
-from .table import PER_STEP
+from .table import PER_STEP, Values, ValuesOf
 
 if TYPE_CHECKING:
     from ..analysis.operators.groups import Grouped
@@ -339,3 +341,38 @@ def with_limit(query: S, limit: int | None) -> S:
     if limit is None or LIMIT not in query.__struct_fields__:
         return query
     return msgspec.structs.replace(query, **{LIMIT: limit})
+
+
+class Lit(Protocol):
+    """A table whose rows are names that may have light."""
+
+    @property
+    def name(self) -> I32:
+        """Codes of the names."""
+
+    @property
+    def light(self) -> Mapping[str, NamedLight]:
+        """Light by name."""
+
+    def text(self, code: int) -> str:
+        """The text of a code."""
+
+
+def has_light(table: Lit) -> bool:
+    """True if a row may have light."""
+    return bool(table.light)
+
+
+def of_light(field: str) -> ValuesOf:
+    """The values of a field of ``NamedLight``; None where a name has no light."""
+
+    def of(table: Lit, at: NDArray[np.intp]) -> Values:
+        found = (table.light.get(table.text(code)) for code in table.name[at].tolist())
+        return [None if one is None else getattr(one, field) for one in found]
+
+    return of
+
+
+LIGHT_HELP = "Light ÷ measured time: how near to the least time by the device's data sheet."
+WASTE_HELP = "Measured time − light, of work with a model of its FLOPs and bytes."
+BOUND_HELP = "The larger need of time by the data sheet: FLOPs or bytes."

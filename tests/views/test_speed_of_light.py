@@ -9,6 +9,12 @@ import pytest
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
+from kinetoscope.views.kernels.contract import KernelQuery
+from kinetoscope.views.kernels.view import VIEW as KERNELS
+from kinetoscope.views.kernels.view import build as kernels_of
+from kinetoscope.views.operators.contract import OperatorQuery
+from kinetoscope.views.operators.view import VIEW as OPERATORS
+from kinetoscope.views.operators.view import build as operators_of
 from kinetoscope.views.speed_of_light.contract import SpeedOfLight, SpeedQuery
 from kinetoscope.views.speed_of_light.pictures import MOST_POINTS
 from kinetoscope.views.speed_of_light.view import VIEW, build, summary, tables
@@ -110,3 +116,26 @@ def test_on_real_recordings_no_point_lies_above_its_roof(name: str) -> None:
             assert point.light_ratio <= 1 + 1e-9
             assert point.gb_s <= answer.roofline.bandwidth_gb_s * (1 + 1e-9)
             assert point.tflop_s <= roofs.get(point.unit, max(roofs.values(), default=0)) * 1.000001
+
+
+def test_kernels_and_operators_have_the_waste_of_their_names() -> None:
+    session = TraceSession(lit())
+    kernels = kernels_of(session.subject(KERNELS), KernelQuery())
+    assert {row.name: (row.waste_ns, row.bound) for row in kernels.table.rows} == {
+        "kernel_k": (6000 - 1384, "memory"),
+        "kernel_l": (8000 - 6144, "memory"),
+        "kernel_m": (None, None),
+    }
+    operators = operators_of(session.subject(OPERATORS), OperatorQuery())
+    found = {row.name: row.light_ratio for row in operators.table.rows}
+    assert found["aten::mm"] == pytest.approx(1384 / 6000, rel=0.001)
+    assert found["custom::op"] is None
+    assert "waste_ns" in {head.key for head in operators.table.columns}
+
+
+def test_without_a_data_sheet_kernels_have_no_columns_of_light() -> None:
+    picture = "step |1111111|\nop   |a      |\ncall |k      |\ngpu  |  kkkk |"
+    trace = draw(picture, names={"a": "aten::mm"}, args={"a": MM})
+    answer = kernels_of(TraceSession(trace).subject(KERNELS), KernelQuery())
+    assert "waste_ns" not in {head.key for head in answer.table.columns}
+    assert [row.waste_ns for row in answer.table.rows] == [None]

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c047498f";
+export const CONTRACT = "c7bf3521";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1724,6 +1724,12 @@ export interface KernelRow {
   readonly max_ns: number;
   /** Mean blocks per multiprocessor, weighted by duration. Below 1, some multiprocessors have nothing to do. */
   readonly blocks_per_sm: number | null;
+  /** Light ÷ measured time: how near to the least time by the device's data sheet. */
+  readonly light_ratio: number | null;
+  /** Measured time − light, of work with a model of its FLOPs and bytes. */
+  readonly waste_ns: number | null;
+  /** The larger need of time by the data sheet: FLOPs or bytes. */
+  readonly bound: string | null;
   /** Mean estimated achieved occupancy: warps on a multiprocessor of those it can hold, weighted by duration. The recorder computes it from grid, block, registers and shared memory. */
   readonly occupancy_percent: number | null;
   /** Yes if its name shows tensor cores; unknown where the name does not say. Kernels that move data are no candidates. */
@@ -2580,6 +2586,12 @@ export interface OperatorRow {
   readonly kernels: number | null;
   /** Floating point operations by a model of the op and its input shapes; a multiply-add is two. */
   readonly flops: number | null;
+  /** Light ÷ measured time: how near to the least time by the device's data sheet. */
+  readonly light_ratio: number | null;
+  /** Measured time − light, of work with a model of its FLOPs and bytes. */
+  readonly waste_ns: number | null;
+  /** The larger need of time by the data sheet: FLOPs or bytes. */
+  readonly bound: string | null;
   /** True if an op of this name may run on tensor cores. */
   readonly tensor_core_eligible: boolean;
   /** Share of the device self time in kernels that use tensor cores, by their names. */

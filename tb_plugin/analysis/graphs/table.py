@@ -18,7 +18,7 @@ OUTSIDE = 0
 """The key of the row of all kernels outside of graphs; graph g has g + 1."""
 
 
-class GraphGroups(KernelGroups, frozen=True, eq=False, dict=True):
+class GraphGroups(KernelGroups, frozen=True, eq=False, dict=True, kw_only=True):
     """The kernels by graph, with figures of the replays in the chosen steps; NaN outside graphs."""
 
     graphs: GraphColumns
@@ -126,4 +126,4 @@ def graph_table(
     key = graphs.of_activity + 1
     groups = group(rows, key, operators.activities.dur_ns)
     whole = whole_ns(operators, chosen)
-    return GraphGroups(operators, groups, "graph", whole, graphs, chosen.steps)
+    return GraphGroups(operators, groups, "graph", whole, graphs=graphs, steps=chosen.steps)

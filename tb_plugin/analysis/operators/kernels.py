@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..counters.groups import (
 from ..kernel_families import Family, families
 from ..overview.utilization import MatrixUse
 from .groups import Grouped, group, in_steps, named
-from .model import Activities, OperatorColumns
+from .model import Activities, NamedLight, OperatorColumns
 
 GROUPINGS = ("name", "properties", "class", "module", "line")
 _OF_CLASS = {
@@ -43,6 +44,7 @@ class KernelGroups(Grouped, frozen=True, eq=False, dict=True):
     """Groups of kernels."""
 
     whole_ns: int  # of all kernels of the chosen steps and device, whatever is searched for
+    light: Mapping[str, NamedLight] = {}  # by name, where the rows are names
 
     @property
     def activities(self) -> Activities:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -129,6 +130,14 @@ class NamedSums(Struct, frozen=True, eq=False):
 
     count: I64
     ns: I64
+
+
+class NamedLight(NamedTuple):
+    """Speed of light of all calls, or kernels, of a name (``speed_of_light``)."""
+
+    light_ratio: float  # light ÷ measured time
+    waste_ns: int  # measured time − light
+    bound: str  # "compute", "memory"
 
 
 class OperatorColumns(Struct, frozen=True, eq=False, dict=True):

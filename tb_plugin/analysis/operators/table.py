@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..idle.places import is_own_frame
 from ..overview.utilization import ELIGIBLE_OPS
 from .calls import ADDRESS
 from .groups import Grouped, group, in_steps, named, paired, unpaired
-from .model import CallKind, Calls, OperatorColumns
+from .model import CallKind, Calls, NamedLight, OperatorColumns
 from .stacks import frame_place, frames_of, innermost_frames
 
 _STEP = regex(r"^ProfilerStep#\d+$")
@@ -42,6 +42,7 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
     stack_depth: int
     steps: tuple[int, ...] | None  # the chosen ones, as in ``CallSelection``
     wall_ns: int = 0  # length of the chosen steps; 0 = unknown
+    light: Mapping[str, NamedLight] = {}  # by name, where the rows are names
 
     @property
     def calls(self) -> Calls:

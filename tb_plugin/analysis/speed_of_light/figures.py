@@ -249,6 +249,15 @@ class SpeedGroups(Struct, frozen=True, dict=True):
         """The part of the time that has light."""
         return _divided(self.known_ns.astype(np.float64), self.measured_ns)
 
+    @cached_property
+    def bound(self) -> tuple[str | None, ...]:
+        """The larger need of time of each row; None where it has no light."""
+        pairs = zip(self.compute_bound_ns.tolist(), self.light_ns.tolist(), strict=True)
+        return tuple(
+            None if np.isnan(light) else "compute" if compute * 2 > light else "memory"
+            for compute, light in pairs
+        )
+
     def order(self, column: str, *, ascending: bool) -> NDArray[np.intp]:
         """Rows by a column; those without a value last."""
         value = np.asarray(getattr(self, column), np.float64)

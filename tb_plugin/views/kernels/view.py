@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...analysis.facts import Facts
@@ -25,7 +26,7 @@ from ...analysis.steps import scope_of
 from ...base.units import plural, share
 from ...trace.model import Link
 from ..legend import core_words, cores_name
-from ..origins import OPERATORS, operators_of
+from ..origins import OPERATORS, light_of, operators_of
 from ..shared import (
     SharePart,
     SlowCall,
@@ -114,6 +115,9 @@ def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
         if query.group_by == "graph"
         else kernel_table(operators, chosen, query.group_by)
     )
+    if query.group_by == "name" and not query.search_op:
+        light = light_of(subject, "kernel", chosen.steps, chosen.device)
+        table = replace(table, light=light)
     order = table.order(sort_by, ascending=query.ascending)
     cores = cores_name(subject.facts.devices)
     return answers.KernelTable(

@@ -27,7 +27,7 @@ from ...base.errors import NotFoundError
 from ...base.units import plural, share
 from ...trace.model import DeviceClass
 from ..legend import core_words, cores_name
-from ..origins import OPERATORS, operators_of, origin_words, origins_of
+from ..origins import OPERATORS, light_of, operators_of, origin_words, origins_of
 from ..shared import Flame, flame_of, outside_words, share_parts, steps_of, time_and_count
 from ..table import Table, heads, help_of, rows_from, shown, table_from
 from ..view import Part, Subject, View
@@ -203,6 +203,9 @@ def _window(
     subject: Subject, query: answers.OperatorQuery, table: CallTable
 ) -> answers.OperatorTable:
     operators = table.operators
+    if table.group_by == "name":
+        # Calls of one name are ops on whatever device they ran.
+        table = structs.replace(table, light=light_of(subject, "op", table.steps, None))
     sort_by = sort_named(query.sort_by, operators)
     order = table.order(sort_by, ascending=query.ascending)
     has_device = bool(len(operators.activities))

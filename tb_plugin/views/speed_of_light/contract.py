@@ -80,11 +80,7 @@ def _peaks(groups: SpeedGroups, at: Rows) -> Values:
 
 
 def _bounds(groups: SpeedGroups, at: Rows) -> Values:
-    pairs = zip(groups.compute_bound_ns[at].tolist(), groups.light_ns[at].tolist(), strict=True)
-    return [
-        None if np.isnan(light) else "compute" if compute * 2 > light else "memory"
-        for compute, light in pairs
-    ]
+    return [groups.bound[row] for row in at.tolist()]
 
 
 def _moved_rates(groups: SpeedGroups, at: Rows) -> Values:
