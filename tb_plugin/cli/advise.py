@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..analysis.advice.rule import read_thresholds, thresholds
 from ..ask.explain import event_of
@@ -25,6 +26,7 @@ from ..views.overview.document import (
     capital,
     fitted,
 )
+from ..views.overview.idle import path_by_kind
 from ..views.overview.view import VIEW as OVERVIEW
 from ..views.overview.view import advice_on
 from ..views.table import Column, Table
@@ -85,7 +87,10 @@ def advise(path: str, chosen: ChosenTrace, **rest: Any) -> None:  # noqa: ANN401
         if asked.slice is not None:
             write(as_json(event_of(session, f"slice/{asked.slice}")))
             return
-        document = advice_on(session.subject(OVERVIEW), asked.steps, asked.device, limits)
+        subject = session.subject(OVERVIEW)
+        document = advice_on(subject, asked.steps, asked.device, limits)
+        if asked.format == "json":
+            document = replace(document, critical_path=path_by_kind(subject, asked.steps))
     if asked.format == "json":
         small = fitted(document, asked.max_bytes - 1)
         text = as_json(small, indent=-1)

@@ -11,8 +11,9 @@ import pytest
 
 from kinetoscope.base.errors import UnavailableError
 from kinetoscope.notebook import open_trace
-from kinetoscope.views.overview.document import AdviceDocument
+from kinetoscope.views.overview.document import AdviceDocument, fitted
 from tests.cli.runs import run
+from tests.conftest import ROOT
 from tests.drawing import LOADER, draw_at
 from tests.trace.pickles.drawn_snapshot import event, snapshot
 
@@ -52,6 +53,27 @@ def test_the_document_says_what_was_found_and_what_cannot_be_answered(trace: Pat
     (stacks,) = [one for one in told.cannot_answer if "with_stack=True" in one.record]
     assert {"PY1", "LA3", "RE1"} - {one.id for one in stacks.rules} == {"RE1"}  # of a device
     assert told.left_out == 0
+    first = told.critical_path[0]
+    assert (first.kind, first.names) == ("DataLoader", (LOADER,))
+    assert (first.ns_per_step, first.ratio) == (14_500.0, 29 / 40)
+    assert (told.ranks, told.not_judged) == ("", ())
+
+
+def test_the_document_names_the_late_rank_and_what_no_figure_contains(tmp_path: Path) -> None:
+    told = document(ROOT / "samples" / "traces" / "train_ddp_cpu")
+    assert told.ranks.startswith("Rank 1 makes the others wait")
+    place = tmp_path / "x.pt.trace.json"
+    draw_at(place, "step   |1111113333|\nop     |aaaa  aaaa|")
+    assert document(place).not_judged == ("Step 2 is not in the recording.",)
+
+
+def test_a_size_limit_takes_the_critical_path_before_a_finding(trace: Path) -> None:
+    told = document(trace)
+    short = msgspec.structs.replace(told, critical_path=())
+    size = len(msgspec.json.encode(short))
+    kept = fitted(told, size)
+    assert (kept.critical_path, len(kept.findings), kept.left_out) == ((), 1, 0)
+    assert fitted(told, size + 400).critical_path == told.critical_path
 
 
 def test_evidence_is_resolved_by_its_number(trace: Path) -> None:

@@ -23,7 +23,7 @@ from ...analysis.findings import (
     by_need,
 )
 from ...analysis.steps import Selection
-from ...analysis.wording import device_name
+from ...analysis.wording import device_name, not_judged
 from ...base.units import NBSP, duration, plural, share
 
 SCHEMA = 2
@@ -95,6 +95,15 @@ class AdviceFinding(Struct, frozen=True):
     verify: str
 
 
+class AdvicePath(Struct, frozen=True):
+    """All of the critical paths that is of one kind."""
+
+    kind: str  # "Ops", "DataLoader"
+    ns_per_step: float
+    ratio: float
+    names: tuple[str, ...]  # the events that are most of it
+
+
 class CannotAnswer(Struct, frozen=True):
     """Missing data, options that record it, and the rules that this recording cannot answer."""
 
@@ -119,6 +128,11 @@ class AdviceDocument(Struct, frozen=True):
     not_available: Mapping[str, str]  # part of the Overview → why the recording does not have it
     doubts: tuple[str, ...]  # what Health says of figures used here
     left_out: int  # findings that did not fit the size limit
+    ranks: str = ""  # what all ranks of the run say of late ones; "" for a file alone
+    not_judged: tuple[str, ...] = ()  # parts of the recording that no figure contains
+    critical_path: tuple[
+        AdvicePath, ...
+    ] = ()  # the critical path by kind, the longest first; JSON alone
 
 
 def advise(
@@ -137,26 +151,28 @@ def advise(
     return AdviceDocument(
         schema=SCHEMA,
         path=facts.path,
-        headline=_plain(said.headline),
-        detail=_plain(said.detail),
-        agreement=_plain(said.agreement),
+        headline=plain(said.headline),
+        detail=plain(said.detail),
+        agreement=plain(said.agreement),
         scope=_scope(selection),
         findings=tuple(_finding(one) for one in told.findings),
-        why_none=_plain(why.text) if why is not None else "",
+        why_none=plain(why.text) if why is not None else "",
         together_ns_per_step=together,
         together_ratio=together / mean if mean else 0.0,
         cannot_answer=tuple(
-            CannotAnswer(_plain(one.needs), tuple(map(_plain_rule, one.rules)))
+            CannotAnswer(plain(one.needs), tuple(map(_plain_rule, one.rules)))
             for one in by_need(told.unchecked)
         ),
-        not_available={what: _plain(why, 4 * MOST_CHARACTERS) for what, why in missing.items()},
-        doubts=tuple(_plain(n.title) for n in facts.health.costly if "overview" in n.taints),
+        not_available={what: plain(why, 4 * MOST_CHARACTERS) for what, why in missing.items()},
+        doubts=tuple(plain(n.title) for n in facts.health.costly if "overview" in n.taints),
         left_out=0,
+        ranks=plain(ranks.text) if ranks is not None else "",
+        not_judged=tuple(map(plain, not_judged(selection))),
     )
 
 
 def _plain_rule(rule: RuleName) -> RuleName:
-    return RuleName(rule.id, _plain(rule.title))
+    return RuleName(rule.id, plain(rule.title))
 
 
 def _scope(selection: Selection) -> AdviceScope:
@@ -164,7 +180,7 @@ def _scope(selection: Selection) -> AdviceScope:
     return AdviceScope(
         steps=tuple(step.number for step in selection.steps),
         step_source=selection.facts.step_source,
-        device=_plain(device_name(chosen)) if chosen else "",
+        device=plain(device_name(chosen)) if chosen else "",
         rank=selection.facts.rank,
         mean_step_ns=selection.mean(selection.total_ns),
     )
@@ -174,13 +190,13 @@ def _finding(found: Finding) -> AdviceFinding:
     gain = found.gain
     return AdviceFinding(
         id=found.id,
-        title=_plain(found.title),
+        title=plain(found.title),
         severity=found.severity,
         confidence=found.confidence,
-        scope=_plain(found.scope),
-        text=_plain(found.text, 4 * MOST_CHARACTERS),
-        frame=_plain(found.frame),
-        metrics=tuple(structs.replace(one, name=_plain(one.name)) for one in found.evidence),
+        scope=plain(found.scope),
+        text=plain(found.text, 4 * MOST_CHARACTERS),
+        frame=plain(found.frame),
+        metrics=tuple(structs.replace(one, name=plain(one.name)) for one in found.evidence),
         evidence=tuple(map(_event, found.events)),
         gain=None
         if gain is None
@@ -189,15 +205,15 @@ def _finding(found: Finding) -> AdviceFinding:
             gain.ns_per_step,
             gain.ratio,
             gain.shared_ns_per_step,
-            _plain(gain.method),
+            plain(gain.method),
             gain.claims,
         ),
         action=AdviceAction(
-            _plain(found.action),
+            plain(found.action),
             found.snippet,
             tuple(link.url for link in found.links if link.url),
         ),
-        verify=_plain(found.verify),
+        verify=plain(found.verify),
     )
 
 
@@ -205,15 +221,15 @@ def _event(seen: SeenEvent) -> AdviceEvidence:
     return AdviceEvidence(
         "event",
         seen.slice,
-        _plain(seen.name),
+        plain(seen.name),
         seen.ts,
         seen.ts + seen.dur_ns,
-        _plain(seen.step),
+        plain(seen.step),
         seen.link.params,
     )
 
 
-def _plain(text: str, most: int = MOST_CHARACTERS) -> str:
+def plain(text: str, most: int = MOST_CHARACTERS) -> str:
     """A text on one line with ordinary spaces, shortened."""
     line = " ".join(text.replace(NBSP, " ").split())
     return line if len(line) <= most else line[: most - 1] + "…"
@@ -222,7 +238,8 @@ def _plain(text: str, most: int = MOST_CHARACTERS) -> str:
 def fitted(document: AdviceDocument, most_bytes: int) -> AdviceDocument:
     """The document in at most so many bytes of JSON, as far as its first parts allow.
 
-    First all but one event of each finding go, then findings from the last on; ``left_out`` counts.
+    First all but one event of each finding go, then the critical path, then findings from the last
+    on; ``left_out`` counts these.
     """
 
     def fits(one: AdviceDocument) -> bool:
@@ -232,6 +249,8 @@ def fitted(document: AdviceDocument, most_bytes: int) -> AdviceDocument:
         return document
     short = tuple(structs.replace(one, evidence=one.evidence[:1]) for one in document.findings)
     document = structs.replace(document, findings=short)
+    if not fits(document):
+        document = structs.replace(document, critical_path=())
     while document.findings and not fits(document):
         document = structs.replace(
             document, findings=document.findings[:-1], left_out=document.left_out + 1

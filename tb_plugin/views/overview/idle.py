@@ -19,6 +19,7 @@ from ..legend import PARTITION, path_kind
 from ..shared import DeviceName, Flame, device_row, flame_of
 from ..table import Column, column, heads
 from ..view import Part, Subject
+from .document import AdvicePath, plain
 
 _CATEGORY = {part.key: part.category for part in PARTITION}
 
@@ -163,6 +164,8 @@ class CriticalPathAnswer(Struct, frozen=True):
 
 
 _MOST_ROWS = 100
+_NAMES = 3
+_LEAST_OF_PATH = 0.01
 _DIFFERENT = 0.10
 
 
@@ -326,6 +329,24 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
         more=max(0, len(rows) - _MOST_ROWS),
         inferred=columns.inferred_count,
         note=_without_kernels(subject.facts) or _note(listed, columns.inferred_count),
+    )
+
+
+def path_by_kind(subject: Subject, steps: str) -> tuple[AdvicePath, ...]:
+    """The critical path by kind, with the names that are most of each.
+
+    Raises:
+        QueryError: there are no such steps.
+    """
+    found = path(subject, PathQuery(steps))
+    count = max(select(subject.facts, steps).count, 1)
+    names: dict[str, list[str]] = {}
+    for row in found.rows:
+        names.setdefault(row.kind, []).append(plain(row.name))
+    return tuple(
+        AdvicePath(one.label, one.ns / count, one.ratio, tuple(names.get(one.kind, ())[:_NAMES]))
+        for one in found.shares
+        if one.ratio >= _LEAST_OF_PATH
     )
 
 
