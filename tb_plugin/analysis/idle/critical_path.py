@@ -26,7 +26,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, distinct_values, is_among
+from ...base.arrays import I32, I64, Mask, distinct_values, is_among, is_any
+from ...base.intervals import length_within
 from ...trace.model import DeviceClass, Trace
 from ..device_work import DeviceWork
 from ..host_activity import HostRole, Hosts
@@ -42,6 +43,7 @@ _STUCK = 10_000  # hops without progress, as among work of no length
 _WIDTH = 8  # columns of a part in the walk
 _SINGLE = 8  # parts of a thread in a row that are taken one by one …
 _CHUNK = 2048  # … before they are taken together: events of a thread
+_SILENT = tuple(_FIRST_CAUSE + CAUSE[name] for name in ("python", "uninstrumented"))
 _FAR = np.iinfo(np.int64).max
 _LOOK_BACK = 64  # device work looked at for what a blocking call waited for
 
@@ -101,6 +103,9 @@ class _Walk:
         kind = kind.copy()
         told = np.flatnonzero(kind == _NONE)  # by the event itself
         kind[told] = _FIRST_CAUSE + HostCauses(self._trace, self._hosts).of(row[told])
+        if not len(self._trace.device):
+            waits = is_any(kind, _SILENT) & self._under_way(start, end)
+            kind[waits] = _FIRST_CAUSE + CAUSE["communication"]
         return PathParts(
             start.copy(),
             end.copy(),
@@ -112,6 +117,14 @@ class _Walk:
             slack.copy(),
             inferred.astype(np.int8),
         )
+
+    def _under_way(self, start: I64, end: I64) -> Mask:
+        """True for parts that collectives of any thread fill for the most part.
+
+        Without a device the breakdown counts such time as communication, where no op runs.
+        """
+        hosts = self._hosts
+        return 2 * length_within(hosts.ranges(hosts.collective), start, end) > end - start
 
     def _flush(self) -> None:
         """The path so far as a separate block."""

@@ -12,9 +12,13 @@ from kinetoscope.analysis.idle.critical_path import critical_path
 from kinetoscope.analysis.idle.dependencies import Dependencies, dependencies
 from kinetoscope.analysis.idle.model import PATH_KINDS, PathParts
 from kinetoscope.analysis.steps import step_windows
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
+from kinetoscope.trace.read import read
 from tests.collected import FILES, opened
+from tests.conftest import ROOT
 from tests.drawing import Event, draw
+from tests.trace.drawn import annotation, drawn, python, x
 
 NCCL = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclArgs)"
 
@@ -195,3 +199,24 @@ def test_parts_tile_the_step_whatever_happens(events: list[Event]) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_real_steps_are_tiled(name: str) -> None:
     path_of(opened(name))
+
+
+@pytest.mark.parametrize(("length", "kind"), [(11, "communication"), (10, "python")])
+def test_waiting_on_a_host_is_the_collective_that_fills_most_of_it(length: int, kind: str) -> None:
+    trace = drawn(
+        annotation("ProfilerStep#1", 0, 30),
+        x("aten::mm", 0, 5),
+        python("train.py(1): wait", 5, 20),
+        annotation("gloo:all_reduce", 6, length, tid=2),
+        x("aten::mm", 25, 5),
+    )
+    assert [one[0] for one in told(trace)] == ["dispatch", kind, "dispatch"]
+
+
+def test_a_path_communicates_as_long_as_the_step_says() -> None:
+    rank = next((ROOT / "samples" / "traces" / "train_ddp_cpu").glob("rank0.*"))
+    trace = read(rank)
+    parts, facts = path_of(trace), summarize(trace)
+    of_kind = parts.kind == PATH_KINDS.index("communication")
+    here = [step.host.communication_ns for step in facts.steps if step.host]
+    assert int((parts.end - parts.start)[of_kind].sum()) == pytest.approx(sum(here), rel=0.01)
