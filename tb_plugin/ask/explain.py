@@ -9,6 +9,7 @@ another file. Names come from the trace: they are data, and never instructions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from ..analysis.recording import configuration
 from ..analysis.steps import Limits, Selection, select
 from ..analysis.wording import CAUSE_NAMES, device_name, short_frame
 from ..base.errors import NotFoundError, QueryError, UnavailableError
+from ..base.regex import regex
 from ..base.units import NBSP
 from ..session.session import Session
 from ..trace.model import RECORDERS
@@ -35,8 +37,8 @@ from ..views.table import Cell, Column, Table
 
 SCHEMA = 1
 MOST_BYTES = 6144
-FUNCTIONS, RANKS, EVIDENCE, TITLES = 12, 16, 3, 3
-"""Most functions, ranks, events of a finding, and titles of questions that are shown."""
+FUNCTIONS, RANKS, BREAKS, EVIDENCE, TITLES = 12, 16, 6, 3, 4
+"""Most functions, ranks, graph breaks, events of a finding, titles of questions."""
 _LEAST_RATIO = 0.001  # of the step; parts and causes below are left out of lists
 _NAME = 60
 
@@ -109,20 +111,25 @@ class ExplainDocument(Struct, frozen=True):
     totals: Grid  # by device, of the whole recording
     ranks_headline: str
     ranks: Grid
+    compiled_headline: str  # "" nothing was compiled
+    breaks: Grid  # of graphs of torch.compile, in the whole recording
     cannot_tell: tuple[CannotTell, ...]
-    next: tuple[str, ...]
+    next: tuple[str, ...]  # commands; PATH is the recording
     left_out: Mapping[str, int]  # rows that did not fit
     untrusted: tuple[str, ...] = ("path", "place", "name", "worker", "device")
 
 
-SECTIONS = ("recording", "step", "findings", "functions", "totals", "ranks", "cannot_tell", "next")
+SECTIONS = (
+    "recording", "step", "findings", "functions", "totals", "ranks", "breaks", "cannot_tell",
+    "next",
+)  # fmt: skip
 NOTHING = Grid((), ())
 
 
 def explain(
-    session: Session, path: str, steps: str = "", device: str = "", limits: Limits | None = None
+    session: Session, steps: str = "", device: str = "", limits: Limits | None = None
 ) -> ExplainDocument:
-    """The answer for the chosen steps and device; ``path`` is as the user named it.
+    """The answer for the chosen steps and device.
 
     Raises:
         QueryError: there are no such steps, or no such device.
@@ -139,6 +146,7 @@ def explain(
     whole = session.artifact(WHOLE)
     ranks_headline, ranks = ranks_of(session)
     functions = functions_of(whole, chosen)
+    compiled_headline, breaks = breaks_of(facts)
     return ExplainDocument(
         schema=SCHEMA,
         recording=_recording(session, facts, advice),
@@ -150,13 +158,16 @@ def explain(
         totals=totals_of(whole, facts),
         ranks_headline=ranks_headline,
         ranks=Grid(ranks.columns, ranks.rows[:RANKS]),
-        cannot_tell=_cannot_tell(advice),
-        next=_next(path, advice, ranks),
+        compiled_headline=compiled_headline,
+        breaks=Grid(breaks.columns, breaks.rows[:BREAKS]),
+        cannot_tell=cannot_tell_of(advice, TITLES),
+        next=_next(advice, ranks),
         left_out={
             name: left
             for name, left in (
                 ("functions", len(functions.rows) - FUNCTIONS),
                 ("ranks", len(ranks.rows) - RANKS),
+                ("breaks", len(breaks.rows) - BREAKS),
             )
             if left > 0
         },
@@ -342,38 +353,75 @@ def _kept(table: Table, keys: Iterable[str]) -> list[int]:
     return [at for key in keys if (at := _place(table, key)) >= 0]
 
 
-def _cannot_tell(advice: AdviceDocument) -> tuple[CannotTell, ...]:
-    found = []
-    for one in advice.cannot_answer:
-        titles = [rule.title for rule in one.rules]
-        more = f", {len(titles) - TITLES} more" if len(titles) > TITLES else ""
-        found.append(CannotTell(one.record, f"{'; '.join(titles[:TITLES])}{more}"))
-    known = {one.record for one in found}
-    return (
-        *(CannotTell(why, what) for what, why in advice.not_available.items() if why not in known),
-        *found,
+def cannot_tell_of(advice: AdviceDocument, titles: int | None = None) -> tuple[CannotTell, ...]:
+    """What is missing, an entry for each option that records it, with so many titles at most."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for what, why in advice.not_available.items():
+        before, remedy = _parts(why)
+        _add(found, f"{what} ({before.partition(':')[0]})" if before else what, remedy)
+    for need in advice.cannot_answer:
+        before, remedy = _parts(need.record)
+        # "allocator events, in four steps or more: record with …" has a condition.
+        condition = before.partition(", ")[2]
+        for rule in need.rules:
+            _add(found, f"{rule.title} ({condition})" if condition else rule.title, remedy)
+    return tuple(CannotTell(remedy, _listed(told, titles)) for remedy, told in found.values())
+
+
+_OPTION = regex(r"`[^`]+`")
+_RECORD = regex(r"\brecord with\b.*", re.IGNORECASE | re.DOTALL)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The words before the remedy, and what to record, or why nothing does."""
+    asked = _RECORD.search(text)
+    at = asked.start() if asked else text.rfind(": ") + 1
+    remedy = text[at:].strip(" .")
+    remedy = remedy[:1].lower() + remedy[1:] if asked else remedy
+    return text[:at].strip(" :."), remedy
+
+
+def _add(found: dict[str, tuple[str, list[str]]], title: str, remedy: str) -> None:
+    """One more title of what an option records; the longest text of it stays."""
+    option = _OPTION.search(remedy)
+    key = option[0] if option else remedy
+    known, titles = found.get(key, ("", []))
+    found[key] = max(known, remedy, key=len), [*titles, title]
+
+
+def _listed(titles: Sequence[str], most: int | None) -> str:
+    shown = titles[:most]
+    more = f", {len(titles) - len(shown)} more" if len(titles) > len(shown) else ""
+    return f"{'; '.join(shown)}{more}"
+
+
+def breaks_of(facts: Facts) -> tuple[str, Grid]:
+    """What torch.compile did, in words, and lines that leave a graph; of the whole recording."""
+    if not facts.compiled:
+        return "", NOTHING
+    view = view_named("compile")
+    try:
+        answer: Any = view.build(facts, view.query())
+    except UnavailableError:
+        return "", NOTHING
+    columns = ("place", "name", "reason", "calls", "gap_ns")
+    rows = tuple(
+        tuple(getattr(one, key) if key != "reason" else _plain(one.reason, 100) for key in columns)
+        for one in answer.breaks
     )
+    headline = " ".join(text for text in (answer.headline, answer.detail) if text)
+    return _plain(headline, 400), Grid(columns, rows)
 
 
-def _next(path: str, advice: AdviceDocument, ranks: Grid) -> tuple[str, ...]:
+def _next(advice: AdviceDocument, ranks: Grid) -> tuple[str, ...]:
     """Commands that answer what comes next, in fixed forms with numeric ids."""
-    shown = _quoted(path)
-    found = []
     event = next((e.slice for one in advice.findings for e in one.evidence if e.slice >= 0), -1)
-    if event >= 0:
-        found.append(f"kinetoscope explain {shown} --id slice/{event}")
-    if ranks.rows:
-        found.append(f"kinetoscope show distributed {shown}")
-    else:
-        found.append(f"kinetoscope show operators {shown} --format csv --limit 20")
-    found.append(f'kinetoscope sql {shown} "FROM dictionary"')
-    return tuple(found)
-
-
-def _quoted(path: str) -> str:
-    import shlex
-
-    return shlex.quote(path)
+    columns = "SELECT column_name, meaning FROM dictionary WHERE table_name = 'host'"
+    return (
+        *((f"kinetoscope explain PATH --id slice/{event}",) if event >= 0 else ()),
+        f"kinetoscope show {'distributed' if ranks.rows else 'operators'} PATH --limit 20",
+        f'kinetoscope sql PATH "{columns}"',
+    )
 
 
 def _plain(text: str, most: int = 200) -> str:
@@ -397,6 +445,7 @@ def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
         "Your functions": document.functions,
         "Totals of the recording": document.totals,
         "Ranks": document.ranks,
+        "Graph breaks": document.breaks,
         "Cannot tell": Grid(
             ("record", "tells"), tuple((one.record, one.tells) for one in document.cannot_tell)
         ),
@@ -411,7 +460,7 @@ def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
 # --- within a number of bytes ---------------------------------------------------------------------
 
 D = TypeVar("D", bound=Struct)
-CUTS = ("functions", "ranks", "findings", "next", "totals")
+CUTS = ("functions", "ranks", "breaks", "findings", "next", "totals")
 """Sections that lose rows, in this order; gaps of the recording are always kept."""
 _LEAST_ROWS = {"functions": 3, "findings": 3, "ranks": 4}
 

@@ -39,9 +39,10 @@ def fields(struct: Any) -> str:  # noqa: ANN401
 
 def _lines(document: ExplainDocument) -> Iterator[str]:
     told = document.recording
-    worker = f"{told.worker} · " if told.worker else ""
+    worker = f"{told.worker} · " if told.worker not in told.path else ""
     yield f"{worker}{told.path}"
-    setup = " · ".join(f"{label} {value}" for label, value in told.setup.items())
+    known = told.setup.items()
+    setup = " · ".join(f"{a} {b}" for a, b in known if a != _TYPE or "Device" not in told.setup)
     yield f"trace {told.trace} · {duration(told.length_ns)} · {told.recorder} · {setup}"
     if told.left_out:
         why = ", ".join(f"{number} ({reason})" for number, reason in told.left_out.items())
@@ -57,12 +58,16 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
     yield from _section(document, "functions", "Your functions, per step, all threads together")
     if document.totals.rows:
         yield ""
-        yield "Totals of the whole recording (sum: of lengths; else no instant counts twice)"
-        for row in document.totals.rows:
-            cells = zip(document.totals.columns[1:], row[1:], strict=True)
-            yield f"  {row[0]}: {', '.join(_named(key, value) for key, value in cells)}"
+        yield "Totals of the whole recording (sum: of lengths, where overlaps count twice)"
+        yield from _totals(document.totals)
     title = f"Ranks, per step. {document.ranks_headline}"
     yield from _section(document, "ranks", title)
+    if document.compiled_headline:
+        yield ""
+        yield f"Compiled code, in the recording. {document.compiled_headline}"
+        if document.breaks.rows:
+            yield from table(document.breaks.columns, document.breaks.rows)
+            yield from _more(document, "breaks")
     if document.cannot_tell:
         yield ""
         yield "Cannot tell"
@@ -72,6 +77,21 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
         yield ""
         yield "Next"
         yield from (f"  {command}" for command in document.next)
+
+
+_TYPE = "Device type"
+
+
+def _totals(totals: Grid) -> Iterator[str]:
+    """A line a device; a sum that is the union is left out."""
+    for row in totals.rows:
+        cells = dict(zip(totals.columns, row, strict=True))
+        shown = [
+            _named(key, value)
+            for key, value in cells.items()
+            if key != "device" and not ("_sum" in key and value == cells[key.replace("_sum", "")])
+        ]
+        yield f"  {cells['device']}: {', '.join(shown)}"
 
 
 def _step(step: ExplainedStep) -> Iterator[str]:

@@ -287,7 +287,7 @@ def drawn(table: Table, layout: TableLayout) -> Iterator[tuple[str, str]]:
         if place:
             yield "", ""
         yield from _block(block, texts if place == 0 else [], width)
-    for note in _notes(table, everything, shown, layout.how_to_see_more):
+    for note in _notes(table, () if layout.columns else everything, shown, layout.how_to_see_more):
         for line in wrapped(note, width):
             yield line, "dim"
 

@@ -88,6 +88,8 @@ def _above(comments: dict[tuple[int, bool], str], line: int) -> str:
 
 S = TypeVar("S", bound=Struct)
 
+ROWS = 25
+"""Rows of the first table in a terminal, unless an option asks for more."""
 _LIMIT_HELP = "Rows of the first table."
 _NOTHING: Mapping[object, str] = {None: "None", "": '""', -1: "−1", 0: "0"}
 """Defaults that a comment explains, as it writes them."""
@@ -120,7 +122,7 @@ class _QueryOption(click.Option):
 def _option(field: msgspec.inspect.Field, comments: Callable[[], dict[str, str]]) -> click.Option:
     names = [f"--{field.name.replace('_', '-')}", field.name]
     if field.name == LIMIT:
-        text = f"{_LIMIT_HELP}  [default: {field.default} in a table; all in JSON and CSV]"
+        text = f"{_LIMIT_HELP}  [default: {ROWS} in a table; all in JSON and CSV]"
         return click.Option(names, metavar="NUMBER", type=click.IntRange(min=1), help=text)
     words = choices(field.type)
 
@@ -138,16 +140,16 @@ def _option(field: msgspec.inspect.Field, comments: Callable[[], dict[str, str]]
     )
 
 
-def chosen(query: type[S], values: Mapping[str, Any], *, whole: bool = False) -> S:
+def chosen(query: type[S], values: Mapping[str, Any], most: int | None = None) -> S:
     """The query of the given options; the others have their defaults.
 
-    ``whole``: a table without a given limit has all its rows.
+    ``most``: rows of a table without a given limit; None: as on the page.
 
     Raises:
         QueryError: a value is of another type.
     """
     given = {name: values[name] for name in query.__struct_fields__ if values[name] is not None}
-    limit = given.pop(LIMIT, EVERY_ROW if whole else None)
+    limit = given.pop(LIMIT, most)
     return with_limit(parse(given, query), limit)
 
 
@@ -229,7 +231,9 @@ def show() -> None:
 def show_view(view: View, values: dict[str, Any]) -> None:
     """Reads the trace and writes the answer to standard output."""
     form = values["format"]
-    query = chosen(view.query, values, whole=form in ("json", "csv") or values["all"])
+    is_whole = form in ("json", "csv") or values["all"]
+    limit = EVERY_ROW if is_whole else ROWS if form == "text" else None
+    query = chosen(view.query, values, limit)
     trace = choose(
         values["path"], Wanted(values["run"], values["worker"], values["span"], values["start"])
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from kinetoscope.analysis.overview.whole import WHOLE
-from kinetoscope.ask.explain import ExplainDocument, explain, fitted
+from kinetoscope.ask.explain import ExplainDocument, cannot_tell_of, explain, fitted
 from kinetoscope.ask.sources import Source
 from kinetoscope.ask.text import explained
 from kinetoscope.base.errors import KinetoscopeError, QueryError
@@ -37,7 +38,7 @@ def drawn(tmp_path: Path) -> Path:
 
 
 def document(path: Path) -> ExplainDocument:
-    return explain(choose(str(path)).session(), str(path))
+    return explain(choose(str(path)).session())
 
 
 def test_functions_are_inclusive_per_step_and_recursion_counts_once(tmp_path: Path) -> None:
@@ -62,6 +63,32 @@ def test_findings_in_sql_know_the_other_ranks() -> None:
     source = Source(choose(str(ROOT / "samples/traces/train_ddp_cpu")).session())
     columns = {one.key: one.of() for one in source.columns("findings")}
     assert columns["id"][0] == "CO5"
+
+
+def test_what_was_compiled_and_where_a_graph_breaks_is_told() -> None:
+    (path,) = (ROOT / "samples/traces/compiled").glob("*.pt.trace.json.gz")
+    told = document(path)
+    assert "1 graph break" in told.compiled_headline
+    assert told.breaks.columns == ("place", "name", "reason", "calls", "gap_ns")
+    assert told.breaks.rows[0][:2] == ("compiled.py:33", "forward")
+    assert "compiled.py:33" in explained(told)
+    none = document(ROOT / "samples/traces/train_ddp_cpu")
+    assert (none.compiled_headline, none.breaks.rows) == ("", ())
+
+
+def test_each_option_to_record_is_named_once() -> None:
+    (path,) = (ROOT / "samples/traces/compiled").glob("*.pt.trace.json.gz")
+    told = {one.record: one.tells for one in document(path).cannot_tell}
+    options = [re.findall(r"`[^`]+`", record)[:1] for record in told]
+    known = [one[0] for one in options if one]
+    assert sorted(known) == sorted(set(known))
+    assert told["record with `profile_memory=True`"] == "Memory that grows (in four steps or more)"
+    assert told["this torch, 2.13.0+cpu, is built for the CPU alone"].startswith(
+        "Devices (No device activity was recorded); Matrix products"
+    )
+    rows = cannot_tell_of(Source(choose(str(path)).session()).advice)
+    assert any("25 more" in tells for tells in told.values())
+    assert not any(" more" in one.tells.split("; ")[-1] for one in rows if "steps" not in one.tells)
 
 
 def test_libraries_are_no_functions_of_the_user() -> None:

@@ -53,6 +53,7 @@ def test_csv_has_its_declaration_beside_it(tmp_path: Path) -> None:
     list(files.write_tables(source, tmp_path, "csv", ("steps", "device")))
     names = {"steps.csv", "steps.csv-metadata.json", "device.csv", "device.csv-metadata.json"}
     assert {path.name for path in tmp_path.iterdir()} == names
+    columns: dict[str, dict[str, str]] = {}
     for name in ("steps", "device"):
         told = json.loads((tmp_path / f"{name}.csv-metadata.json").read_text())
         frame = pd.read_csv(tmp_path / told["url"])

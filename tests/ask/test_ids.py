@@ -163,7 +163,7 @@ OF_EXPLAIN = {"part", "idle_ns", "overlap_ratio"}
 def test_explain_names_its_figures_as_tables_do(path: str) -> None:
     from kinetoscope.session.session import choose
 
-    document = explain(choose(path).session(), path)
+    document = explain(choose(path).session())
     grids = [value for name in document.__struct_fields__
              if isinstance(value := getattr(document, name), Grid)]  # fmt: skip
     grids += [document.step.parts, document.step.idle] if document.step else []

@@ -38,8 +38,8 @@ SOURCES = (
 )
 """What a wheel is built of, the built page and library among it."""
 MANY_SECONDS = 600
-EXTRA = "tensorboard"
-"""Of the wheel: recording alone needs nothing, and the tab in TensorBoard needs most."""
+EXTRAS = "tensorboard,mcp"
+"""Of the wheel: recording alone needs nothing; the tab and the server for agents need most."""
 LAST_WORDS = 2000
 """How much of what a failed trial said is printed: the end of a traceback tells what it was."""
 LOOK = (
@@ -119,9 +119,11 @@ def interpreters() -> list[Interpreter]:
 
 
 def needed() -> list[str]:
-    """What the wheel needs to show traces in TensorBoard, as requirements."""
+    """What the wheel needs for TensorBoard, SQL and agents, as requirements."""
     text = (ROOT / "pyproject.toml").read_text()
-    lists = re.findall(r"^(?:viewer|tensorboard) = \[(.*?)\]$", text, re.MULTILINE | re.DOTALL)
+    lists = re.findall(
+        r"^(?:viewer|tensorboard|sql|mcp) = \[(.*?)\]$", text, re.MULTILINE | re.DOTALL
+    )
     found = re.findall(r'"([^"]+)"', "".join(lists))
     return [one for one in found if not one.startswith("kinetoscope")]
 
@@ -188,7 +190,7 @@ def make(environment: Environment, wheel: Path, folder: Path) -> str:
     uv("venv", "--quiet", "--python", environment.interpreter.executable, folder)
     install = ("pip", "install", "--quiet", "--no-build", "--python", folder)
     if environment.resolution == "highest":
-        uv(*install, f"kinetoscope[{EXTRA}] @ {wheel.as_uri()}")
+        uv(*install, f"kinetoscope[{EXTRAS}] @ {wheel.as_uri()}")
     else:
         low = ("--resolution", environment.resolution)
         uv(*install, *low, *needed())

@@ -174,6 +174,49 @@ def try_tensorboard(logdir: Path) -> None:
             get(port, f"{root}/api/view/{part}&run={RUN}")
 
 
+def try_agents(logdir: Path) -> None:
+    """SQL, and every tool of the server for agents, by the SDK's client over stdio."""
+    import asyncio
+
+    assert "[[7]]" in command_line("sql", str(logdir / RUN), "SELECT 7", "--format", "json")
+    asyncio.run(_every_tool(logdir))
+
+
+async def _every_tool(logdir: Path) -> None:
+    import mcp
+
+    entry = Path(sys.executable).with_name("kinetoscope")
+    served = mcp.StdioServerParameters(
+        command=str(entry), args=["mcp", str(logdir)], env=dict(os.environ)
+    )
+    async with mcp.Client(served) as client:
+
+        async def ask(tool: str, **arguments: str) -> dict[str, Any]:
+            result = await client.call_tool(tool, arguments)
+            (content,) = result.content
+            assert content.type == "text"
+            told: dict[str, Any] = json.loads(content.text)
+            assert told["state"] in ("ok", "cannot_tell"), told
+            return told
+
+        answers = {
+            "recordings": await ask("recordings"),
+            "explain": await ask("explain", recording=RUN),
+            "table": await ask("table", recording=RUN, table="operators", columns="name,calls"),
+            "sql": await ask("sql", recording=RUN, query="SELECT count(*) AS n FROM host"),
+            "event": await ask("event", recording=RUN, event="slice/3"),
+            "compare": await ask("compare", base=RUN, other=OTHER_RUN),
+            "ranks": await ask("ranks", recording=RANKS),
+            "record_advice": await ask("record_advice", recording=RUN),
+        }
+        assert {tool.name for tool in (await client.list_tools()).tools} == set(answers)
+        assert len((await client.list_prompts()).prompts) == 3
+    assert answers["explain"]["explain"]["headline"]
+    assert answers["table"]["rows"]
+    assert answers["sql"]["rows"][0][0] > 0
+    assert answers["ranks"]["headline"].startswith("Rank 1 is ")
+
+
 def try_recording() -> str:
     """What was recorded and shown; or why nothing was."""
     if find_spec("torch") is None:
@@ -202,6 +245,7 @@ def main(samples: Path) -> int:
         for what, trial in (
             ("show", try_the_command_line),
             ("library", try_the_library),
+            ("agents", try_agents),
             ("TensorBoard", try_tensorboard),
         ):
             began = time.monotonic()

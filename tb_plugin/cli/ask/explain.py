@@ -60,7 +60,7 @@ def explain(  # the options of the command
         if part["event"]:
             write(as_json(event_of(session, part["event"])))
             return
-        document = explained_of(session, path, part["steps"], part["device"])
+        document = explained_of(session, part["steps"], part["device"])
     if form == "csv":
         write_csv(tables_of(document), sys.stdout)
     elif form == "markdown":

@@ -81,7 +81,7 @@ class Toolbox:
     def explain(self, recording: str, section: str, steps: str, max_bytes: int) -> dict[str, Any]:
         """Most answers on a recording, or on a run of several ranks, at once."""
         session = self._opened(recording)
-        document = explain(session, recording, steps)
+        document = explain(session, steps)
         if section:
             return section_of(document, section)
         whole = fitted(document, max_bytes - 200, lambda one: as_json(one, indent=-1))
@@ -148,7 +148,7 @@ class Toolbox:
     def record_advice(self, recording: str) -> dict[str, Any]:
         """Questions that this recording cannot answer, and the options that record the answers."""
         session = self._opened(recording)
-        document = explain(session, recording)
+        document = explain(session)
         health = view_named("health")
         said: Any = health.build(session.facts(), health.query())
         return {
