@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "c7bf3521";
+export const CONTRACT = "b63bc1c7";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -485,8 +485,6 @@ export interface Compiled {
   readonly lines_columns: readonly Column[];
   readonly eager: readonly EagerRow[];
   readonly eager_columns: readonly Column[];
-  /** compiled graphs and eager ops in a sentence; "" where no graph ran */
-  readonly remainder: string;
   /** what is not available, and what records it; "" nothing */
   readonly missing: string;
   /** why kernels have no lines; "" they have */

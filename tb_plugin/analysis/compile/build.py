@@ -32,7 +32,7 @@ from .model import (
     Version,
     frame_label,
 )
-from .occurrences import compilations_in
+from .occurrences import compilations_in, phases_ns
 from .remainder import remainder_of
 
 _REGION = regex(r"^Torch-Compiled Region(?:: (?P<id>\d+/\d+))?$")
@@ -83,6 +83,7 @@ def compiled_facts(trace: Trace) -> CompiledFacts | None:
         missing=record.missing,
         lookup_ns=int(trace.host.dur[lookups].sum()),
         lookups=len(lookups),
+        phases_ns=phases_ns(trace),
         remainder=remainder_of(trace),
     )
 

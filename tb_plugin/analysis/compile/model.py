@@ -166,6 +166,7 @@ class CompiledFacts(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     lookup_ns: int = 0  # guards: TorchDynamo Cache Lookup
     lookups: int = 0
+    phases_ns: int = 0  # phases of compilation in the trace, whatever they compiled
     remainder: Remainder | None = None
 
     def notes(self) -> dict[str, str]:

@@ -52,6 +52,14 @@ def compilations_in(trace: Trace) -> list[tuple[str, int, int]]:
     return sorted(found.values(), key=lambda one: one[1])
 
 
+def phases_ns(trace: Trace) -> int:
+    """Time in which any thread compiled, as far as the trace has the phases."""
+    host = trace.host
+    rows = np.flatnonzero(matches(trace.strings, host.name, PHASE))
+    spans = union(host.ts[rows], host.end[rows])
+    return int((spans.end - spans.start).sum())
+
+
 def first_compiled_ns(found: Iterable[tuple[str, int, int]], start: I64, end: I64) -> I64:
     """Time of first compilations, those of version 0, within each of some windows."""
     first = [(ts, ts + dur) for identity, ts, dur in found if identity.endswith("/0")]

@@ -135,6 +135,5 @@ class Compiled(Struct, frozen=True):
     lines_columns: tuple[Column, ...]
     eager: tuple[EagerRow, ...]
     eager_columns: tuple[Column, ...]
-    remainder: str  # compiled graphs and eager ops in a sentence; "" where no graph ran
     missing: str  # what is not available, and what records it; "" nothing
     no_lines: str  # why kernels have no lines; "" they have

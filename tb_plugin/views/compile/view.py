@@ -40,7 +40,6 @@ def build(facts: Facts, query: answers.CompileQuery) -> answers.Compiled:  # noq
         lines_columns=heads(LineRow),
         eager=_eager(found.remainder),
         eager_columns=heads(EagerRow),
-        remainder=_remainder(found.remainder),
         missing=_missing(found),
         no_lines=_no_lines(facts, found),
     )
@@ -59,8 +58,11 @@ def _words(found: CompiledFacts) -> tuple[str, str]:
         head = f"{plural(len(again), 'version')} compiled again: {duration(spent[1])}."
     elif first:
         head = f"{plural(len(first), 'function')} compiled, all first: {duration(spent[0])}."
+    elif found.phases_ns and not found.occurrences:
+        head = f"Compilation takes {duration(found.phases_ns)}; its functions are not recorded."
     elif found.versions:
-        head = "Nothing is compiled inside the recording."
+        recorded = "Nothing is compiled inside the recording."
+        head = recorded if found.recorded else "No compilation is recorded."
     elif found.kernels:
         head = (
             f"{plural(len(found.kernels), 'fused kernel')} ran; their functions are not recorded."
@@ -79,7 +81,8 @@ def _words(found: CompiledFacts) -> tuple[str, str]:
         parts.append(f"{plural(len(found.breaks), 'graph break')}{cost}.")
     elif found.recorded:
         parts.append("No graph break.")
-    return head, " ".join(parts)
+    parts.append(_remainder(found.remainder))
+    return head, " ".join(filter(None, parts))
 
 
 def _version(found: CompiledFacts, one: Version) -> CompiledRow:
@@ -224,12 +227,8 @@ def tables(answer: answers.Compiled) -> tuple[Table, ...]:
             else ()
         ),
         *(
-            (
-                table_from(
-                    "Eager remainder", answer.eager_columns, answer.eager, note=answer.remainder
-                ),
-            )
-            if answer.remainder
+            (table_from("Eager remainder", answer.eager_columns, answer.eager),)
+            if answer.eager
             else ()
         ),
     )

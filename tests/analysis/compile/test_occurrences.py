@@ -66,3 +66,10 @@ def test_the_detail_tells_first_from_again_and_counts_what_is_left_out() -> None
     every = verdict(select(facts, "all", None, {})).sentence.detail.replace("\u00a0", " ")
     assert "Compilation per step: 25.0 µs first, which is warm-up; 1.00 µs again." in every
     assert "left out" not in every
+
+
+def test_phases_that_nothing_ties_to_a_function_are_counted() -> None:
+    names = {**NAMES, "D": "backend_compile (dynamo_timed)"}
+    facts = summarize(draw("op |CCCCC RR  DD|\nop | DD         |", names=names)).compiled
+    assert facts is not None
+    assert (facts.phases_ns, facts.occurrences) == (7000, ())

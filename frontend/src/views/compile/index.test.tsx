@@ -54,7 +54,6 @@ const ANSWER: Compiled = {
   lines_columns: [headOf("place", "Line"), headOf("kernels", "Kernels", { is_numeric: true })],
   eager: [{ name: HOSTILE, total_ns: 4000, ratio: 0.4, calls: 6 }],
   eager_columns: [headOf("name", "Op")],
-  remainder: "Host time of 6 steps: compiled graphs 7.26 ms, eager ops 4.00 µs.",
   missing: "Not available in this torch: callbacks.",
   no_lines: "",
 };
@@ -95,6 +94,6 @@ it("shows time by line, and what runs outside of compiled graphs", async () => {
   expect(lines.getByText("a.py:5")).toBeTruthy();
   expect(lines.getByText("3")).toBeTruthy();
   const eager = await panel("Eager remainder");
-  expect(eager.getByText(/compiled graphs 7.26 ms, eager ops/)).toBeTruthy();
+  expect(eager.getByText(HOSTILE)).toBeTruthy();
   expect(container.querySelector("img")).toBeNull();
 });

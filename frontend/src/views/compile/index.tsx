@@ -84,28 +84,23 @@ export default function CompileView() {
               />
             </Panel>
           )}
-          {answer.remainder !== "" && (
+          {answer.eager.length > 0 && (
             <Panel
               title="Eager remainder"
               hint="ops outside of compiled graphs"
               isOld={isOld}
               controls={
-                answer.eager.length > 0 && (
-                  <CopyTable
-                    label="the ops"
-                    table={() => declaredToPlain<EagerRow>(answer.eager_columns)(answer.eager)}
-                  />
-                )
+                <CopyTable
+                  label="the ops"
+                  table={() => declaredToPlain<EagerRow>(answer.eager_columns)(answer.eager)}
+                />
               }
             >
-              {answer.eager.length > 0 && (
-                <DeclaredTable
-                  heads={answer.eager_columns}
-                  rows={answer.eager}
-                  keyOf={({ name }) => name}
-                />
-              )}
-              <Paragraph text={answer.remainder} className="dim" />
+              <DeclaredTable
+                heads={answer.eager_columns}
+                rows={answer.eager}
+                keyOf={({ name }) => name}
+              />
             </Panel>
           )}
           {answer.lines.length > 0 && (
