@@ -116,10 +116,16 @@ def light_of(
     groups = SpeedSelection(columns, every if steps is None else steps, row).by(group)
     known = np.flatnonzero(groups.known_ns > 0)
     waste = np.rint(groups.waste_ns[known]).astype(np.int64).tolist()
-    ratio, keys = groups.light_ratio[known].tolist(), groups.key[known].tolist()
+    rows = zip(
+        groups.key[known].tolist(),
+        groups.light_ratio[known].tolist(),
+        waste,
+        (groups.bound[row] or "" for row in known.tolist()),
+        strict=True,
+    )
     return {
-        columns.strings[key]: NamedLight(*one, groups.bound[at] or "")
-        for key, at, *one in zip(keys, known.tolist(), ratio, waste, strict=True)
+        columns.strings[key]: NamedLight(ratio, spent, bound)
+        for key, ratio, spent, bound in rows
         if key >= 0
     }
 

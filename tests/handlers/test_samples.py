@@ -100,6 +100,28 @@ def test_the_resnet_with_loading_processes(tmp_path: Path) -> None:
     assert "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" in names
 
 
+def test_figures_are_held_against_those_of_torch(tmp_path: Path) -> None:
+    check = loaded("accelerator_check.py")
+    report, wrong = check["lines_of"](check["train"], tmp_path)
+    assert wrong == 0, report
+    assert sum("| equal |" in line for line in report) > 20
+    if check["DEVICE"] is None:
+        for part in ("events", "memory", "snapshot", "graphs", "cuspy", "peaks"):
+            lines, wrong = check["lines_of"](check[part], tmp_path)
+            assert (lines[-2], wrong) == ("Skipped: no accelerator.", 0)
+
+
+def test_a_figure_that_differs_is_said_and_counted(tmp_path: Path) -> None:
+    check = loaded("accelerator_check.py")
+    pairs = ((98.0, 0.01), (99.5, 0.01))
+    part = lambda _: iter([check["Check"]("time", ours, 100.0, by) for ours, by in pairs])  # noqa: E731
+    part.__name__ = "made"
+    lines, wrong = check["lines_of"](part, tmp_path)
+    assert wrong == 1
+    assert "| time | 98 | 100 | **differs** |" in lines
+    assert "| time | 99.5 | 100 | equal |" in lines
+
+
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_the_transformer(tmp_path: Path, compiled: bool) -> None:
     with warnings.catch_warnings():

@@ -51,7 +51,9 @@ def with_lengths(columns: SpeedColumns, iterations: Sequence[IterationFacts]) ->
     lengths = _lengths(iterations)
     texts = {
         int(kind): CallTexts(
-            *(_text(columns, code[kind]) for code in (kinds.op, kinds.shapes, kinds.types)),
+            op=_text(columns, kinds.op[kind]),
+            dims=_text(columns, kinds.shapes[kind]),
+            types=_text(columns, kinds.types[kind]),
             kernel=_text(columns, kinds.kernel[kind]),
         )
         for kind in np.unique(calls.kind[rows]).tolist()

@@ -48,10 +48,12 @@ def text(columns: SpeedColumns, code: int) -> str:
 
 
 def iteration(start: int, end: int) -> IterationFacts:
-    empty = dict.fromkeys(IterationFacts.__struct_fields__)
-    return IterationFacts(**{
-        **empty, "start_ns": start, "end_ns": end, "context": CONTEXT, "generation": GENERATION,
-    })  # fmt: skip
+    return IterationFacts(
+        index=0, number=0, step=0, label="", engine="vLLM", phase="decode", is_certain=True,
+        is_speculative=False, batch=3, padded=None, context=CONTEXT, generation=GENERATION,
+        host_start_ns=0, host_end_ns=1, start_ns=start, end_ns=end, busy_ns=0, launches=1,
+        replays=0, graph_ns=0, period_ns=None, gap=None, left_out="", families={},
+    )  # fmt: skip
 
 
 def test_replayed_work_has_the_op_and_sizes_of_its_capture() -> None:
