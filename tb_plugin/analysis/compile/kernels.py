@@ -2,7 +2,7 @@
 
 Kernels of Triton are on the device. Those in C++ are ops, ``graph_0_cpp_fused_add_0``, and only
 where Inductor was asked to mark them. A kernel belongs to a graph by its name; where graphs share a
-name, by the compiled region around its launch.
+name, by the compiled region around its launch. Calls of one graph are told apart by their order.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import I64, distinct
 from ...base.regex import regex
@@ -44,13 +45,21 @@ def kernel_sources(
             known.setdefault(kernel.name, []).append(
                 _Candidate(graph.compilation, graph.backward, kernel)
             )
-    found: dict[tuple[str, str, bool], KernelSource] = {}
+    found: dict[tuple[str, str, bool, tuple[str, ...]], KernelSource] = {}
     for name, dur, launch in _runs(trace):
         some = known.get(name, [])
-        ids = _regions_of(trace, launch) if len(some) > 1 else [""] * len(launch)
+        ids = [""] * len(launch) if _same_graph(some) else _regions_of(trace, launch)
         for one, part in _split(some, ids):
             source = _source(name, one, int(dur[part].sum()), len(part))
-            found[name, source.id, source.backward] = source
+            key = name, source.id, source.backward, source.lines
+            if (before := found.get(key)) is not None:
+                source = replace(
+                    source,
+                    nodes=tuple(dict.fromkeys((*before.nodes, *source.nodes))),
+                    calls=before.calls + source.calls,
+                    total_ns=before.total_ns + source.total_ns,
+                )
+            found[key] = source
     rows = sorted(found.values(), key=lambda one: -one.total_ns)
     whole = sum(one.total_ns for one in rows)
     return tuple(rows[:MOST_KERNELS]), whole, sum(one.total_ns for one in rows if one.lines)
@@ -86,22 +95,41 @@ def _regions_of(trace: Trace, rows: I64) -> list[str]:
 
 
 def _split(some: list[_Candidate], ids: list[str]) -> Iterable[tuple[_Candidate | None, list[int]]]:
-    """The runs of a name by the graph that they belong to; None: which one is not known."""
-    parts: dict[int, list[int]] = {}
+    """The runs of a name by the graph that they belong to; None: which one is not known.
+
+    A graph may call a kernel at several places, each with lines of its own: in every run of the
+    graph they take turns.
+    """
+    is_one, parts = _same_graph(some), dict[tuple[int, ...], list[int]]()
     for row, identity in enumerate(ids):
-        if len(some) == 1:
-            at = 0
+        fits = tuple(
+            i
+            for i, one in enumerate(some)
+            if is_one or (one.backward == (not identity) and one.id == (identity or one.id))
+        )
+        parts.setdefault(fits, []).append(row)
+    for fits, rows in parts.items():
+        calls = [some[i] for i in fits]
+        if len({(one.kernel.nodes, one.kernel.lines) for one in calls}) == 1:
+            yield calls[0], rows
+        elif not calls or not _same_graph(calls):
+            yield None, rows
+        elif len(rows) % len(calls):
+            yield _together(calls), rows
         else:
-            fits = [
-                i
-                for i, one in enumerate(some)
-                if (one.id == identity and not one.backward) or (not identity and one.backward)
-            ]
-            same = {(some[i].kernel.nodes, some[i].kernel.lines) for i in fits}
-            at = fits[0] if len(same) == 1 else -1
-        parts.setdefault(at, []).append(row)
-    for at, rows in parts.items():
-        yield (some[at] if at >= 0 else None), rows
+            yield from ((one, rows[i :: len(calls)]) for i, one in enumerate(calls))
+
+
+def _same_graph(some: list[_Candidate]) -> bool:
+    return len({(one.id, one.backward) for one in some}) <= 1
+
+
+def _together(calls: list[_Candidate]) -> _Candidate:
+    """A kernel with the nodes and lines of all its calls in a graph."""
+    nodes = dict.fromkeys(node for one in calls for node in one.kernel.nodes)
+    lines = dict.fromkeys(line for one in calls for line in one.kernel.lines)
+    kernel = FusedKernel(calls[0].kernel.name, tuple(nodes), tuple(lines))
+    return _Candidate(calls[0].id, calls[0].backward, kernel)
 
 
 def _source(name: str, one: _Candidate | None, total_ns: int, calls: int) -> KernelSource:

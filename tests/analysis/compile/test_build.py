@@ -273,3 +273,34 @@ def test_regions_and_fused_kernels_have_a_note_for_flame_graphs() -> None:
         "fused: add",
     ]
     assert [one.note for one in flame_of(tree, "ns", 0.0).nodes] == ["", ""]
+
+
+def _calls_of_one_kernel(count: int) -> CompiledFacts:
+    """Some runs of a kernel that its graph calls at three places, two of them on one line."""
+    name = "triton_poi_fused_add_0"
+    events = [event for i in range(count) for event in _kernel(name, 10 * i, 1 + i % 3, i + 1)]
+    places = [(["add"], 5), (["add_1"], 6), (["add_2"], 5)]
+    kernels = [
+        {"name": name, "nodes": nodes, "lines": [["a.py", line, "f"]]} for nodes, line in places
+    ]
+    record = msgspec.convert(
+        {"graphs": [{"compilation": "0/0", "backward": True, "kernels": kernels}]}, CompileRecord
+    )
+    return _sure(
+        summarize(msgspec.structs.replace(trace_of(events), compile_record=record)).compiled
+    )
+
+
+def test_the_calls_of_a_kernel_in_one_graph_take_turns() -> None:
+    found = _calls_of_one_kernel(6)
+    assert {(one.lines, one.calls, one.total_ns) for one in found.kernels} == {
+        (("a.py:5",), 4, 8000),
+        (("a.py:6",), 2, 4000),
+    }
+    assert (found.fused_ns, found.lined_ns) == (12_000, 12_000)
+
+
+def test_where_a_run_of_the_graph_is_cut_a_kernel_has_all_its_lines() -> None:
+    (one,) = _calls_of_one_kernel(5).kernels
+    assert (one.lines, one.calls, one.total_ns) == (("a.py:5", "a.py:6"), 5, 9000)
+    assert one.nodes == ("add", "add_1", "add_2")

@@ -142,7 +142,9 @@ export default function CompileView() {
                 <DeclaredTable
                   heads={answer.kernels_columns}
                   rows={answer.kernels}
-                  keyOf={({ kernel, version, direction }) => `${kernel} ${version} ${direction}`}
+                  keyOf={({ kernel, version, direction, lines }) =>
+                    `${kernel} ${version} ${direction} ${lines}`
+                  }
                 />
               )}
               <Paragraph text={answer.no_lines} className="dim" />
