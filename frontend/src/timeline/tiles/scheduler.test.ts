@@ -177,7 +177,9 @@ describe("a failure", () => {
     scheduler.tileRequest([tileRequest(0, 1)]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toHaveLength(1);
-    expect(problems).toEqual(["The server left out 1 tiles of 1."]);
+    expect(problems).toEqual([
+      "Part of the timeline is missing: the server is busy. Move or zoom to ask again.",
+    ]);
   });
 });
 

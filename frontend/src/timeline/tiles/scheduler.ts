@@ -30,6 +30,8 @@ interface Delay {
   until: number;
 }
 
+const MISSING = "Part of the timeline is missing: the server is busy. Move or zoom to ask again.";
+
 export class Scheduler {
   requests = 0;
   private tileRequests: readonly TileRequest[] = [];
@@ -173,7 +175,7 @@ export class Scheduler {
     this.listener.onTiles(batch.source, tiles, namePages);
     const missing = batch.tileRequests.filter((tileRequest) => !isGranted(tileRequest));
     if (missing.length > 0) {
-      this.tell(`The server left out ${missing.length} tiles of ${batch.tileRequests.length}.`);
+      this.tell(MISSING);
       for (const tileRequest of missing) {
         this.refused.add(requestKey(tileRequest));
       }

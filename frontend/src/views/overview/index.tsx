@@ -23,6 +23,7 @@ import { Devices } from "./devices";
 import { Findings } from "./findings";
 import { Idle } from "./idle";
 import { MeasuredFigures } from "./measured";
+import { Others } from "./others";
 import overviewCss from "./overview.css?inline";
 import { Light, Ruler } from "./ruler";
 import { ServedModel } from "./serving";
@@ -196,6 +197,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
       </div>
       <MeasuredFigures overview={overview} isOld={isOld} />
       <Idle overview={overview} query={query} isOld={isOld} />
+      <Others />
       <Configuration
         entries={[...workersOfRun(page), ...configuration]}
         missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}

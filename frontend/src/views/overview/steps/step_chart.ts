@@ -178,7 +178,12 @@ export function stepChartOption(chart: StepChart, theme: Theme): ChartOption {
     grid: { left: 36, right: 4, top: 18, bottom: hasZoom ? 40 : 20, outerBoundsMode: "none" },
     tooltip: {
       trigger: "axis",
-      confine: true,
+      // Below the chart: its columns are what is compared.
+      appendTo: "body",
+      position: ([x], _point, _box, _rect, { contentSize: [width], viewSize: [room, height] }) => [
+        Math.max(0, Math.min(x - width / 2, room - width)),
+        height + 4,
+      ],
       transitionDuration: 0,
       backgroundColor: theme.surface,
       borderColor: theme.lineStrong,

@@ -1,12 +1,13 @@
 /** All slices of the area by name. */
 
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import type { AreaAnswer, AreaRow } from "../../../api/types.gen";
-import { kindWord } from "../../../base/style/kind_hues";
+import { KIND, kindWord } from "../../../base/style/kind_hues";
 import { plainTable } from "../../../base/text/delimited";
 import { count, DASH, plural, share, time } from "../../../base/text/format";
 import { CellBar } from "../../../components/charts/cell_bar";
 import { CopyTable } from "../../../components/controls/copy_table";
+import { Segmented } from "../../../components/controls/segmented";
 import { useSorted } from "../../../components/data_table/rows";
 import { type Column, DataTable, numberColumn } from "../../../components/data_table/table";
 import { type TimelineContext, useTimelineContext } from "../state/context";
@@ -69,8 +70,8 @@ function columnsOf(
       ),
       { width: 96, grow: 2, help: "Sum of their lengths; of one inside another both count." },
     ),
-    figure("share", "Share of area", (row) => (row.share === null ? DASH : share(row.share)), {
-      help: "The total, of the length of the area.",
+    figure("share", "Self share", (row) => (row.share === null ? DASH : share(row.share)), {
+      help: "Its self time, of the self time of all rows shown.",
     }),
     figure("self_ns", "Self", (row) => time(row.self_ns), {
       help: "Time that nothing inside it covers",
@@ -101,9 +102,34 @@ function columnsOf(
   ];
 }
 
+/** Kinds that are compared with each other: what wraps others is a group of its own. */
+const GROUPS = [
+  [
+    "device",
+    "Device",
+    [KIND.compute, KIND.communication, KIND.memcpy, KIND.memset, KIND.deviceOther],
+  ],
+  ["host", "Operators", [KIND.op, KIND.runtime, KIND.overhead, KIND.sync, KIND.other]],
+  ["python", "Python", [KIND.python, KIND.module]],
+  ["ranges", "Ranges", [KIND.annotation, KIND.loader, KIND.deviceAnnotation, KIND.range]],
+] as const satisfies readonly (readonly [string, string, readonly number[]])[];
+type Group = (typeof GROUPS)[number][0] | "all";
+
+/** The rows of a group, each with its part of the self time of all of them. */
+function rowsOfGroup(rows: readonly AreaRow[], group: Group): readonly AreaRow[] {
+  const kinds: readonly number[] | undefined = GROUPS.find(([key]) => key === group)?.[2];
+  const mine = rows.filter(({ kind }) => kinds?.includes(kind) ?? true);
+  const whole = mine.reduce((sum, { self_ns }) => sum + self_ns, 0);
+  return mine.map((row) => ({ ...row, share: whole === 0 ? null : row.self_ns / whole }));
+}
+
 export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scope }) {
   const timeline = useTimelineContext();
-  const { rows, row_count } = answer;
+  const { row_count } = answer;
+  const there = GROUPS.filter(([key]) => rowsOfGroup(answer.rows, key).length > 0);
+  const [chosen, setGroup] = useState<Group | null>(null);
+  const group: Group = chosen ?? there[0]?.[0] ?? "all";
+  const rows = useMemo(() => rowsOfGroup(answer.rows, group), [answer.rows, group]);
   const columns = useMemo(() => {
     const most = Math.max(0, ...rows.map((row) => row.total_ns));
     return columnsOf(timeline, scope, most);
@@ -115,10 +141,18 @@ export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scop
       <div className="tool-row hint">
         <span className="grow clip">
           {plural(row_count, "name")}
-          {row_count > rows.length ? `, the ${count(rows.length)} largest are listed` : ""} ·{" "}
-          {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, each nested slice
+          {row_count > answer.rows.length
+            ? `, the ${count(answer.rows.length)} largest are listed`
+            : ""}{" "}
+          · {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, each nested slice
           counted too
         </span>
+        <Segmented
+          label="Kinds of slices"
+          options={[...there.map(([key, words]) => [key, words] as const), ["all", "All"]]}
+          value={group}
+          onChange={setGroup}
+        />
         <CopyTable label="the summary" table={() => toPlain(sorted.rows)} />
       </div>
       <DataTable

@@ -159,9 +159,10 @@ interface LabelProps {
   readonly isStop: boolean;
 }
 
-/** Of a worker and its process or device, the latter stays whole. */
+/** Of a worker and its process or device, the latter stays whole: its number tells it apart. */
 function HeadingName({ label }: { label: string }) {
-  const [first, ...rest] = label.split(" · ");
+  const [first, ...others] = label.split(" · ");
+  const rest = others.map((part) => part.replace(/^Process (?=-?\d+$)/, "pid "));
   return (
     <>
       <bdi className="clip">{first}</bdi>
