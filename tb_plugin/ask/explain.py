@@ -40,7 +40,7 @@ MOST_BYTES = 6144
 FUNCTIONS, RANKS, BREAKS, EVIDENCE, TITLES = 12, 16, 6, 3, 4
 """Most functions, ranks, graph breaks, events of a finding, titles of questions."""
 _LEAST_RATIO = 0.001  # of the step; parts and causes below are left out of lists
-_NAME = 60
+_LEAST_OF_FUNCTION = 0.01
 
 
 class Grid(Struct, frozen=True):
@@ -145,7 +145,6 @@ def explain(
     chosen = select(facts, steps, device_row(facts, device), limits)
     whole = session.artifact(WHOLE)
     ranks_headline, ranks = ranks_of(session)
-    functions = functions_of(whole, chosen)
     compiled_headline, breaks = breaks_of(facts)
     return ExplainDocument(
         schema=SCHEMA,
@@ -154,24 +153,31 @@ def explain(
         detail=" · ".join(text for text in (advice.detail, advice.agreement) if text),
         step=_step(answer, chosen),
         findings=tuple(map(_finding, advice.findings)),
-        functions=Grid(functions.columns, functions.rows[:FUNCTIONS]),
+        functions=functions_of(whole, chosen),
         totals=totals_of(whole, facts),
         ranks_headline=ranks_headline,
-        ranks=Grid(ranks.columns, ranks.rows[:RANKS]),
+        ranks=ranks,
         compiled_headline=compiled_headline,
-        breaks=Grid(breaks.columns, breaks.rows[:BREAKS]),
+        breaks=breaks,
         cannot_tell=cannot_tell_of(advice, TITLES),
         next=_next(advice, ranks),
-        left_out={
-            name: left
-            for name, left in (
-                ("functions", len(functions.rows) - FUNCTIONS),
-                ("ranks", len(ranks.rows) - RANKS),
-                ("breaks", len(breaks.rows) - BREAKS),
-            )
-            if left > 0
-        },
+        left_out={},
     )
+
+
+def brief(document: ExplainDocument) -> ExplainDocument:
+    """The document with the first rows of long sections; ``left_out`` counts the others."""
+    step = document.step
+    least = _LEAST_OF_FUNCTION * step.mean_ns if step else 0
+    long = sum(float(row[1] or 0) >= least for row in document.functions.rows)
+    shown = min(FUNCTIONS, max(long, _LEAST_ROWS["functions"]))
+    short, left = {}, {}
+    for name, most in (("functions", shown), ("ranks", RANKS), ("breaks", BREAKS)):
+        grid: Grid = getattr(document, name)
+        short[name] = Grid(grid.columns, grid.rows[:most])
+        if len(grid.rows) > most:
+            left[name] = len(grid.rows) - most
+    return structs.replace(document, **short, left_out=left)
 
 
 def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> ExplainedRecording:

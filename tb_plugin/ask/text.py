@@ -170,6 +170,9 @@ def _more(document: ExplainDocument, name: str) -> Iterator[str]:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
     """Rows with their columns aligned; figures to the right, a time in ms under a head of ms."""
     told = [list(row) for row in rows]
+    # Nothing is known in such a column: "cannot tell" says why.
+    known = [at for at in range(len(columns)) if any(row[at] is not None for row in told)]
+    columns, told = [columns[at] for at in known], [[row[at] for at in known] for row in told]
     heads, cells = [], []
     for at, key in enumerate(columns):
         values = [row[at] for row in told]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.analysis.overview.whole import WHOLE
-from kinetoscope.ask.explain import ExplainDocument, cannot_tell_of, explain, fitted
+from kinetoscope.ask.explain import ExplainDocument, brief, cannot_tell_of, explain, fitted
 from kinetoscope.ask.sources import Source
 from kinetoscope.ask.text import explained
 from kinetoscope.base.errors import KinetoscopeError, QueryError
@@ -156,6 +156,19 @@ def test_the_answer_keeps_to_its_bytes_or_is_refused(tmp_path: Path, form: str) 
     cut = run("explain", path, "--format", form, "--max-bytes", size - 1)
     assert len(cut.stdout.encode()) < size
     assert "Cannot tell" in cut.stdout or '"cannot_tell":[{' in cut.stdout
+
+
+def test_small_functions_are_counted_and_a_section_has_them_all() -> None:
+    (path,) = (ROOT / "samples/traces/train_cpu").glob("*.pt.trace.json.gz")
+    whole = document(path)
+    assert whole.step is not None
+    told = brief(whole)
+    assert all(row[1] >= 0.01 * whole.step.mean_ns for row in told.functions.rows)  # type: ignore[operator]
+    rest = whole.functions.rows[len(told.functions.rows) :]
+    assert rest[0][1] < 0.01 * whole.step.mean_ns  # type: ignore[operator]
+    assert told.left_out == {"functions": len(rest)}
+    section = run("explain", path, "--section", "functions", "--max-bytes", "65536").stdout
+    assert section.count("\n") == len(whole.functions.rows) + 1
 
 
 def test_rows_that_are_left_out_are_counted(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ...ask.explain import (
     MOST_BYTES,
     SECTIONS,
     ExplainDocument,
+    brief,
     event_of,
     fitted,
     section_of,
@@ -70,7 +71,7 @@ def explain(  # the options of the command
         write(_kept(as_json(one, indent=-1) if form == "json" else section_text(one), max_bytes))
     else:
         written = _as_json if form == "json" else _as_text
-        write(written(fitted(document, max_bytes, written)).removesuffix("\n"))
+        write(written(fitted(brief(document), max_bytes, written)).removesuffix("\n"))
 
 
 def _explain_change(path: str, other: str, steps: str, form: str, max_bytes: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from ...ask.explain import MOST_BYTES, event_of, explain, fitted, ranks_of, section_of
+from ...ask.explain import MOST_BYTES, brief, event_of, explain, fitted, ranks_of, section_of
 from ...ask.sources import TABLES, declared, no_table
 from ...ask.sql import SqlRequest
 from ...ask.worker import SqlWorker
@@ -84,7 +84,7 @@ class Toolbox:
         document = explain(session, steps)
         if section:
             return section_of(document, section)
-        whole = fitted(document, max_bytes - 200, lambda one: as_json(one, indent=-1))
+        whole = fitted(brief(document), max_bytes - 200, lambda one: as_json(one, indent=-1))
         return {"explain": msgspec.to_builtins(whole)}
 
     def query(self, recording: str, table: str, columns: str, where: str, order_by: str) -> str:
