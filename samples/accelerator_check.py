@@ -203,7 +203,7 @@ def snapshot(folder: Path) -> Iterator[Check]:
     synchronize()
     path = folder / "snapshot.pickle"
     theirs = torch.cuda.memory_allocated()
-    torch.cuda.memory._dump_snapshot(str(path))
+    torch.cuda.memory._dump_snapshot(str(path))  # type: ignore[no-untyped-call]
     torch.cuda.memory._record_memory_history(enabled=None)
     yield Check("in use, bytes", in_use(path), theirs, 0.01)
 
@@ -253,8 +253,9 @@ def collectives(folder: Path) -> Iterator[Check]:
     backend = "nccl" if device().type == "cuda" else "gloo"
     if not dist.is_available():
         raise SkippedError("torch.distributed is not built in")
-    store = dist.FileStore(str(folder / "store"), 1)
-    dist.init_process_group(backend, store=store, rank=0, world_size=1)
+    place = (folder / "store").resolve()
+    place.unlink(missing_ok=True)
+    dist.init_process_group(backend, init_method=place.as_uri(), rank=0, world_size=1)
     try:
         x = torch.ones(1 << 16, device=device())
         path = folder / "collectives.pt.trace.json"
@@ -302,8 +303,8 @@ def peaks(folder: Path) -> Iterator[Check]:
         measured = f"measured {product:.0f} TFLOP/s, {copy:.0f} GB/s"
         raise SkippedError(f"no data sheet of this device; {measured}")
     yield Check("share of light of a product is at most 1", float(row["light_ratio"] <= 1), 1, 0)
-    measured = product / float(row["peak_tflop_s"])
-    yield Check("share of light of a product", float(row["light_ratio"]), measured, 0.1)
+    share = product / float(row["peak_tflop_s"])
+    yield Check("share of light of a product", float(row["light_ratio"]), share, 0.1)
 
 
 def _fastest(run: Callable[[], object]) -> float:

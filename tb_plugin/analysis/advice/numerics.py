@@ -166,7 +166,7 @@ def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
     light, aligned = np.full(len(kinds), np.nan), np.ones(len(kinds), np.bool_)
     for at, (*codes, name) in enumerate(kinds.tolist()):
         words = [trace.strings[code] if code >= 0 else "" for code in codes]
-        call = CallTexts(*words, "", trace.strings[name])
+        call = CallTexts(*words, kernel=trace.strings[name])
         # Of float32 whose kernel tells no unit, the slower one: it promises less.
         found = figures_of(call, peak, part, otherwise="FP32")
         light[at] = max(found.compute_ns, found.memory_ns)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 from ...base.artifact_spec import ArtifactSpec
 from ...base.columnar import Writer, load
+from ...base.machine import user_folder
 from ...trace.model import Trace
 from .attribution import speed_of_light
+from .devices import FILE as PEAKS_FILE
+from .devices import MOST_BYTES
 from .model import SpeedColumns
+from .models import OWN_FILE
 
 _STEM = "speed_of_light"
 
@@ -31,6 +36,13 @@ def open_speed(folder: Path) -> SpeedColumns:
     return load(SpeedColumns, folder, _STEM)
 
 
+def _own() -> str:
+    """A part of the key for the user's own files, so that a change of them counts."""
+    found = [Path(user_folder("config")) / name for name in (PEAKS_FILE, OWN_FILE)]
+    texts = [path.read_bytes()[:MOST_BYTES] for path in found if path.is_file()]
+    return f"-{crc32(b'|'.join(texts)):x}" if texts else ""
+
+
 SPEED: ArtifactSpec[SpeedColumns] = ArtifactSpec(
-    "speed-of-light-2", f"{__name__}:make_speed", open_speed
+    f"speed-of-light-3{_own()}", f"{__name__}:make_speed", open_speed
 )

@@ -20,7 +20,7 @@ from ...trace.link.iterations import Requests
 from .arguments import DTYPES, CallArguments, OddArgumentError, OpWork, RefusedError, arguments_of
 from .devices import DevicePeak
 from .model import NONE, KindTable, Reason
-from .models import MODELS, work_of
+from .models import model_of, work_of
 from .products import paged_attention
 
 TRITON = "triton_"
@@ -77,7 +77,7 @@ _NUMBERS = ("flops", "least", "read", "written", "weights", "peak", "compute_ns"
 
 def has_model(name: str) -> bool:
     """True if ops of this name have a model."""
-    return name in MODELS or name in PAGED or name.startswith(TRITON)
+    return name in PAGED or name.startswith(TRITON) or model_of(name) is not None
 
 
 def figures_of(

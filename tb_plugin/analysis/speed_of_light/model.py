@@ -47,7 +47,10 @@ REASONS: Mapping[Reason, tuple[str, str]] = MappingProxyType(
             "no output size",
             "It depends on arguments that are not recorded; record with torch 2.2 or later.",
         ),
-        Reason.MODEL: ("no model of this op", "Its FLOPs and bytes do not follow from its sizes."),
+        Reason.MODEL: (
+            "no model of this op",
+            "Its FLOPs and bytes do not follow from its sizes. Give your own in `op_models.json`.",
+        ),
         Reason.LENGTHS: (
             "lengths not recorded",
             "Sequences are packed, and their lengths are values of a tensor.",

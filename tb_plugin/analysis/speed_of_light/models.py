@@ -9,8 +9,18 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
+from ...base.errors import QueryError
+from ...base.machine import user_folder
+from ...base.regex import regex
 from .arguments import CallArguments, Model, OpWork, RefusedError
 from .products import (
     LOWER_RIGHT,
@@ -64,6 +74,78 @@ from .transfers import (
     taken,
     triton_work,
 )
+
+# --- a user's own ops -----------------------------------------------------------------------------
+
+OWN_FILE = "op_models.json"
+_MOST_BYTES = 1 << 20
+_SIZE = regex(r"^\d{1,2}\.\d{1,2}$")
+
+
+class OwnModel(Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of a user's file: which arguments an op reads and writes, by their places."""
+
+    op: str  # a pattern of its name
+    read: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
+    # Factors: numbers, and sizes as "argument.dimension". () = it computes no products.
+    flops: tuple[float | str, ...] = ()
+
+    def __call__(self, call: CallArguments) -> OpWork:
+        read = [one for at in self.read for one in call.tensors(at, at + 1)]
+        written = [one for at in self.written for one in call.tensors(at, at + 1)]
+        if not read and not written:
+            raise RefusedError("shapes")
+        flops = round(math.prod(self._factor(call, one) for one in self.flops)) if self.flops else 0
+        dtype = next((one.dtype for one in read), "") if flops else ""
+        moved = sum(one.bytes for one in written)
+        return OpWork(flops, flops, sum(one.bytes for one in read), moved, dtype)
+
+    def _factor(self, call: CallArguments, factor: float | str) -> float:
+        if not isinstance(factor, str):
+            return factor
+        argument, dimension = map(int, factor.split("."))
+        return call.tensor(argument).sizes[dimension]
+
+
+def read_models(path: Path) -> tuple[OwnModel, ...]:
+    """The rows of a user's file.
+
+    Raises:
+        QueryError: it cannot be read, holds something else, or has a wrong pattern.
+    """
+    hint = (
+        'A list of {"op": a pattern of its name, "read": [1], "written": [0],'
+        ' "flops": [2, "1.0", "1.1", "2.1"]}.'
+    )
+    try:
+        with path.open("rb") as stream:
+            rows = msgspec.json.decode(stream.read(_MOST_BYTES), type=tuple[OwnModel, ...])
+        for row in rows:
+            re.compile(row.op)
+            for factor in row.flops:
+                if isinstance(factor, str) and not _SIZE.match(factor):
+                    raise ValueError(f"{factor!r} is no size")
+    except OSError as error:
+        raise QueryError(f"{path} cannot be read: {error.strerror or error}.", hint=hint) from None
+    except (ValueError, re.error) as error:
+        raise QueryError(f"{path} holds no models of ops: {error}.", hint=hint) from None
+    return rows
+
+
+@cache
+def own_models() -> tuple[OwnModel, ...]:
+    """The user's own rows, which come before ours. Raises QueryError."""
+    path = Path(user_folder("config")) / OWN_FILE
+    return read_models(path) if path.is_file() else ()
+
+
+@cache
+def model_of(name: str) -> Model | None:
+    """The model of an op; None where it has none. Raises QueryError."""
+    own = next((one for one in own_models() if re.search(one.op, name)), None)
+    return own or MODELS.get(name)
+
 
 # --- the table ------------------------------------------------------------------------------------
 
@@ -227,6 +309,7 @@ def _table() -> dict[str, Model]:
         "_C::static_scaled_fp8_quant": named_out(1),
         "_C::rotary_embedding": rotated,
         "aiter::rmsnorm": named_out(1),
+        "aiter::rmsnorm2d_fwd_with_add_ck": OwnModel("", read=(1, 2, 4), written=(0, 3)),
         "sgl_kernel::silu_and_mul": named_out(1),
         "_C_cache_ops::reshape_and_cache_flash": cached,
         "sglang::store_cache": cached,
@@ -261,7 +344,7 @@ def work_of(name: str, call: CallArguments) -> OpWork:
             "output", "lengths", "odd".
         OverflowError: its sizes have no product that is a number.
     """
-    model = MODELS.get(name)
+    model = model_of(name)
     if model is None:
         if name.startswith("triton_"):
             return triton_work(call, name)

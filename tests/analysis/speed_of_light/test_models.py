@@ -7,17 +7,21 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kinetoscope.analysis.speed_of_light import models
 from kinetoscope.analysis.speed_of_light.arguments import (
     CallArguments,
     OddArgumentError,
     RefusedError,
     arguments_of,
 )
+from kinetoscope.analysis.speed_of_light.light import has_model
 from kinetoscope.analysis.speed_of_light.models import FLOPS_OPS, MODELS, work_of
+from kinetoscope.base.errors import QueryError
 
 torch = pytest.importorskip("torch")
 
@@ -270,3 +274,47 @@ def test_impossible_arguments_are_named() -> None:
     with pytest.raises(OddArgumentError) as error:
         work_of("aten::convolution", given(dims, ["float", "float", *[""] * 7], values))
     assert error.value.what == "a stride of 0"
+
+
+# --- a user's own ops -----------------------------------------------------------------------------
+
+OWN = (
+    '[{"op": "^mine::fused$", "read": [1, 2], "written": [0], "flops": [2, "1.0", "1.1", "2.1"]},'
+    ' {"op": "^aten::exp$", "read": [0]}]'
+)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / models.OWN_FILE).write_text(OWN)
+    monkeypatch.setattr(models, "user_folder", lambda _: str(tmp_path))
+    for cached in (models.own_models, models.model_of):
+        cached.cache_clear()
+    yield
+    for cached in (models.own_models, models.model_of):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("own")
+def test_a_users_file_gives_an_op_its_model_and_comes_first() -> None:
+    assert has_model("mine::fused")
+    assert not has_model("mine::fused_too")
+    call = given([[3, 7], [3, 5], [5, 7]], ["float", "c10::Half", "c10::Half"])
+    work = work_of("mine::fused", call)
+    assert (work.flops, work.least, work.dtype) == (2 * 3 * 5 * 7,) * 2 + ("float16",)
+    assert (work.read, work.written) == ((3 * 5 + 5 * 7) * 2, 3 * 7 * 4)
+    assert work_of("aten::exp", given([[8]], ["float"]))[2:4] == (32, 0)
+    with pytest.raises(RefusedError, match="shapes"):
+        work_of("mine::fused", given([[], [], []], ["", "", ""]))
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '[{"op": "("}]', '[{"op": "x", "flops": ["a"]}]', '[{"op": "x", "more": 1}]']
+)
+def test_a_wrong_file_of_models_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / models.OWN_FILE
+    path.write_text(text)
+    with pytest.raises(QueryError, match="holds no models of ops"):
+        models.read_models(path)
+    with pytest.raises(QueryError, match="cannot be read"):
+        models.read_models(tmp_path / "none.json")
