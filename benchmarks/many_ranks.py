@@ -10,7 +10,8 @@ data-parallel group and their norm over all ranks; every exchange ends for all a
 middle of the run on, the kernels of one node take 1.19 times as long. What is kept of each rank
 lies beside the traces, as ``kinetoscope ingest --cache beside`` leaves it.
 
-CPU time counts, of one process that answers; its memory is the peak of its resident set.
+CPU time counts, of one process that answers; its memory is the peak of its resident set. The last
+column is what the view says first: it has to name the slow node.
 """
 
 from __future__ import annotations
@@ -280,8 +281,8 @@ def kept_bytes(folder: Path) -> tuple[float, float]:
     return summary, timing
 
 
-def answers(folder: Path) -> dict[str, float]:
-    """First and later answers of the view in this process: CPU seconds, bytes, peak memory."""
+def answers(folder: Path) -> dict[str, float | str]:
+    """First and later answers of the view: CPU seconds, bytes, peak memory, the first sentence."""
     subject = choose(str(folder)).session().asked(VIEW)
     assert isinstance(subject, Subject)
     # As a server keeps what it has opened.
@@ -292,11 +293,11 @@ def answers(folder: Path) -> dict[str, float]:
     recordings = msgspec.structs.replace(whole, open=kept.__getitem__)
     subject = msgspec.structs.replace(subject, recordings=recordings)
     took = []
-    text = b""
+    text, said = b"", ""
     for _ in range(4):
         before = time.process_time()
         answer = VIEW.build(subject, DistributedQuery())
-        text = msgspec.json.encode(answer)
+        text, said = msgspec.json.encode(answer), answer.headline
         took.append(time.process_time() - before)
     before = time.process_time()
     what_if.build(subject, WhatIfQuery(kind="rank", target=0))
@@ -304,6 +305,7 @@ def answers(folder: Path) -> dict[str, float]:
     return {
         "first": took[0], "warm": min(took[1:]), "what_if": asked, "json": float(len(text)),
         "gzip": float(len(gzip.compress(text, 6))), "peak": float(_measure.high_water()),
+        "said": said,
     }  # fmt: skip
 
 
@@ -322,8 +324,8 @@ class _Opened:
 
 HEAD = (
     "| ranks | kept per rank and step | of it summary | digesting, CPU | first answer, CPU |"
-    " warm answer, CPU | what if, CPU | answer (gzip) | memory |\n"
-    "|---|---|---|---|---|---|---|---|---|"
+    " warm answer, CPU | what if, CPU | answer (gzip) | memory | says |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -337,7 +339,7 @@ def row(ranks: int, folder: Path, cpu: float, steps: int) -> str:
         f" | {summary / steps / 1024:.2f} KiB | {cpu:.0f} s | {found['first']:.2f} s"
         f" | {found['warm']:.2f} s | {found['what_if']:.2f} s"
         f" | {found['json'] / 1e6:.1f} MB ({found['gzip'] / 1e3:.0f} kB)"
-        f" | {found['peak'] / 1e6:.0f} MB |"
+        f" | {found['peak'] / 1e6:.0f} MB | {found['said']} |"
     )
 
 

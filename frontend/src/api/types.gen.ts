@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "b63bc1c7";
+export const CONTRACT = "684040f3";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -21,7 +21,7 @@ export type DiffMetric = "self_ns" | "total_ns" | "device_self_ns" | "device_tot
 
 export type DiffStatus = "added" | "removed" | "faster" | "slower" | "more" | "less" | "more calls" | "fewer calls" | "differs" | "same" | "small" | "unsure";
 
-export type DistributedRole = "" | "data parallel" | "sharded data parallel" | "tensor parallel" | "pipeline" | "expert parallel" | "context parallel";
+export type DistributedRole = "" | "data parallel" | "sharded data parallel" | "tensor parallel" | "pipeline" | "expert parallel" | "model-parallel embeddings" | "context parallel";
 
 export type Division = "device" | "host" | "classic";
 

@@ -16,18 +16,20 @@ ranks, never by their names. The page says that it is a guess, and lets the read
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
 from msgspec import Struct
 
+from ...base.regex import regex
 from ...base.units import ordinal
 from .matching import Matches, RunGroup
 from .model import RankDigest
 
-ROLES = ("data", "sharded", "tensor", "pipeline", "expert", "context", "")
-_CERTAIN = ("pipeline", "expert")
+ROLES = ("data", "sharded", "tensor", "pipeline", "expert", "embedding", "context", "")
+_CERTAIN = ("pipeline", "expert", "embedding")
+_LOOKS_UP = regex(r"embedding_?bag|(split|dense)_embedding|pooled_?embedding", re.IGNORECASE)
 _DESCRIBED: tuple[tuple[str, str], ...] = (
     ("tensor", r"(^|[_\W])(tp|tensor)|tensor_model"),
     ("pipeline", r"(^|[_\W])(pp|pipe)|pipeline"),
@@ -43,6 +45,7 @@ class GroupRole(Struct, frozen=True):
 
     role: str  # of ROLES, "" unknown
     why: str
+    others: Mapping[str, str] = {}  # operation → its role, where that is not the group's
 
 
 def guess_roles(
@@ -52,9 +55,10 @@ def guess_roles(
     of_group: dict[int, list[int]] = {}
     for i, number in enumerate(matches.group.tolist()):
         of_group.setdefault(number, []).append(i)
+    looks_up = any(_LOOKS_UP.search(text) for one in digests for text in one.strings)
     strides = {stride for group in groups if (stride := stride_of(group.ranks)) is not None}
     return tuple(
-        _guess(digests, group, matches, of_group.get(number, []), strides)
+        _guess(digests, group, matches, of_group.get(number, []), strides, looks_up=looks_up)
         for number, group in enumerate(groups)
     )
 
@@ -89,6 +93,8 @@ def _guess(
     matches: Matches,
     here: Sequence[int],
     strides: AbstractSet[int],
+    *,
+    looks_up: bool,
 ) -> GroupRole:
     for role, pattern in _DESCRIBED:
         if re.search(pattern, group.label, re.IGNORECASE):
@@ -97,24 +103,27 @@ def _guess(
     if not kinds:
         return GroupRole("", "it has no collectives in these recordings")
     steps = max((len(one.steps) for one in digests), default=1)
-    role, why = _by_exchange(kinds, steps)
+    role, why = _by_exchange(kinds, steps, looks_up=looks_up)
     if role in ("data", "sharded") and all(one.step_source == "iteration" for one in digests):
         role, why = "tensor", "they reduce and gather in an inference engine, which trains nothing"
     elif role not in _CERTAIN:
         role, why = _by_place(group, kinds, strides) or (role, why)
     world = max((one.world_size for one in digests), default=0)
     place = place_of(group.ranks, world) if group.known else ""
-    return GroupRole(role, f"{place}: {why}" if place else why)
+    of_data = {"all_reduce", "broadcast"} & set(kinds) if role in ("expert", "embedding") else ()
+    others = dict.fromkeys(sorted(of_data), "data")
+    return GroupRole(role, f"{place}: {why}" if place else why, others)
 
 
-def _by_exchange(kinds: Sequence[str], steps: int) -> tuple[str, str]:
+def _by_exchange(kinds: Sequence[str], steps: int, *, looks_up: bool) -> tuple[str, str]:
     """The role by the kinds of collectives alone, and the reason; one message a step is none."""
     if kinds.count("send") * 4 >= len(kinds) and kinds.count("send") > steps:
         return "pipeline", "its ranks send and receive"
     if "all_to_all" in kinds or "expert_exchange" in kinds:
-        why = "its ranks exchange all-to-all, as experts and sharded embeddings do"
         both = "; its all-reduces are of data, over the same ranks" if "all_reduce" in kinds else ""
-        return "expert", f"{why}{both}"
+        if looks_up:
+            return "embedding", f"its ranks exchange rows of embeddings, all-to-all{both}"
+        return "expert", f"its ranks exchange all-to-all, as experts do{both}"
     if _gathers(kinds):
         return "sharded", "parameters are gathered and gradients scattered"
     if "all_reduce" in kinds:

@@ -41,6 +41,7 @@ DistributedRole = Literal[
     "tensor parallel",
     "pipeline",
     "expert parallel",
+    "model-parallel embeddings",
     "context parallel",
 ]
 

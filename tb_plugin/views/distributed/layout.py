@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ...analysis.distributed.roles import GroupRole
 from . import contract as answers
 
 ROLE_NAMES = {
@@ -14,18 +15,25 @@ ROLE_NAMES = {
     "sharded": "sharded data parallel",
     "tensor": "tensor parallel",
     "expert": "expert parallel",
+    "embedding": "model-parallel embeddings",
     "context": "context parallel",
 }
 SHORT_ROLES = {
     "tensor parallel": "TP",
     "context parallel": "CP",
     "expert parallel": "EP",
+    "model-parallel embeddings": "MP",
     "pipeline": "PP",
     "sharded data parallel": "FSDP",
     "data parallel": "DP",
 }
 """From the groups of nearest ranks, as they usually are, to those of the farthest."""
-DROPPED_FIRST = ("expert parallel", "context parallel", "data parallel")
+DROPPED_FIRST = (
+    "expert parallel",
+    "model-parallel embeddings",
+    "context parallel",
+    "data parallel",
+)
 """Experts and sequences are often spread over the ranks of another kind: no axis of their own."""
 OTHER_AXIS = "other"
 
@@ -98,3 +106,9 @@ def _disjoint(groups: set[tuple[int, ...]], size: int) -> list[tuple[int, ...]]:
             kept.append(ranks)
             taken.update(ranks)
     return kept
+
+
+def other_role(role: GroupRole, kind: str, given: str) -> str:
+    """The role of an operation, where it is not that of its group."""
+    other = "" if given else role.others.get(kind, "")
+    return f" ({ROLE_NAMES.get(other, other)})" if other else ""

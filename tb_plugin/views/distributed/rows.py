@@ -33,7 +33,7 @@ from .declared import (
     RankOperation,
     RankStep,
 )
-from .layout import ROLE_NAMES, GroupOfRanks, layout_of
+from .layout import ROLE_NAMES, GroupOfRanks, layout_of, other_role
 
 
 class RunRows:
@@ -388,7 +388,7 @@ class RunRows:
                     role=given or ROLE_NAMES.get(role.role, role.role),
                     why="chosen" if given else role.why,
                     operations=", ".join(
-                        f"{_per_step(count, self.per)} {kind}"
+                        f"{_per_step(count, self.per)} {kind}{other_role(role, kind, given)}"
                         for kind, count in counts.most_common()
                     ),
                     bytes=int(bytes_[bytes_ > 0].sum()) // self.per,

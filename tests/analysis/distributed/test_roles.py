@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
 from kinetoscope.analysis.distributed.roles import place_of, stride_of
@@ -117,3 +118,20 @@ def test_a_group_may_reduce_beside_what_it_exchanges() -> None:
     alone = roles(run_of(("all_to_all", everyone)))[everyone[0]]
     assert both[0] == alone[0] == "expert"
     assert both[1] == f"{alone[1]}; its all-reduces are of data, over the same ranks"
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("## EmbeddingBagCollection wait() ##", "embedding"),
+        ("fbgemm::split_embedding_codegen_lookup_adagrad_function", "embedding"),
+        ("aten::embedding_dense_backward", "expert"),  # of words, beside experts
+    ],
+)
+def test_a_lookup_in_bags_of_embeddings_tells_them_from_experts(name: str, role: str) -> None:
+    everyone = tuple(range(4))
+    calls = [call("all_to_all", 0, 50, everyone), call("all_reduce", 100, 150, everyone)]
+    ranks = [rank(number, calls, world=4) for number in range(4)]
+    ranks = [structs.replace(one, strings=(*one.strings, name)) for one in ranks]
+    (found,) = compare(ranks, list("0123")).roles
+    assert (found.role, found.others) == (role, {"all_reduce": "data"})

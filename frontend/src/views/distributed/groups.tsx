@@ -19,6 +19,7 @@ const ROLES = [
   "tensor parallel",
   "pipeline",
   "expert parallel",
+  "model-parallel embeddings",
   "context parallel",
 ] as const;
 interface StepBarsProps {
