@@ -7,10 +7,8 @@ broadcast in each step), by FSDP, or by collectives of its own. Work is sleep, s
 fight for cores. A delay is in the backward pass, in the input, in a range that only one rank has,
 in every third step, or on two ranks; a third of the jobs has none. Recordings are made by
 torch.profiler and read as any other. FOLDER keeps them, a folder a job: a second call reads them
-again.
-
-Each job is also read as if its ranks had run on a machine each, with clocks that are off by a drawn
-time, to see whether a printed uncertainty holds.
+again. Each job is also read as if each rank had a machine of its own, with clocks that are off, to
+see whether a printed uncertainty holds.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ import numpy as np
 from msgspec import structs
 
 from kinetoscope.analysis.distributed.clocks import fit_clocks
-from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.comparison import compare
 from kinetoscope.analysis.distributed.matching import match
 from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.rank.digest import digest_of
@@ -57,6 +55,11 @@ class JobPlan:
     @property
     def steps(self) -> int:
         return 2 if self.fault == "short" else 6
+
+    @property
+    def expected(self) -> tuple[int, ...]:
+        """The ranks to name: by two steps of the same work none can be."""
+        return () if self.fault == "short" else self.late
 
 
 def plans(count: int, seed: int = 7) -> list[JobPlan]:
@@ -189,16 +192,12 @@ def read_job(folder: Path) -> Outcome:
     files = sorted(folder.glob("*.json.gz"))
     digests = [digest_of(read(file)) for file in files]
     said = compare(digests, [file.name for file in files])
+    ranks = tuple(said.rank(m) for m in said.verdict.members)
     spans = np.concatenate([one.steps.end_ns - one.steps.start_ns for one in said.digests])
     return Outcome(
-        plan, named(said), said.verdict.kind, said.verdict.sentence, said.replay.refused,
+        plan, ranks, said.verdict.kind, said.verdict.sentence, said.replay.refused,
         float(spans.mean()) / 1e6, clocks_inside(digests, plan.seed),
     )  # fmt: skip
-
-
-def named(said: Comparison) -> tuple[int, ...]:
-    """The ranks that a comparison names."""
-    return tuple(said.rank(m) for m in said.verdict.members)
 
 
 def clocks_inside(digests: Sequence[RankDigest], seed: int) -> tuple[int, int]:
@@ -225,9 +224,8 @@ def clocks_inside(digests: Sequence[RankDigest], seed: int) -> tuple[int, int]:
 
 def report(found: Sequence[Outcome]) -> str:
     """The score as text."""
-    faulty = [one for one in found if one.plan.late]
-    free = [one for one in found if not one.plan.late]
-    right = sum(set(one.named) == set(one.plan.late) for one in faulty)
+    faulty, free = ([one for one in found if bool(one.plan.expected) is it] for it in (True, False))
+    right = sum(set(one.named) == set(one.plan.expected) for one in faulty)
     wrong = sum(not set(one.named) <= set(one.plan.late) for one in found)
     printed, inside = (sum(one.clocks[at] for one in found) for at in range(2))
     lines = [
@@ -237,7 +235,7 @@ def report(found: Sequence[Outcome]) -> str:
     ]
     for one in found:
         plan = one.plan
-        is_right = set(one.named) == set(plan.late)
+        is_right = set(one.named) == set(plan.expected)
         lines.append(
             f"{'  ' if is_right else '! '}{plan.seed:3} {plan.style:9} {plan.fault:8} ranks"
             f" {plan.ranks}, late {list(plan.late)} by {plan.delay_s * 1e3:.0f} ms of"
