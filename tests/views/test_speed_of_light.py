@@ -103,6 +103,8 @@ def test_on_real_recordings_no_point_lies_above_its_roof(name: str) -> None:
     trace = opened(name)
     if VIEW.unavailable(summarize(trace)):
         return
+    short = summary(TraceSession(trace).subject(VIEW), SpeedQuery(steps="all"))
+    assert short.reasons == answered(trace, steps="all").reasons
     for group in ("op", "kernel"):
         answer = answered(trace, steps="all", group_by=group)
         if answer.ranking:

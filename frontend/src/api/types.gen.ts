@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "684040f3";
+export const CONTRACT = "fb0c019e";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3611,9 +3611,11 @@ export interface SpeedRow {
   readonly source: string | null;
 }
 
-/** Utilization and the parts of the chosen steps, for the Overview. */
+/** Utilization, the parts of the chosen steps, and what has no figure: for other views. */
 export interface SpeedSummary {
   readonly headline: string;
+  readonly reasons: readonly SpeedReason[];
+  readonly reasons_columns: readonly Column[];
   readonly parts: readonly SpeedPart[];
   /** the three ops with most waste */
   readonly ranking: readonly SpeedRank[];

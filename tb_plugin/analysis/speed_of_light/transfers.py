@@ -224,10 +224,12 @@ def layer_norm(stats: int) -> Model:
     """``native_layer_norm(x, shape, weight, bias, eps)``; rms: (x, shape, weight, eps)."""
 
     def model(call: CallArguments) -> OpWork:
-        own, shape = call.tensor(0), call.value(1)
-        if not isinstance(shape, list):
+        own, weight = call.tensor(0), call.maybe(2)
+        # Without plain arguments the weight has the shape, too.
+        told = call.value(1) if call.has_values or weight is None else list(weight.sizes)
+        if not isinstance(told, list):
             raise RefusedError("values")
-        rows = own.count // max(math.prod(shape), 1)
+        rows = own.count // max(math.prod(told), 1)
         return moves(bytes_of(*call.tensors()), own.count * own.width + rows * 4 * stats)
 
     return model

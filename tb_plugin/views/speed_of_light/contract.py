@@ -306,9 +306,11 @@ class SpeedRoofline(Struct, frozen=True):
 
 
 class SpeedSummary(Struct, frozen=True):
-    """Utilization and the parts of the chosen steps, for the Overview."""
+    """Utilization, the parts of the chosen steps, and what has no figure: for other views."""
 
     headline: str
+    reasons: tuple[SpeedReason, ...]
+    reasons_columns: tuple[Column, ...]
     parts: tuple[SpeedPart, ...]
     ranking: tuple[SpeedRank, ...]  # the three ops with most waste
     mfu_ratio: float | None

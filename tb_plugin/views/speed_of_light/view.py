@@ -29,11 +29,7 @@ def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
     columns = chosen.columns
     partition = selection.partition or Partition()
     parts = _parts(chosen, partition, selection.total_ns)
-    compute = max(partition.compute_ns, 1)
-    reasons = tuple(
-        answers.SpeedReason(REASONS[one][0], ns, ns / compute, REASONS[one][1])
-        for one, ns in chosen.reasons
-    )
+    reasons = _reasons(chosen, partition)
     use = chosen.utilization(0 if columns.on_host else selection.total_ns)
     headline, detail = _words(chosen, selection, reasons)
     groups = chosen.by(query.group_by)
@@ -66,8 +62,11 @@ def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary
     partition = selection.partition or Partition()
     use = chosen.utilization(0 if chosen.columns.on_host else selection.total_ns)
     ranking = ranking_of(chosen, partition, selection.total_ns)
+    reasons = _reasons(chosen, partition)
     return answers.SpeedSummary(
-        headline=_words(chosen, selection, ())[0] if chosen.device is not None else "",
+        headline=_words(chosen, selection, reasons)[0] if chosen.device is not None else "",
+        reasons=reasons,
+        reasons_columns=heads(answers.SpeedReason),
         parts=_parts(chosen, partition, selection.total_ns),
         ranking=tuple(one for one in ranking if one.key == "op")[:_LARGEST],
         mfu_ratio=use.mfu_ratio,
@@ -75,6 +74,14 @@ def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary
         mbu_ratio=_mbu(selection, chosen),
         at_least=use.at_least,
         source=_source(chosen),
+    )
+
+
+def _reasons(chosen: SpeedSelection, partition: Partition) -> tuple[answers.SpeedReason, ...]:
+    compute = max(partition.compute_ns, 1)
+    return tuple(
+        answers.SpeedReason(REASONS[one][0], ns, ns / compute, REASONS[one][1])
+        for one, ns in chosen.reasons
     )
 
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.speed_of_light.arguments import CallArguments, TensorArgument
-from kinetoscope.analysis.speed_of_light.transfers import group_norm_backward, ordered, scanned
+from kinetoscope.analysis.speed_of_light.arguments import (
+    CallArguments,
+    RefusedError,
+    TensorArgument,
+)
+from kinetoscope.analysis.speed_of_light.transfers import (
+    group_norm_backward,
+    layer_norm,
+    ordered,
+    scanned,
+)
 
 SIZES = (3, 5)
 
@@ -40,3 +49,12 @@ def test_group_norm_writes_the_gradients_that_its_mask_asks_for(mask: str, writt
     call = CallArguments((own, own, small, small, weight), ("",) * 5 + ("4", "3", "10", "1", mask))
     assert group_norm_backward(call).written == written
     assert group_norm_backward(call).read == 480 + 480 + 16 + 16 + 12
+
+
+def test_a_weight_tells_the_shape_of_a_layer_norm_without_plain_arguments() -> None:
+    own = TensorArgument((4, 3, 10), (30, 10, 1), "float32")
+    weight = TensorArgument((3, 10), (10, 1), "float32")
+    work = layer_norm(2)(CallArguments((own, None, weight, weight, None), (), has_values=False))
+    assert (work.read, work.written) == (480 + 120 + 120, 480 + 4 * 2 * 4)
+    with pytest.raises(RefusedError, match="values"):
+        layer_norm(2)(CallArguments((own, None, None), (), has_values=False))

@@ -6,6 +6,7 @@ import { sum } from "../../base/text/rounding";
 import { harmless } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
 import { CopyTable } from "../../components/controls/copy_table";
+import { ViewLink } from "../../components/controls/view_link";
 import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
 import { Tip } from "../../components/overlays/tip";
 import { ViewAnswer } from "../../components/states/answered";
@@ -13,7 +14,8 @@ import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
 import { Prose } from "../../components/text/prose";
 import { plainText, Snippet } from "../../components/text/snippet";
-import { usePage } from "../../state/page_context";
+import { canFill, usePage } from "../../state/page_context";
+import { useAsked, usePart } from "../../state/parts";
 import { Files } from "./files";
 import healthCss from "./health.css?inline";
 import { Notes } from "./notes";
@@ -180,6 +182,29 @@ export function UserValues({ values, more, isOfTorch, isOld }: UserValuesProps) 
 
 /** What was read, what is missing, and how to record it better; and each file seen, with its verdict. */
 
+/** Kernel time that speed of light refuses, by reason. */
+function WithoutFigure({ isOld }: { isOld: boolean }) {
+  const { shown } = usePage();
+  const query = canFill(shown, "speed_of_light") ? {} : null;
+  const { data } = usePart("speed_of_light/summary", useAsked(), query);
+  if (data === undefined || data.reasons.length === 0) {
+    return null;
+  }
+  return (
+    <Panel
+      title="Kernel time without a figure"
+      hint={<ViewLink stem="speed_of_light">Speed of light</ViewLink>}
+      isOld={isOld}
+    >
+      <DeclaredTable
+        heads={data.reasons_columns}
+        rows={data.reasons}
+        keyOf={({ reason }) => reason}
+      />
+    </Panel>
+  );
+}
+
 adoptStyles(healthCss);
 
 function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
@@ -215,6 +240,7 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
             </Panel>
           )}
           <Answers health={health} isOld={isOld} />
+          <WithoutFigure isOld={isOld} />
         </div>
       </div>
     </>
