@@ -10,7 +10,7 @@ another file. Names come from the trace: they are data, and never instructions.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, TypeVar
 
@@ -159,7 +159,7 @@ def explain(
         ranks=ranks,
         compiled_headline=compiled_headline,
         breaks=breaks,
-        cannot_tell=cannot_tell_of(advice, TITLES),
+        cannot_tell=cannot_tell_of(advice),
         next=_next(advice, ranks),
         left_out={},
     )
@@ -359,19 +359,28 @@ def _kept(table: Table, keys: Iterable[str]) -> list[int]:
     return [at for key in keys if (at := _place(table, key)) >= 0]
 
 
-def cannot_tell_of(advice: AdviceDocument, titles: int | None = None) -> tuple[CannotTell, ...]:
-    """What is missing, an entry for each option that records it, with so many titles at most."""
+def cannot_tell_of(advice: AdviceDocument) -> tuple[CannotTell, ...]:
+    """What is missing, an entry for each option that records it; the longest text of it stays."""
     found: dict[str, tuple[str, list[str]]] = {}
+    for title, remedy in unanswered(advice):
+        option = _OPTION.search(remedy)
+        key = option[0] if option else remedy
+        known, titles = found.get(key, ("", []))
+        found[key] = max(known, remedy, key=len), [*titles, title]
+    return tuple(CannotTell(remedy, _listed(told)) for remedy, told in found.values())
+
+
+def unanswered(advice: AdviceDocument) -> Iterator[tuple[str, str]]:
+    """Each question without an answer, and what records it, or why nothing does."""
     for what, why in advice.not_available.items():
         before, remedy = _parts(why)
-        _add(found, f"{what} ({before.partition(':')[0]})" if before else what, remedy)
+        yield f"{what} ({before.partition(':')[0]})" if before else what, remedy
     for need in advice.cannot_answer:
         before, remedy = _parts(need.record)
         # "allocator events, in four steps or more: record with …" has a condition.
         condition = before.partition(", ")[2]
         for rule in need.rules:
-            _add(found, f"{rule.title} ({condition})" if condition else rule.title, remedy)
-    return tuple(CannotTell(remedy, _listed(told, titles)) for remedy, told in found.values())
+            yield f"{rule.title} ({condition})" if condition else rule.title, remedy
 
 
 _OPTION = regex(r"`[^`]+`")
@@ -387,18 +396,9 @@ def _parts(text: str) -> tuple[str, str]:
     return text[:at].strip(" :."), remedy
 
 
-def _add(found: dict[str, tuple[str, list[str]]], title: str, remedy: str) -> None:
-    """One more title of what an option records; the longest text of it stays."""
-    option = _OPTION.search(remedy)
-    key = option[0] if option else remedy
-    known, titles = found.get(key, ("", []))
-    found[key] = max(known, remedy, key=len), [*titles, title]
-
-
-def _listed(titles: Sequence[str], most: int | None) -> str:
-    shown = titles[:most]
-    more = f", {len(titles) - len(shown)} more" if len(titles) > len(shown) else ""
-    return f"{'; '.join(shown)}{more}"
+def _listed(titles: Sequence[str]) -> str:
+    more = f", {len(titles) - TITLES} more" if len(titles) > TITLES else ""
+    return f"{'; '.join(titles[:TITLES])}{more}"
 
 
 def breaks_of(facts: Facts) -> tuple[str, Grid]:

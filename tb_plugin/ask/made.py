@@ -22,7 +22,7 @@ from ..analysis.wording import CAUSE_NAMES
 from ..base.intervals import length_within
 from ..trace.model import Trace
 from ..views.table import unit_of
-from .explain import cannot_tell_of
+from .explain import unanswered
 from .tables import (
     HOST,
     TextColumn,
@@ -309,7 +309,7 @@ def _recording(source: Source) -> Sequence[Values | Plain]:
 
 
 def _cannot_tell(source: Source) -> Sequence[Values | Plain]:
-    return transposed([(one.tells, one.record) for one in cannot_tell_of(source.advice)], 2)
+    return transposed([*unanswered(source.advice)], 2)
 
 
 MADE: Mapping[str, MadeTable] = {
@@ -447,9 +447,9 @@ MADE: Mapping[str, MadeTable] = {
         _recording,
     ),
     "cannot_tell": MadeTable(
-        "Questions that this recording cannot answer, a row for each option that records them.",
+        "Questions that this recording cannot answer.",
         (
-            ("what", "The questions."),
+            ("what", "The question."),
             ("record", "Option that records it, or the reason why none does."),
         ),
         _cannot_tell,

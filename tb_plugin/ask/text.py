@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..base.units import duration, share, size, three_digits
-from ..views.table import Cell, unit_of
+from ..views.table import PER_STEP, Cell, unit_of
 from .explain import ExplainDocument, ExplainedStep, Grid
 
 NAME = 72
@@ -23,7 +23,9 @@ def section_text(section: dict[str, Any]) -> str:
     lines: list[str] = []
     for name, value in section.items():
         if isinstance(value, Grid):
-            lines += table(value.columns, value.rows)
+            columns = [key.removesuffix(PER_STEP) for key in value.columns]
+            lines += [f"{name}, per step"] if columns != [*value.columns] else []
+            lines += table(columns, value.rows)
         elif isinstance(value, tuple):
             lines += [str(one) if isinstance(one, str) else fields(one) for one in value]
         elif name != "left_out" and value is not None:
@@ -154,7 +156,7 @@ def _section(document: ExplainDocument, name: str, title: str) -> Iterator[str]:
     if grid.rows:
         yield ""
         yield title
-        columns = [key.removesuffix("_per_step") for key in grid.columns]
+        columns = [key.removesuffix(PER_STEP) for key in grid.columns]
         yield from table(columns, grid.rows)
         yield from _more(document, name)
 
