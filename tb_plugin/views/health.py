@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -128,9 +130,10 @@ _COUNTS = {
 def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the form of View.build
     """The state of the recording behind all other views."""
     health = facts.health
+    notes = worst_first((*health.notes, *_hang(facts)))
     return Health(
-        sentence=_sentence(facts),
-        notes=worst_first(health.notes),
+        sentence=_sentence(facts, notes),
+        notes=notes,
         counts_columns=heads(Count),
         counts=_counts(facts),
         file_bytes=health.file_bytes,
@@ -147,10 +150,35 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
     )
 
 
-def _sentence(facts: Facts) -> Sentence:
+def _hang(facts: Facts) -> tuple[Note, ...]:
+    """The warning that a collective hung, where logs of one lie beside the trace."""
+    from ..trace.pickles.flight_recorder import logs_below  # the first screen needs no numpy
+
+    folder = Path(facts.path).parent
+    try:
+        logs = logs_below(folder) if folder.is_dir() else ()
+    except OSError:
+        return ()
+    if not logs:
+        return ()
+    return (
+        Note(
+            kind="hang",
+            severity="warning",
+            title="Logs of a hang lie beside this trace",
+            count=len(logs),
+            total=0,
+            consequence="A collective did not end. Distributed names the ranks that never came.",
+            example=logs[0].name.encode("utf-8", "replace").decode(),
+            taints=("distributed",),
+        ),
+    )
+
+
+def _sentence(facts: Facts, notes: Sequence[Note]) -> Sentence:
     health = facts.health
-    lost = [note for note in health.notes if note.severity == "error"]
-    limits = sum(note.severity == "warning" for note in health.notes)
+    lost = [note for note in notes if note.severity == "error"]
+    limits = sum(note.severity == "warning" for note in notes)
     number = _NUMBERS[limits] if limits < len(_NUMBERS) else plural(limits, "thing")
     verb = "limits" if limits < 2 else "limit"
     said = f"{number[0].upper()}{number[1:]} {verb} what can be said about this run."

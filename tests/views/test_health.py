@@ -226,3 +226,14 @@ def test_a_file_of_memory_alone_is_no_profile(tmp_path: Path) -> None:
     answered = {one.question: one.answer for one in answer.answers}
     assert answered.pop("What filled the memory?") == "yes"
     assert set(answered.values()) == {"no"}
+
+
+def test_logs_of_a_hang_are_a_warning(tmp_path: Path) -> None:
+    facts = summarize(draw("op |aa|"))
+    beside = structs.replace(facts, path=str(tmp_path / "a.pt.trace.json"))
+    assert "hang" not in {note.kind for note in build(beside, HealthQuery()).notes}
+    (tmp_path / "nccl_trace_rank_0").write_bytes(b'{"version": "2.4", "entries": []}')
+    found = build(beside, HealthQuery())
+    (note,) = (note for note in found.notes if note.kind == "hang")
+    assert (note.severity, note.count, note.example) == ("warning", 1, "nccl_trace_rank_0")
+    assert found.sentence.headline.endswith("One thing limits what can be said about this run.")

@@ -499,7 +499,7 @@ def shown(name: str) -> str:
     """The name of an anchor without what every one of its kind begins with."""
     name = name.removeprefix("nn.Module: ")
     name = re.sub(r"^enumerate\((Data(?:Loader|Pipe))\)#.*", r"\1", name)
-    name = re.sub(r"^Optimizer\.step#(.*?)(?:\.step)?$", r"optimizer (\1.step)", name)
+    name = re.sub(r"^Optimizer\.step#(.*?)(?:\.step)?$", r"optimizer (\1)", name)
     return re.sub(r"^Optimizer\.zero_grad#(.*?)(?:\.zero_grad)?$", r"\1.zero_grad", name)
 
 

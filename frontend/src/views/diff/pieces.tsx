@@ -249,7 +249,7 @@ export function Pieces({ query, steps: means }: PiecesProps) {
   return (
     <Panel
       title="Pieces of the step"
-      hint="mean of the steps"
+      hint="mean step"
       isOld={state.isOld}
       controls={
         <>

@@ -1,8 +1,10 @@
 /** What if a rank, a node, a stage or a group of links were like the others? */
 import type { Distributed, WhatIfAnswer } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
 import { share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { fillClass } from "../../components/charts/category";
+import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
 import { Answered } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
@@ -87,6 +89,8 @@ function Result({ answer: one, above }: { answer: WhatIfAnswer; above: string })
   );
 }
 
+const whatIfTable = plainTable<WhatIfAnswer>(["refused", "step_ns", "edited_ns", "gain_ns"]);
+
 const isKind = (text: string | undefined): text is Kind => KINDS.some(([key]) => key === text);
 
 /** What is asked, as the address says; at first of the node that is named, else of the worst rank. */
@@ -119,6 +123,12 @@ export function WhatIf({ answer, isOld }: { answer: Distributed; isOld: boolean 
       hint="the step replayed with a change"
       isOld={isOld || state.isOld}
       className="what-if-panel"
+      controls={
+        <CopyTable
+          label="what if"
+          table={() => whatIfTable(state.data === undefined ? [] : [state.data])}
+        />
+      }
     >
       <p className="ink2 small what-if-error">{answer.replay}</p>
       {answer.waiting > 0 ? null : (

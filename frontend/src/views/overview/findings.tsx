@@ -10,10 +10,12 @@ import type {
   Reference,
   SeenEvent,
 } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
 import { bytes, count, plural, share, time } from "../../base/text/format";
 import { firstSentence } from "../../base/text/sentences";
 import { capital } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
+import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
 import { Heading } from "../../components/data_table/heading";
 import { Modal } from "../../components/overlays/modal";
@@ -33,6 +35,18 @@ interface FindingsProps {
   readonly ruleCount: number;
   readonly isOld: boolean;
 }
+
+const findingsTable = plainTable<Finding>([
+  "id",
+  "title",
+  "text",
+  "severity",
+  "confidence",
+  ["gain_ns_per_step", ({ gain }) => gain?.ns_per_step ?? null],
+  ["gain_ratio", ({ gain }) => gain?.ratio ?? null],
+  "scope",
+  "frame",
+]);
 
 function GainBar({ gain }: { gain: Gain }) {
   const width = `${Math.min(1, Math.max(0, gain.ratio)) * 100}%`;
@@ -305,13 +319,16 @@ export function Findings({
       isOld={isOld}
       hasBody={false}
       controls={
-        uncheckedCount === 0 ? (
-          <span className="hint">{plural(ruleCount, "rule")} checked</span>
-        ) : (
-          <button type="button" className="btn quiet small hint" onClick={() => setOpen(true)}>
-            {uncheckedCount} of {plural(ruleCount, "rule")} unchecked
-          </button>
-        )
+        <>
+          {uncheckedCount === 0 ? (
+            <span className="hint">{plural(ruleCount, "rule")} checked</span>
+          ) : (
+            <button type="button" className="btn quiet small hint" onClick={() => setOpen(true)}>
+              {uncheckedCount} of {plural(ruleCount, "rule")} unchecked
+            </button>
+          )}
+          <CopyTable label="the findings" table={() => findingsTable(findings)} />
+        </>
       }
     >
       {unanswered === null ? null : <Unanswered explanation={unanswered} />}

@@ -5,8 +5,10 @@ import type {
   RanksSentence,
 } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
+import { plainTable } from "../../base/text/delimited";
 import { count, plural } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
+import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
@@ -39,9 +41,16 @@ interface ConfigurationProps {
   readonly isOld: boolean;
 }
 
+const entriesTable = plainTable<Entry>(["label", "value"]);
+
 export function Configuration({ entries, missing, isOld }: ConfigurationProps) {
   return (
-    <Panel title="Configuration" isOld={isOld} className="configuration">
+    <Panel
+      title="Configuration"
+      isOld={isOld}
+      className="configuration"
+      controls={<CopyTable label="the configuration" table={() => entriesTable(entries)} />}
+    >
       <dl className="facts">
         {entries.map(({ label, value }) => (
           <div key={label}>

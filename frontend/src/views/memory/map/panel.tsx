@@ -12,8 +12,10 @@ import type { Answer } from "../../../api/client";
 import { getPartBytes } from "../../../api/routes";
 import type { AddressMap, Memory } from "../../../api/types.gen";
 import { useWidth } from "../../../base/measure";
+import { plainTable } from "../../../base/text/delimited";
 import { bytes, plural, time } from "../../../base/text/format";
 import { LiveCanvas } from "../../../components/charts/live_canvas";
+import { CopyTable } from "../../../components/controls/copy_table";
 import { Answered } from "../../../components/states/answered";
 import { Panel } from "../../../components/states/panel";
 import { ProblemNote } from "../../../components/states/problem_note";
@@ -234,6 +236,8 @@ function MapCanvas({ map, categories }: MapCanvasProps) {
   );
 }
 
+const bandsTable = plainTable<AddressMap["bands"][number]>(["address", "offset", "bytes"]);
+
 interface MapPanelProps {
   readonly answer: Memory;
   readonly isOld: boolean;
@@ -247,7 +251,17 @@ export function MapPanel({ answer, isOld, noBlocks }: MapPanelProps) {
     noBlocks === "" ? { device: answer.device } : null,
   );
   return (
-    <Panel title="Blocks by address and time" isOld={isOld}>
+    <Panel
+      title="Blocks by address and time"
+      isOld={isOld}
+      controls={
+        <CopyTable
+          label="blocks by address"
+          table={() => bandsTable(state.data?.bands ?? [])}
+          note="Bands of addresses. “Events” above has every block."
+        />
+      }
+    >
       {noBlocks === "" ? (
         <Answered state={state}>
           {(map) =>
