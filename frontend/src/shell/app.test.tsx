@@ -17,6 +17,29 @@ beforeEach(() => {
   server = fakeServer(catalog);
 });
 
+describe("the tab of the Overview", () => {
+  const views = [{ stem: "overview", unavailable: null, badge: null }];
+  const tab = () => within(screen.getByRole("navigation", { name: "Views" })).getByText("Overview");
+
+  it("counts the findings once all ranks of a run have a say, and asks for nothing", async () => {
+    server.answer("trace", { ...TRACE, views });
+    openPage();
+    await heading(/waits for the DataLoader/);
+    expect(tab().textContent).toBe(`Overview${OVERVIEW.findings.length}`);
+    expect(server.asked.filter(({ pathname }) => pathname.endsWith("view/overview"))).toHaveLength(
+      1,
+    );
+  });
+
+  it("counts nothing while ranks are being read", async () => {
+    server.answer("trace", { ...TRACE, views });
+    server.answer("view/overview", { ...OVERVIEW, waiting: 2 });
+    openPage();
+    await heading(/waits for the DataLoader/);
+    expect(tab().textContent).toBe("Overview");
+  });
+});
+
 describe("opening the page", () => {
   it("shows the newest run, and writes down what it chose", async () => {
     openPage();

@@ -13,7 +13,7 @@ import { type Choice, choiceValues, type Resolved, resolveChoice } from "../stat
 import { type Pinned, usePinned } from "../state/location/pinned";
 import { type Page, PageContext, type Shown } from "../state/page_context";
 import { askAgain } from "../state/parts";
-import { useTrace } from "../state/queries";
+import { useFindingCount, useTrace } from "../state/queries";
 import { useLasting } from "../state/timing";
 import { type PageView, VIEWS } from "../views";
 import { ProblemBanner, ReportBanner } from "./banners";
@@ -148,6 +148,8 @@ interface TabsProps {
 
 export function Tabs({ views, current, trace }: TabsProps) {
   const list = useRef<HTMLElement>(null);
+  // Of several ranks no other answer knows it, and none waits for their comparison.
+  const findings = useFindingCount();
   const place = views.findIndex(({ stem }) => stem === current);
   // Where not all have room the chosen one is seen.
   // biome-ignore lint/correctness/useExhaustiveDependencies: what a trace lacks stands beside the titles
@@ -159,7 +161,7 @@ export function Tabs({ views, current, trace }: TabsProps) {
       {views.map(({ stem, title, key, question }) => {
         const state = trace?.views.find((candidate) => candidate.stem === stem);
         const reason = state?.unavailable ?? null;
-        const badge = state?.badge ?? null;
+        const badge = (stem === "overview" ? findings : null) ?? state?.badge ?? null;
         return (
           <ViewLink
             key={stem}

@@ -1,5 +1,11 @@
 /** Fetching: what is asked when, how often, and how long an answer stays good. */
-import { QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  QueryClient,
+  skipToken,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Answer } from "../api/client";
 import { Problem } from "../api/problem";
@@ -121,6 +127,16 @@ export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
     refetchInterval: whileUnfinished(visible, QUICK_MS, hasWaiting),
   });
   return sorted<ViewAnswers[S]>(result);
+}
+
+/** The number of findings of the Overview once it was answered; nothing is asked for it. */
+export function useFindingCount(): number | null {
+  const { shown } = usePage();
+  const { data } = useQuery<Answer<ViewAnswers["overview"]>>({
+    queryKey: ["view", "overview", shown?.key, shown?.digest, {}],
+    queryFn: skipToken,
+  });
+  return data?.state === "ready" && data.data.waiting === 0 ? data.data.findings.length : null;
 }
 
 /** Recordings are being read that are to take part in the answer. */
