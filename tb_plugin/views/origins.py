@@ -25,7 +25,6 @@ from ..analysis.operators.model import NamedLight, OperatorColumns
 from ..analysis.speed_of_light.artifact import SPEED
 from ..analysis.speed_of_light.captured import with_captured, with_lengths
 from ..analysis.speed_of_light.figures import SpeedSelection
-from ..analysis.speed_of_light.model import NONE as NO_STEP
 from ..analysis.speed_of_light.model import SpeedColumns
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotReadyError, TraceFormatError
@@ -92,6 +91,28 @@ def speed_of(subject: Subject) -> SpeedColumns:
     return with_captured(columns, subject.other_artifact(GRAPHS), captures, iterations)
 
 
+def lit_device(facts: Facts, device: int | None = None) -> int | None:
+    """The device, or the only one that was used, if it has a data sheet and shapes are recorded."""
+    used = [row for row, one in enumerate(facts.devices) if one.used]
+    row = used[0] if device is None and len(used) == 1 else device
+    if row is None or not facts.devices[row].has_peak or "shapes" in facts.unavailable:
+        return None
+    return row
+
+
+def light_of_modules(subject: Subject) -> SpeedColumns | None:
+    """The work by module; None without a data sheet, or where captures lend modules.
+
+    Raises:
+        NotReadyError: it is being made.
+    """
+    facts = subject.facts
+    if lit_device(facts) is None or (has_replays(facts) and near_captures(subject)):
+        return None
+    columns: SpeedColumns = subject.other_artifact(SPEED)
+    return columns
+
+
 def light_of(
     subject: Subject, group: str, steps: tuple[int, ...] | None, device: int | None
 ) -> Mapping[str, NamedLight]:
@@ -106,14 +127,11 @@ def light_of(
     Raises:
         NotReadyError: it is being made.
     """
-    facts = subject.facts
-    used = [row for row, one in enumerate(facts.devices) if one.used]
-    row = used[0] if device is None and len(used) == 1 else device
-    if row is None or not facts.devices[row].has_peak or "shapes" in facts.unavailable:
+    row = lit_device(subject.facts, device)
+    if row is None:
         return {}
     columns = speed_of(subject)
-    every = (NO_STEP, *range(len(facts.steps)))
-    groups = SpeedSelection(columns, every if steps is None else steps, row).by(group)
+    groups = SpeedSelection(columns, columns.steps_of(steps), row).by(group)
     known = np.flatnonzero(groups.known_ns > 0)
     waste = np.rint(groups.waste_ns[known]).astype(np.int64).tolist()
     rows = zip(

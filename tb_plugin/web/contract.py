@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ..store.contract import ErrorInfo, ReadProgress
 
-CONTRACT = "fb0c019e"
+CONTRACT = "4e5fcec4"
 """A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
 
 The page was built with one, too. Where they differ, the package was upgraded while the server ran.

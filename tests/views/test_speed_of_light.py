@@ -12,6 +12,9 @@ from kinetoscope.trace.model import Trace
 from kinetoscope.views.kernels.contract import KernelQuery
 from kinetoscope.views.kernels.view import VIEW as KERNELS
 from kinetoscope.views.kernels.view import build as kernels_of
+from kinetoscope.views.modules.contract import ModulesQuery
+from kinetoscope.views.modules.view import VIEW as MODULES
+from kinetoscope.views.modules.view import build as modules_of
 from kinetoscope.views.operators.contract import OperatorQuery
 from kinetoscope.views.operators.view import VIEW as OPERATORS
 from kinetoscope.views.operators.view import build as operators_of
@@ -20,6 +23,7 @@ from kinetoscope.views.speed_of_light.pictures import MOST_POINTS
 from kinetoscope.views.speed_of_light.view import VIEW, build, summary, tables
 from tests.collected import FILES, opened
 from tests.drawing import V100, draw
+from tests.trace.drawn import drawn, kernel, launch, python, x
 
 HALF = ["c10::Half", "c10::Half"]
 MM = {"Input Dims": [[640, 512], [512, 256]], "Input type": HALF}
@@ -141,3 +145,24 @@ def test_without_a_data_sheet_kernels_have_no_columns_of_light() -> None:
     answer = kernels_of(TraceSession(trace).subject(KERNELS), KernelQuery())
     assert "waste_ns" not in {head.key for head in answer.table.columns}
     assert [row.waste_ns for row in answer.table.rows] == [None]
+
+
+def test_a_module_has_the_light_of_what_it_and_those_inside_it_launched() -> None:
+    trace = drawn(
+        python("nn.Module: Net_0", 0, 30),
+        python("nn.Module: Linear_0", 2, 10),
+        x("aten::mm", 3, 5, **MM),
+        launch(4, 1, 7),
+        x("custom::op", 14, 5),
+        launch(15, 1, 8),
+        kernel("k", 20, 6, correlation=7),
+        kernel("m", 30, 2, correlation=8),
+        deviceProperties=[V100],
+    )
+    answer = modules_of(TraceSession(trace).subject(MODULES), ModulesQuery())
+    rows = {row.name: row for row in answer.table.rows}
+    assert set(rows) == {"Net_0", "Linear_0"}
+    for row in rows.values():
+        assert row.light_ratio == pytest.approx(1384 / 6000, rel=0.001)
+        assert row.waste_ns == 6000 - 1384, "work without a figure is no waste"
+    assert "waste_ns" in {head.key for head in answer.table.columns}

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "fb0c019e";
+export const CONTRACT = "4e5fcec4";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2241,6 +2241,10 @@ export interface ModuleRow {
   readonly op_total_ns: number;
   /** Floating point operations of its ops by models of ops and shapes, forward, backward and recompute, with the modules inside it. Ops without a model count nothing; of nested ops with a model the innermost counts. */
   readonly flops: number | null;
+  /** Light ÷ measured time: how near to the least time by the device's data sheet. */
+  readonly light_ratio: number | null;
+  /** Measured time − light, of work with a model of its FLOPs and bytes. */
+  readonly waste_ns: number | null;
   /** Allocated by its ops and those of the modules inside it, forward, backward and recompute: on accelerators, or on the host where none allocated. */
   readonly born_bytes: number | null;
   /** Memory allocated in its calls and not released when the innermost call ends: results, and tensors kept for the backward pass. */

@@ -145,3 +145,9 @@ class SpeedColumns(Struct, frozen=True, eq=False):
     peaks: tuple[DevicePeak | None, ...]  # by device: its data sheet …
     part_ratios: tuple[float, ...]  # … and which part of the whole device it is
     on_host: bool  # no device activity: calls are ops of the host
+
+    def steps_of(self, steps: tuple[int, ...] | None) -> tuple[int, ...]:
+        """The steps by index; None: everything, also what lies in no step."""
+        if steps is not None:
+            return steps
+        return (NONE, *range(int(self.calls.step.max(initial=NONE)) + 1))

@@ -14,7 +14,9 @@ from ...analysis.compile.model import CompiledFacts
 from ...analysis.compile.reasons import life_of
 from ...analysis.modules.figures import Spread, figures_of, kind_of, spread_of
 from ...analysis.modules.model import COMPILED, NONE, ModuleColumns, Phase
+from ...analysis.speed_of_light.figures import SpeedGroups
 from ...base.arrays import F64, I32, I64
+from ..shared import LIGHT_HELP, WASTE_HELP
 from ..table import Values, ValuesOf, column, summed
 
 FOLDED = "+"  # ends the key of a row of several siblings, after the first of them
@@ -38,6 +40,13 @@ class ModuleTimes:
         self.total: I64 = self.by_phase.sum(axis=0)
         self.self_ns: I64 = (figures.device_self_ns if device else figures.op_self_ns).sum(axis=0)
         self.whole = int(self.self_ns.sum())
+        self.light_ns: F64 = np.zeros(len(self.tree))  # with the modules inside …
+        self.known_ns: I64 = np.zeros(len(self.tree), np.int64)  # … and the time it is of
+
+    def lit(self, found: SpeedGroups) -> None:
+        """Take the light of each module, with those inside it."""
+        self.light_ns[found.key] = np.nan_to_num(found.light_ns)
+        self.known_ns[found.key] = found.known_ns
 
     def text(self, codes: I32, module: int) -> str | None:
         """The text of a module in a column of codes."""
@@ -219,6 +228,22 @@ def _of_longest(name: str) -> ValuesOf:
         return [None if call < 0 else int(values[call]) for call in groups.longest[at].tolist()]
 
     return of
+
+
+def _light_ratios(groups: ModuleGroups, at: Rows) -> Values:
+    light, known = (groups.summed(one)[at] for one in (groups.sums.light_ns, groups.sums.known_ns))
+    ratios: F64 = np.divide(light, known, out=np.full(len(at), np.nan), where=known > 0)
+    return ratios
+
+
+def _wastes(groups: ModuleGroups, at: Rows) -> Values:
+    light, known = (groups.summed(one)[at] for one in (groups.sums.light_ns, groups.sums.known_ns))
+    pairs = zip(light.tolist(), known.tolist(), strict=True)
+    return [round(ns - least) if ns else None for least, ns in pairs]
+
+
+def _has_light(sums: ModuleTimes) -> bool:
+    return bool(sums.known_ns.any())
 
 
 def _has_backward(sums: ModuleTimes) -> bool:
@@ -413,6 +438,21 @@ class ModuleRow(Struct, frozen=True):
             is_minor=True,
             of=_sum("flops", "flops"),
         ),
+    ]
+    light_ratio: Annotated[
+        float | None,
+        column(
+            "Share of light",
+            LIGHT_HELP,
+            is_minor=True,
+            is_sortable=False,
+            of=_light_ratios,
+            when=_has_light,
+        ),
+    ]
+    waste_ns: Annotated[
+        int | None,
+        summed("Waste", WASTE_HELP, is_sortable=False, of=_wastes, when=_has_light),
     ]
     born_bytes: Annotated[
         int | None,

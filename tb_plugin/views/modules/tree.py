@@ -17,9 +17,11 @@ from ...analysis.modules.figures import (
     shapes_of,
 )
 from ...analysis.modules.model import COMPILED, NONE, ModuleColumns
+from ...analysis.speed_of_light.figures import SpeedSelection
+from ...analysis.speed_of_light.model import SpeedColumns
 from ...base.arrays import I64
 from ...base.errors import QueryError
-from ..origins import modules_of
+from ..origins import light_of_modules, lit_device, modules_of
 from ..shared import column_named, steps_of
 from ..table import heads, rows_from, sorts
 from ..view import Subject
@@ -212,11 +214,19 @@ def _sorted(
 def tree_rows(subject: Subject, steps: str) -> TreeRows:
     """The rows of the chosen steps; the last few are kept. Raises QueryError."""
     columns, facts = modules_of(subject, subject.artifact("")), subject.facts
-    return _tree_rows(columns, steps_of(facts, steps), facts.compiled)
+    speed, device = light_of_modules(subject), lit_device(facts)
+    return _tree_rows(columns, steps_of(facts, steps), facts.compiled, speed, device)
 
 
 @lru_cache(maxsize=4)
 def _tree_rows(
-    columns: ModuleColumns, steps: tuple[int, ...] | None, compiled: CompiledFacts | None
+    columns: ModuleColumns,
+    steps: tuple[int, ...] | None,
+    compiled: CompiledFacts | None,
+    speed: SpeedColumns | None,
+    device: int | None,
 ) -> TreeRows:
-    return TreeRows(columns, steps, compiled)
+    rows = TreeRows(columns, steps, compiled)
+    if speed is not None and len(speed.modules) == len(columns.tree):
+        rows.lit(SpeedSelection(speed, speed.steps_of(steps), device).by("module"))
+    return rows
