@@ -62,7 +62,9 @@ def test_the_late_rank_of_a_run_comes_first() -> None:
 def test_findings_in_sql_know_the_other_ranks() -> None:
     source = Source(choose(str(ROOT / "samples/traces/train_ddp_cpu")).session())
     columns = {one.key: one.of() for one in source.columns("findings")}
-    assert columns["id"][0] == "CO5"
+    ids = columns["id"]
+    assert isinstance(ids, list)
+    assert ids[0] == "CO5"
 
 
 def test_what_was_compiled_and_where_a_graph_breaks_is_told() -> None:

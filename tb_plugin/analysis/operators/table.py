@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, B, of_names
+from ...base.arrays import F64, I32, I64, B, of_names, seen
 from ...base.group_sums import GroupRanks, group_ranks, sorted_by_code, summed
 from ...base.regex import regex
 from ..idle.places import is_own_frame
@@ -281,8 +281,8 @@ def keys_of(operators: OperatorColumns, group_by: str, stack_depth: int) -> NDAr
 def _steps(operators: OperatorColumns) -> list[int]:
     """The codes of the names of steps."""
     calls = operators.calls
-    names = np.unique(calls.name[calls.kind == CallKind.ANNOTATION]).tolist()
-    return [code for code in names if _STEP.match(operators.strings[code])]
+    some = seen(calls.name[calls.kind == CallKind.ANNOTATION], len(operators.strings))
+    return [code for code in np.flatnonzero(some).tolist() if _STEP.match(operators.strings[code])]
 
 
 def _as_one(column: I32, codes: list[int]) -> I32:
