@@ -340,7 +340,7 @@ def test_two_ranks_on_one_axis(browser: Browser, served: Server) -> None:
     with trace(browser, served, fragment) as (page, watch):
         tracks = page.get_by_role("button", name=re.compile("^Tracks"))
         one = int(tracks.inner_text().split()[-1])
-        page.get_by_role("button", name="Workers in this timeline").click()
+        page.get_by_role("button", name=re.compile("^Workers .* in this timeline$")).click()
         page.get_by_role("checkbox").first.check()
         page.keyboard.press("Escape")
         expect(page.get_by_text("Aligned by wall clock.").first).to_be_visible()
@@ -367,7 +367,7 @@ def test_eight_ranks_on_one_axis(browser: Browser, tmp_path: Path) -> None:
     with standalone(tmp_path / "log", tmp_path) as server:
         server.wait_ready(spans=8)
         with trace(browser, server, "view=timeline") as (page, watch):
-            menu = page.get_by_role("button", name="Workers in this timeline")
+            menu = page.get_by_role("button", name=re.compile("^Workers .* in this timeline$"))
             one = int(search(page, "nccl").split()[0])
             page.locator(".tl-canvas").focus()
             menu.click()

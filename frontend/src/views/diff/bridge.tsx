@@ -191,10 +191,11 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
         </>
       }
     >
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
       <div
         ref={box}
         className="diff-waterfall"
-        role="img"
+        role="group"
         aria-label={`${exact}; ${answer.parts.map((part) => `${part.label} ${change(part.change_ns)}`).join(", ")}`}
       >
         <div className="diff-axis" style={{ height: HEIGHT }} aria-hidden="true">

@@ -158,8 +158,10 @@ function Figures({ answer, isOld, query, base, shown }: FiguresProps) {
       <div className="diff-head">
         <div className="grow">
           <Hero headline={answer.headline} detail={answer.detail} isOld={isOld}>
-            {answer.certainty === "" ? null : <span className="chip">{answer.certainty}</span>}{" "}
-            {answer.settle === "" ? null : <b>{answer.settle}</b>}
+            {answer.settle === "" ? null : <b>{answer.settle}</b>}{" "}
+            {answer.certainty === "" ? null : (
+              <span className="chip diff-certainty">{answer.certainty}</span>
+            )}
           </Hero>
           {answer.outliers.map((text) => (
             <p className="hint" key={text}>

@@ -29,7 +29,7 @@ function Pick({ label, value, choices, onPick }: PickProps) {
   return (
     <Popover
       className="pick"
-      label={`${label}: ${harmless(value)}`}
+      label={`${label}: ${value === "" ? "choose a run" : harmless(value)}`}
       button={
         <>
           <b className="clip" title={harmless(value)}>

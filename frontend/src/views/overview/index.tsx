@@ -103,7 +103,7 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
 const MOST_COMPARED = 64;
 
 /** Whether the ranks of the run differ, and the way to their comparison. */
-function AmongRanks({ findings }: Pick<Answer, "findings">) {
+function AmongRanks({ findings, sentence: top }: Pick<Answer, "findings" | "sentence">) {
   const { catalog, shown } = usePage();
   const steps = useValues()["steps"] ?? "";
   const run = catalog.runs.find(({ name }) => name === shown?.key.run);
@@ -115,8 +115,11 @@ function AmongRanks({ findings }: Pick<Answer, "findings">) {
   if (!canAsk || (isFew && (data === undefined || data.ranks < 2))) {
     return null;
   }
-  // A finding that says the same stands below.
-  const isSaid = data !== undefined && findings.some(({ text }) => text.includes(data.sentence));
+  // The same stands above, or below in a finding. In a sentence it begins with a small letter.
+  const said = data?.sentence.slice(1) ?? "";
+  const isSaid =
+    data !== undefined &&
+    [top.beyond, ...findings.map(({ text }) => text)].some((text) => text.includes(said));
   return (
     <p className="prose among-ranks">
       {data === undefined || isSaid ? (
@@ -181,7 +184,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
       <Hero headline={overview.sentence.headline} detail={overview.sentence.beyond} isOld={isOld}>
         {agreement === "" ? null : <span className="chip">{agreement}</span>} <CompareHint />
       </Hero>
-      <AmongRanks findings={findings} />
+      <AmongRanks findings={findings} sentence={overview.sentence} />
       {overview.serving === null ? null : <ServedModel serving={overview.serving} isOld={isOld} />}
       <Ruler overview={overview} isOld={isOld} />
       <Light query={query} isOld={isOld} />

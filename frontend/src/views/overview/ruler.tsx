@@ -311,6 +311,7 @@ export function Light({ query, isOld }: LightProps) {
   return (
     <Panel
       title="Speed of light"
+      className="apart"
       hint={utilizationWords(data)}
       isOld={isOld}
       controls={<ViewLink stem="speed_of_light">Roofline</ViewLink>}

@@ -526,7 +526,7 @@ it("puts another worker on the same axis, with rows of its own", async () => {
   const arrows = [{ ...arrow, operation: "all_reduce", group: "default_pg" }];
   server.answer("view/distributed/joined", { arrows, count: 1, joined: 1 });
   const { user } = await openTrace();
-  await user.click(screen.getByRole("button", { name: "Workers in this timeline" }));
+  await user.click(screen.getByRole("button", { name: /in this timeline$/ }));
   await user.click(screen.getByRole("checkbox", { name: /rank1/ }));
   await waitFor(() => expect(told.sources).toHaveLength(2));
   expect(hash().get("timeline.workers")).toBe("rank1");

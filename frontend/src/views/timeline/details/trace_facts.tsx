@@ -76,7 +76,7 @@ function Mind({ sources }: { sources: readonly Source[] }) {
   }
   return (
     <section>
-      <h3>To keep in mind</h3>
+      <h2 className="tl-fact">To keep in mind</h2>
       <ul className="tl-mind">
         {warnings.map(([text, whose]) => (
           <li key={text}>
@@ -99,7 +99,7 @@ function Mind({ sources }: { sources: readonly Source[] }) {
 function Kinds({ source, whose }: { source: Source; whose: string }) {
   return (
     <section>
-      <h3 className="clip">Kinds of slices{whose}</h3>
+      <h2 className="tl-fact clip">Kinds of slices{whose}</h2>
       <ul className="tl-kinds">
         {source.manifest.kinds
           .filter((kind) => kind.slices > 0)
@@ -127,7 +127,7 @@ function Arrows({ source, whose }: { source: Source; whose: string }) {
   const kinds = source.manifest.flow_kinds.filter((kind) => kind.arrows > 0);
   return kinds.length === 0 ? null : (
     <section>
-      <h3 className="clip">Arrows{whose}</h3>
+      <h2 className="tl-fact clip">Arrows{whose}</h2>
       <ul className="tl-kinds">
         {kinds.map((kind) => (
           <li key={kind.kind}>
@@ -147,9 +147,9 @@ export function TraceFacts() {
     <>
       {sources.map((source) => (
         <section key={source.source}>
-          <h3 className="clip">
+          <h2 className="tl-fact clip">
             {sources.length > 1 ? harmless(source.worker, 80) : "This trace"}
-          </h3>
+          </h2>
           <Facts source={source} />
         </section>
       ))}
@@ -158,7 +158,7 @@ export function TraceFacts() {
       <Kinds source={sources[0]} whose={whose} />
       <Arrows source={sources[0]} whose={whose} />
       <section>
-        <h3>To begin</h3>
+        <h2 className="tl-fact">To begin</h2>
         <dl className="tl-hints">
           {HINTS.map(([keys, words]) => (
             <div key={words}>

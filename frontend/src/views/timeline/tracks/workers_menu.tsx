@@ -36,7 +36,7 @@ export function WorkersMenu() {
     <Popover
       className="btn tl-choice"
       kind="dialog"
-      label="Workers in this timeline"
+      label={`Workers ${known.length + 1} of ${workers.length} in this timeline`}
       button={
         <>
           <span>
