@@ -102,6 +102,7 @@ _PRODUCTS = regex(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
 _SOFTMAX = regex(r"^aten::_softmax$")
 _BATCHED = regex(r"^aten::(bmm|baddbmm)$")
 _ARGUMENTS = ("input_dims", "input_types", "input_strides", "concrete_inputs")
+_TEXTS = ("op", "dims", "types", "strides", "values")  # of a call, in the same order
 _ALIGNED_BYTES = 16
 _TF32 = regex(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
 
@@ -166,7 +167,7 @@ def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
     light, aligned = np.full(len(kinds), np.nan), np.ones(len(kinds), np.bool_)
     for at, (*codes, name) in enumerate(kinds.tolist()):
         words = [trace.strings[code] if code >= 0 else "" for code in codes]
-        call = CallTexts(*words, kernel=trace.strings[name])
+        call = CallTexts(**dict(zip(_TEXTS, words, strict=True)), kernel=trace.strings[name])
         # Of float32 whose kernel tells no unit, the slower one: it promises less.
         found = figures_of(call, peak, part, otherwise="FP32")
         light[at] = max(found.compute_ns, found.memory_ns)

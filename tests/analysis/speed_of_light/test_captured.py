@@ -103,8 +103,18 @@ def test_attention_over_pages_takes_its_lengths_from_the_batch() -> None:
     assert found.written == 5 * 8 * 64 * 2
 
 
-@pytest.mark.parametrize(("start", "reason"), [(9_000, Reason.KNOWN), (11_000, Reason.LENGTHS)])
-def test_eager_attention_belongs_to_the_iteration_of_its_time(start: int, reason: Reason) -> None:
+@pytest.mark.parametrize(
+    ("start", "end", "reason"),
+    [
+        (9_000, 20_000, Reason.KNOWN),
+        (11_000, 20_000, Reason.LENGTHS),
+        (0, 10_001, Reason.KNOWN),
+        (0, 10_000, Reason.LENGTHS),
+    ],
+)
+def test_eager_attention_belongs_to_the_iteration_of_its_time(
+    start: int, end: int, reason: Reason
+) -> None:
     trace = drawn(
         x(PAGED, 0, 8, **HEADS),
         launch(1, 2, 7),
@@ -113,9 +123,24 @@ def test_eager_attention_belongs_to_the_iteration_of_its_time(start: int, reason
     )
     columns = speed_of_light(trace)
     assert columns.kinds.reason.tolist() == [Reason.LENGTHS]
-    found = with_lengths(columns, (iteration(start, 20_000),))
+    found = with_lengths(columns, (iteration(start, end),))
     assert found.kinds.reason[found.calls.kind].tolist() == [reason]
     assert with_lengths(columns, ()) is columns
+
+
+def test_a_pool_of_8_bits_counts_8_bits() -> None:
+    dims, types = str(HEADS["Input Dims"]), '["c10::Float8_e4m3fn","c10::Half","c10::Half",""]'
+    found = figures_of(CallTexts(PAGED, dims, types), None, 1.0, (CONTEXT, GENERATION))
+    assert found.weights == (5 + 30) * 2 * (64 + 64)
+    assert found.dtype == "float8"
+
+
+def test_the_longest_kernel_of_a_lent_call_tells_its_unit() -> None:
+    trace = drawn(execution([("short", 2), ("long", 4)]), deviceProperties=[V100])
+    lender = captures_of(drawn(capture(("aten::mm", ["short", "long"], MM))))
+    found = with_captured(speed_of_light(trace), graphs_of(trace), (lender,), ())
+    kind = int(found.calls.kind[0])
+    assert text(found, int(found.kinds.kernel[kind])) == "long"
 
 
 def test_columns_stay_as_long_as_the_calls() -> None:
