@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -72,6 +71,7 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
     rows: I64  # of the table that the groups were made of, ascending
     code: I32  # the group of each of these rows: a place in ``key``
     length: I64  # of these rows: what ranks are of
+    table_rows: int  # number of rows of the table
 
     @cached_property
     def size(self) -> I64:
@@ -85,19 +85,35 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
 
     def sums(self, value: NDArray[np.integer] | NDArray[np.bool_]) -> I64:
         """Exact sum of a column of the table per group."""
-        return group_sums(self.code, self._taken(value), len(self)).total
+        if self._are_many:
+            whole = value.astype(np.int64, copy=False)
+            return group_sums(self._of_all, whole, len(self) + 1).total[:-1]
+        return group_sums(self.code, value[self.rows].astype(np.int64), len(self)).total
 
     def real_sums(self, value: F64) -> F64:
         """Sum of a real column per group; NaN counts as 0."""
-        weight = np.nan_to_num(self._taken(value))
-        return np.asarray(np.bincount(self.code, weight, len(self)), np.float64)
+        many = self._are_many
+        code, some = (self._of_all, value) if many else (self.code, value[self.rows])
+        found = np.bincount(code, np.nan_to_num(some), len(self) + many)
+        return np.asarray(found[: len(self)], np.float64)
 
     def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """True for groups with a marked member."""
-        return seen(self.code[self._taken(mask)], len(self))
+        return seen(self.code[mask[self.rows]], len(self))
 
-    def _taken(self, value: NDArray[Any]) -> NDArray[Any]:
-        return value if len(value) == len(self.rows) else value[self.rows]
+    @property
+    def _are_many(self) -> bool:
+        """Whether a whole column is added faster than the members are picked out."""
+        return 2 * len(self.rows) > self.table_rows
+
+    @cached_property
+    def _of_all(self) -> I32:
+        """The group of every row of the table; rows outside are in one more, the last."""
+        if len(self.rows) == self.table_rows:
+            return self.code
+        found = np.full(self.table_rows, len(self), np.int32)
+        found[self.rows] = self.code
+        return found
 
     def longest(self) -> I64:
         """The member of each group with the greatest length, of equal ones the first."""
@@ -117,14 +133,15 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
 
 def group(rows: Rows, key: NDArray[np.integer], length: NDArray[np.integer]) -> GroupMembers:
     """Groups of ``rows`` by ``key``; both columns, like ``length`` ≥ 0, are of the whole table."""
-    if len(rows) == len(key):  # all of them
+    count = len(key)
+    if len(rows) == count:  # all of them
         rows = np.arange(len(key))
     else:
         rows = rows if (rows[1:] > rows[:-1]).all() else np.sort(rows)
         key, length = key[rows], length[rows]
     dense, code = _dense(key)
     numbers = rows.astype(np.int64, copy=False)
-    return GroupMembers(dense, numbers, code, length.astype(np.int64, copy=False))
+    return GroupMembers(dense, numbers, code, length.astype(np.int64, copy=False), count)
 
 
 def _dense(keys: NDArray[np.integer]) -> tuple[I64, I32]:
