@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ..store.contract import ErrorInfo, ReadProgress
 
-CONTRACT = "4e5fcec4"
+CONTRACT = "1e662064"
 """A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
 
 The page was built with one, too. Where they differ, the package was upgraded while the server ran.

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "4e5fcec4";
+export const CONTRACT = "1e662064";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3618,6 +3618,8 @@ export interface SpeedRow {
 /** Utilization, the parts of the chosen steps, and what has no figure: for other views. */
 export interface SpeedSummary {
   readonly headline: string;
+  /** that times add up */
+  readonly step_count: number;
   readonly reasons: readonly SpeedReason[];
   readonly reasons_columns: readonly Column[];
   readonly parts: readonly SpeedPart[];

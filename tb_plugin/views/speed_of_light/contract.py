@@ -309,6 +309,7 @@ class SpeedSummary(Struct, frozen=True):
     """Utilization, the parts of the chosen steps, and what has no figure: for other views."""
 
     headline: str
+    step_count: int  # that times add up
     reasons: tuple[SpeedReason, ...]
     reasons_columns: tuple[Column, ...]
     parts: tuple[SpeedPart, ...]

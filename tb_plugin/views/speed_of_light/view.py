@@ -65,6 +65,7 @@ def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary
     reasons = _reasons(chosen, partition)
     return answers.SpeedSummary(
         headline=_words(chosen, selection, reasons)[0] if chosen.device is not None else "",
+        step_count=len(selection.indexes),
         reasons=reasons,
         reasons_columns=heads(answers.SpeedReason),
         parts=_parts(chosen, partition, selection.total_ns),

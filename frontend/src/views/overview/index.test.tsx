@@ -397,3 +397,29 @@ describe("a served model", () => {
     expect(screen.queryByRole("region", { name: /Phases/ })).toBeNull();
   });
 });
+
+it("divides the mean step into light and waste, and names the largest waste", async () => {
+  const views = [{ stem: "speed_of_light", unavailable: null, badge: null }];
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, ...views] });
+  const part = (key: string, ns: number) => ({ key, name: key, ns, ratio: 0.5, help: "" });
+  server.answer("view/speed_of_light/summary", {
+    headline: "",
+    step_count: 2,
+    reasons: [],
+    reasons_columns: [],
+    parts: [part("light", 4000), part("waste", 8000)],
+    ranking: [{ key: "op", name: "aten::mm", ns: 6000, running_ns: 6000, ratio: 0.3 }],
+    mfu_ratio: 0.25,
+    hfu_ratio: 0.25,
+    mbu_ratio: null,
+    at_least: false,
+    source: "",
+  });
+  await open();
+  const region = await screen.findByRole("region", { name: "Speed of light" });
+  const words = plain(region);
+  expect(words).toContain("MFU 25.0 %");
+  expect(words).not.toContain("HFU");
+  expect(words).toContain("waste 50.0 % 4.00 µs");
+  expect(words).toContain("aten::mm 3.00 µs");
+});

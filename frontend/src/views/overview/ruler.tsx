@@ -308,6 +308,8 @@ export function Light({ query, isOld }: LightProps) {
   if (data === undefined || !data.parts.some(({ key }) => key === "light")) {
     return null;
   }
+  // The mean step, as in the bar above.
+  const steps = Math.max(data.step_count, 1);
   return (
     <Panel
       title="Speed of light"
@@ -316,7 +318,7 @@ export function Light({ query, isOld }: LightProps) {
       isOld={isOld}
       controls={<ViewLink stem="speed_of_light">Roofline</ViewLink>}
     >
-      <LightBar parts={data.parts} />
+      <LightBar parts={data.parts.map((part) => ({ ...part, ns: part.ns / steps }))} />
       {data.ranking.length === 0 ? null : (
         <p className="prose">
           Most waste:{" "}
@@ -326,7 +328,7 @@ export function Light({ query, isOld }: LightProps) {
               <ViewLink stem="speed_of_light">
                 <CodeName name={name} />
               </ViewLink>{" "}
-              {time(ns)}
+              {time(ns / steps)}
             </span>
           ))}
         </p>
