@@ -349,8 +349,10 @@ export const TRACE: TraceInfo = {
   rank: null,
   device_type: "GPU",
   step_source: "",
+  noun: "step",
   steps: STEPS.map(({ index, number, name, dur_ns, excluded, outlier }) => ({
     index,
+    phase: "",
     number,
     name,
     dur_ns,

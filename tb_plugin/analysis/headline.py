@@ -24,6 +24,7 @@ from .serving.phases import bound_by_device
 from .steps import Selection
 from .wording import (
     LEAST_STEPS,
+    as_recorded,
     device_noun,
     fraction,
     held_by,
@@ -77,7 +78,7 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
     communication, which speaks of what is left of it without waiting.
     """
     findings, unchecked = check_all(selection)
-    said = _and(headline(selection, findings), _recorded(findings))
+    said = _as_recorded(_and(headline(selection, findings), _recorded(findings)), selection)
     if ranks is not None and not selection.cut:
         findings = _with_ranks(selection, findings, ranks)
         said = _among_ranks(said, ranks)
@@ -89,6 +90,13 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
         together_ns=claimed_ns(selection, [one.gain for one in findings if one.gain is not None]),
         rule_count=len(RULES),
     )
+
+
+def _as_recorded(said: Sentence, selection: Selection) -> Sentence:
+    """The sentence of iterations, where they are the steps."""
+    own = {name: getattr(said, name) for name in ("headline", "detail", "agreement", "beyond")}
+    words = {name: as_recorded(text, selection.facts) for name, text in own.items()}
+    return structs.replace(said, **words)
 
 
 def _recorded(findings: Sequence[Finding]) -> str:

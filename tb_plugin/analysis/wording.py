@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import structs
@@ -67,9 +67,9 @@ def device_names(devices: Sequence[DeviceFacts]) -> str:
 
 def scope(selection: Selection, *, device: bool = True) -> str:
     """``6 of 6 steps, GPU 0``."""
-    whole = selection.facts.step_source == "whole_trace"
-    total = len(selection.facts.steps)
-    steps = "the whole recording" if whole else f"{selection.count} of {plural(total, 'step')}"
+    noun, total = step_noun(selection.facts), len(selection.facts.steps)
+    is_whole = noun == "recording"
+    steps = "the whole recording" if is_whole else f"{selection.count} of {plural(total, noun)}"
     chosen = selection.device_facts
     return f"{steps}, {device_name(chosen)}" if device and chosen else steps
 
@@ -100,7 +100,7 @@ def not_judged(selection: Selection) -> tuple[str, ...]:
             low, high = skipped[0], skipped[-1]
             named = f"Step {low} is" if low == high else f"Steps {low} to {high} are"
             said.append(f"{named} not in the recording.")
-    return tuple(said[:MOST_SAID])
+    return tuple(as_recorded(one, facts) for one in said[:MOST_SAID])
 
 
 def _before_first_work(selection: Selection) -> str:
@@ -169,9 +169,10 @@ def compilation(selection: Selection) -> str:
 
 def per_step(selection: Selection) -> str:
     """The unit of a mean: ``per step``; ``in the recording`` for a recording without steps."""
-    if selection.facts.step_source == "whole_trace":
+    noun = step_noun(selection.facts)
+    if noun == "recording":
         return "in the recording"
-    return "per step" if selection.count != 1 else "in this step"
+    return f"per {noun}" if selection.count != 1 else f"in this {noun}"
 
 
 def of_step(selection: Selection, agree: int) -> str:
@@ -179,43 +180,63 @@ def of_step(selection: Selection, agree: int) -> str:
 
     Of every step only where nearly all of them say the same.
     """
-    if selection.facts.step_source == "whole_trace":
-        return "of the recording"
-    if selection.count < 2:
-        return "of the step"
-    return "of every step" if agree >= EVERY_RATIO * selection.count else "of the mean step"
+    noun = step_noun(selection.facts)
+    if noun == "recording" or selection.count < 2:
+        return f"of the {noun}"
+    return f"of every {noun}" if agree >= EVERY_RATIO * selection.count else f"of the mean {noun}"
 
 
-def step_noun(facts: Facts) -> Literal["step", "recording"]:
-    """``step``, or ``recording`` for a recording without steps."""
-    return "recording" if facts.step_source == "whole_trace" else "step"
+StepNoun = Literal["step", "iteration", "recording"]
 
 
-_STEP_WORDS = {
+def step_noun(facts: Facts) -> StepNoun:
+    """``step``; ``iteration`` of an inference engine; ``recording`` without either."""
+    return _NOUNS.get(facts.step_source, "step")
+
+
+_NOUNS: Mapping[str, StepNoun] = {"whole_trace": "recording", "iteration": "iteration"}
+_WHOLE_WORDS = {
     "the step": "the recording",
     "per step": "in the recording",
     "work of a step": "work of the recording",
     "of steps": "of the recording",
 }
-_STEP_PHRASE = regex(rf"\b(?:{'|'.join(_STEP_WORDS)})\b", re.IGNORECASE)
+_WHOLE_PHRASE = regex(rf"\b(?:{'|'.join(_WHOLE_WORDS)})\b", re.IGNORECASE)
+_STEP_WORD = regex(r"`[^`]*`|(?<![\w.#-])(a )?(steps?)(?![\w(\[#]|\.\w)", re.IGNORECASE)
 
 
 def as_recorded(text: str, facts: Facts) -> str:
-    """A text about the step, of the recording as a whole where it has no steps."""
-    if facts.step_source != "whole_trace":
-        return text
+    """A text about steps: of the recording where it has none, of iterations where it has those.
 
-    def said(found: re.Match[str]) -> str:
-        words = _STEP_WORDS[found[0].lower()]
-        return words if found[0][0].islower() else words[0].upper() + words[1:]
+    Text between backticks is code, and stays.
+    """
+    match step_noun(facts):
+        case "recording":
+            return _WHOLE_PHRASE.sub(_recording, text)
+        case "iteration":
+            return _STEP_WORD.sub(_iteration, text)
+    return text
 
-    return _STEP_PHRASE.sub(said, text)
+
+def _recording(found: re.Match[str]) -> str:
+    return _cased(_WHOLE_WORDS[found[0].lower()], found[0])
+
+
+def _iteration(found: re.Match[str]) -> str:
+    article, step = found[1], found[2]
+    if step is None:
+        return found[0]
+    return _cased(f"{'an ' if article else ''}iteration{step[4:]}", found[0])
+
+
+def _cased(words: str, like: str) -> str:
+    return words if like[0].islower() else words[0].upper() + words[1:]
 
 
 def whole_of(selection: Selection) -> str:
     """Base of shares: ``mean step``, ``step``, ``recording``."""
     noun = step_noun(selection.facts)
-    return f"mean {noun}" if noun == "step" and selection.count > 1 else noun
+    return f"mean {noun}" if noun != "recording" and selection.count > 1 else noun
 
 
 def spread(values: Sequence[int]) -> str:

@@ -23,7 +23,7 @@ from ..base.errors import NotFoundError, QueryError, nearest
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, choices, parse, with_limit
-from ..views.table import Table, per_step
+from ..views.table import Table, as_said, per_step
 from ..views.view import View
 from .entry import FORMAT, PATH, START_HELP, CommandGroup, as_json, printable, say, write
 from .render import (
@@ -240,11 +240,13 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     if trace.notice():
         say(trace.notice(), hint="choose with --run, --start, --worker, --span")
     with progress_bar(trace.shown) as on_progress:
-        answer = view.build(trace.session(on_progress).asked(view), query)
+        session = trace.session(on_progress)
+        answer = as_said(view.build(session.asked(view), query), session.facts())
     has_sums = form == "csv" or values["columns"] is not None
     tables = view.tables(answer)
     if has_sums or not values["total"]:
         tables = tuple(per_step(table, has_sums=has_sums) for table in tables)
+    tables = tuple(as_said(one, session.facts()) for one in tables)
     if form == "text":
         _print(view, answer, tables, values)
         return

@@ -22,7 +22,11 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 from numpy.typing import NDArray
 
+from ..analysis.facts import Facts
+from ..analysis.wording import as_recorded, step_noun
+
 R = TypeVar("R", bound=Struct)
+S = TypeVar("S", bound=Struct)
 ColumnKind = Literal["value", "name", "path", "words", "text"]
 ColumnUnit = Literal["", "ns", "bytes", "bytes/s", "FLOP", "ratio", "%", "W", "MHz", "J"]
 Cell = str | int | float | None
@@ -232,6 +236,66 @@ def recorded(values: NDArray[np.integer]) -> list[int | None]:
 def shown(table: Iterable[Column], words: Callable[[str], str]) -> tuple[Column, ...]:
     """The columns with their words changed, as the names of a vendor ask for."""
     return tuple(replace(one, label=words(one.label), help=words(one.help)) for one in table)
+
+
+_SENTENCES = frozenset(
+    [
+        "title",
+        "headline",
+        "detail",
+        "beyond",
+        "agreement",
+        "note",
+        "notes",
+        "text",
+        "hint",
+        "help",
+        "missing",
+        "question",
+    ]
+)
+"""Fields of answers that hold our own words. Names of calls and kernels are in other fields."""
+
+
+def as_said(answer: S, facts: Facts) -> S:
+    """An answer in the words of its recording: iterations of an engine are no steps."""
+    if step_noun(facts) != "iteration":
+        return answer
+    return in_words(answer, lambda text: as_recorded(text, facts))
+
+
+def in_words(answer: S, words: Callable[[str], str]) -> S:
+    """An answer with the words of its headings and sentences changed."""
+    changed = {
+        name: _in_words(name, getattr(answer, name), words)
+        for name in answer.__struct_fields__
+        if _may_hold_words(type(answer), name)
+    }
+    return replace(answer, **changed)
+
+
+def _in_words(name: str, value: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401
+    if isinstance(value, Struct):
+        return in_words(value, words)
+    if isinstance(value, str):
+        return words(value) if name in _SENTENCES or name == "label" else value
+    if isinstance(value, dict):
+        return {key: _in_words(name, one, words) for key, one in value.items()}
+    if isinstance(value, tuple) and value and isinstance(value[0], (Struct, str)):
+        return tuple(_in_words(name, one, words) for one in value)
+    return value
+
+
+@cache
+def _may_hold_words(kind: type[Struct], name: str) -> bool:
+    """True if a field is one of these, or holds Structs."""
+    own = name in _SENTENCES or (kind is Column and name == "label")
+    return own or _holds_structs(get_type_hints(kind)[name])
+
+
+def _holds_structs(hint: object) -> bool:
+    is_one = isinstance(hint, type) and issubclass(hint, Struct)
+    return is_one or any(_holds_structs(one) for one in get_args(hint))
 
 
 def table_from(

@@ -20,7 +20,9 @@ from werkzeug import Request
 
 from .. import __version__
 from ..analysis.facts import Facts
+from ..analysis.serving.phases import phase_of_steps
 from ..analysis.steps import outliers
+from ..analysis.wording import step_noun
 from ..base.errors import KinetoscopeError, NotFoundError, short
 from ..base.native import reader
 from ..session.catalog import Traces
@@ -30,6 +32,7 @@ from ..store.contract import Catalog, WorkerInfo
 from ..trace.health_record import WORST_FIRST
 from ..views.origins import has_replays, near_captures
 from ..views.shared import S, once, parse
+from ..views.table import as_said
 from ..views.view import Part, View, view_among
 from .computing import Computing
 from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
@@ -72,6 +75,7 @@ def trace_info(entry: Entry, session: Session, views: Sequence[View]) -> TraceIn
         rank=entry.rank,
         device_type=facts.device_type,
         step_source=facts.step_source,
+        noun=step_noun(facts),
         steps=_steps(facts),
         views=tuple(_state(view, session) for view in views),
         note_count=len(facts.health.costly),
@@ -91,7 +95,7 @@ def _state(view: View, session: Session) -> ViewState:
 
 
 def _steps(facts: Facts) -> tuple[StepInfo, ...]:
-    marks = outliers(facts)
+    marks, phases = outliers(facts), phase_of_steps(facts)
     return tuple(
         StepInfo(
             index=step.index,
@@ -100,6 +104,7 @@ def _steps(facts: Facts) -> tuple[StepInfo, ...]:
             dur_ns=step.dur_ns,
             excluded=step.excluded,
             outlier=marks[step.index],
+            phase=phases.get(step.index, ""),
         )
         for step in facts.steps
     )
@@ -194,9 +199,11 @@ def view(site: Site, request: Request, path: str) -> Answer:
         session = CatalogSession(site.catalog, entry)
         if part is None:
             built: Struct = chosen.build(session.asked(chosen), query)
-            return built
+            return as_said(built, session.facts())
         subject = session.subject(chosen)
         body = part.build(subject, query)
+        if isinstance(body, Struct):
+            return as_said(body, subject.facts)
         return Download(part.file(subject, query), body) if part.file else body
 
     def alone(entry: Entry) -> bool:

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ..analysis.wording import StepNoun
 from ..store.contract import ErrorInfo, ReadProgress
+from ..trace.link.iterations import Phase
 
-CONTRACT = "1e662064"
+CONTRACT = "6f98f03d"
 """A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
 
 The page was built with one, too. Where they differ, the package was upgraded while the server ran.
@@ -80,6 +82,7 @@ class StepInfo(Struct, frozen=True):
     dur_ns: int
     excluded: str | None
     outlier: bool
+    phase: Phase  # of the iteration of an engine that it is or holds; "" none, or of several
 
 
 class ViewState(Struct, frozen=True):
@@ -100,6 +103,7 @@ class TraceInfo(Struct, frozen=True):
     rank: int | None
     device_type: str
     step_source: str
+    noun: StepNoun  # the page's word for a step
     steps: tuple[StepInfo, ...]
     views: tuple[ViewState, ...]
     note_count: int  # health notes of severity warning or error

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kinetoscope.views.kernels.rows import GraphRow, KernelRow
@@ -14,6 +15,7 @@ from kinetoscope.views.table import (
     Column,
     Table,
     Values,
+    as_said,
     column,
     fields_of,
     heads,
@@ -25,6 +27,9 @@ from kinetoscope.views.table import (
     table_from,
     unit_of,
 )
+from tests.analysis.serving.drawn import Pass, decode, facts_of
+
+SERVED = facts_of(Pass(decode(8)), Pass(decode(8)))
 
 
 class Source(Struct, frozen=True):
@@ -122,3 +127,34 @@ def test_a_row_that_extends_another_has_its_columns_too() -> None:
 )
 def test_the_key_carries_the_unit(key: str, unit: str) -> None:
     assert unit_of(key) == unit
+
+
+class SaidRow(Struct, frozen=True):
+    name: str
+    help: str
+
+
+class SaidAnswer(Struct, frozen=True):
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[SaidRow, ...]
+    missing: dict[str, str]
+
+
+SAID = SaidAnswer(
+    "my step", "The step", (Column("step", "Step", "Of the step."),),
+    (SaidRow("a step", "a step"),), {"step": "No step."},
+)  # fmt: skip
+
+
+def test_an_answer_of_a_served_model_speaks_of_iterations() -> None:
+    """Keys and names are what they were."""
+    said = as_said(SAID, SERVED)
+    assert (said.name, said.title) == ("my step", "The iteration")
+    assert said.columns == (Column("step", "Iteration", "Of the iteration."),)
+    assert said.rows == (SaidRow("a step", "an iteration"),)
+    assert said.missing == {"step": "No iteration."}
+    assert as_said(SAID, replace(SERVED, step_source="annotation")) is SAID
+    table = Table("Steps", SAID.columns, (("step", 1),))
+    assert as_said(table, SERVED) == Table("Iterations", said.columns, (("step", 1),))

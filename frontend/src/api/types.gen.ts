@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "1e662064";
+export const CONTRACT = "6f98f03d";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -55,6 +55,8 @@ export type NodeKindName = "kernel" | "copy" | "set" | "host" | "event";
 
 export type Outcome = "better" | "worse" | "differs" | "no change" | "cannot tell";
 
+export type Phase = "" | "prefill" | "decode" | "mixed" | "idle";
+
 export type RankPlaceKind = "late" | "last" | "waits most" | "median";
 
 export type Severity = "high" | "medium" | "low" | "info";
@@ -64,6 +66,8 @@ export type SiteOutcome = "new" | "gone" | "grown" | "shrunk" | "same";
 export type SpeedGrouping = "op" | "kernel" | "module" | "kind";
 
 export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "failed";
+
+export type StepNoun = "step" | "iteration" | "recording";
 
 export type TrackKind = "thread" | "python" | "stream" | "graph" | "annotations" | "syncs" | "ranges";
 
@@ -2645,8 +2649,8 @@ export interface Operators {
 /** The answer. */
 export interface Overview {
   readonly sentence: Sentence;
-  /** what is divided: a recording without steps as a whole */
-  readonly noun: "recording" | "step";
+  /** what is divided: steps, iterations of an engine, or the recording as a whole */
+  readonly noun: StepNoun;
   /** "CPU" when no device activity was recorded */
   readonly device_type: string;
   /** the device the ruler and the partitions show */
@@ -3738,6 +3742,8 @@ export interface StepInfo {
   readonly dur_ns: number;
   readonly excluded: string | null;
   readonly outlier: boolean;
+  /** of the iteration of an engine that it is or holds; "" none, or of several */
+  readonly phase: Phase;
 }
 
 /** A step on the host. */
@@ -3978,6 +3984,8 @@ export interface TraceInfo {
   readonly rank: number | null;
   readonly device_type: string;
   readonly step_source: string;
+  /** the page's word for a step */
+  readonly noun: StepNoun;
   readonly steps: readonly StepInfo[];
   readonly views: readonly ViewState[];
   /** health notes of severity warning or error */

@@ -3,6 +3,7 @@ import {
   chosenIndexes,
   currentParameter,
   describeSteps,
+  inWords,
   neighbour,
   oneStep,
   parameterOfNumbers,
@@ -119,4 +120,12 @@ it("goes to the next and previous step and stops at the ends", () => {
   expect(neighbour(steps, new Set([1, 2, 3]), 1)).toBe("8");
   expect(neighbour(steps, new Set([1, 2, 3]), -1)).toBe("6");
   expect(neighbour([], new Set(), 1)).toBeNull();
+});
+
+it("says iteration for step where the steps are those of an engine", () => {
+  const said = "A step, `prof.step()`; Mean step of a step, per step. ProfilerStep#1 steps";
+  expect(inWords(said, "step")).toBe(said);
+  expect(inWords(said, "iteration")).toBe(
+    "An iteration, `prof.step()`; Mean iteration of an iteration, per iteration. ProfilerStep#1 iterations",
+  );
 });

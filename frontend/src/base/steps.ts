@@ -9,6 +9,23 @@ export interface Step {
   readonly excluded: string | null;
 }
 
+/** The word for a step: iterations of an engine are steps, and a recording without any is one. */
+export type StepNoun = "step" | "iteration" | "recording";
+
+/** A text of the page in the word for a step; code between backticks stays. */
+export function inWords(text: string, noun: StepNoun): string {
+  if (noun !== "iteration") {
+    return text;
+  }
+  return text.replace(/`[^`]*`|\b(a )?(step)(s?)\b/gi, (found: string, article?: string) => {
+    if (found.startsWith("`")) {
+      return found;
+    }
+    const words = `${article === undefined ? "" : "an "}iteration${/s$/i.test(found) ? "s" : ""}`;
+    return /^[A-Z]/.test(found) ? words.charAt(0).toUpperCase() + words.slice(1) : words;
+  });
+}
+
 /** `""` = all but warm-up and incomplete ones. */
 export const DEFAULT_STEPS = "";
 export const ALL_STEPS = "all";

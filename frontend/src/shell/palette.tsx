@@ -16,7 +16,7 @@ import { useAddress, useEnvironment, useThemeName, useValues } from "../state/ho
 import { chooseEditor, EDITORS, useEditor } from "../state/host/source";
 import { type Choice, patchForRun, patchForWorker } from "../state/location/choice";
 import type { Patch, Values } from "../state/location/fragment";
-import { canFill, usePage } from "../state/page_context";
+import { canFill, usePage, useWords } from "../state/page_context";
 import { type PartState, useAsked, usePart } from "../state/parts";
 import { useView } from "../state/queries";
 import { useSettled } from "../state/timing";
@@ -33,6 +33,7 @@ interface Jump {
     | "Do"
     | "View"
     | "Step"
+    | "Iteration"
     | "Operator"
     | "Annotation"
     | "Kernel"
@@ -112,17 +113,19 @@ function jumpsToSteps(trace: TraceInfo | null, query: string, all: AllSteps): Ju
   if (trace === null || trace.step_source === "whole_trace") {
     return [];
   }
-  const { steps } = trace;
-  const hits = steps.filter(({ name, number }) => matches(`Step ${number} ${name}`, query));
+  const { steps, noun } = trace;
+  const [kind, many] =
+    noun === "iteration" ? (["Iteration", "Iterations"] as const) : (["Step", "Steps"] as const);
+  const hits = steps.filter(({ name, number }) => matches(`${kind} ${number} ${name}`, query));
   const typed = /\d+/.exec(query)?.[0] ?? "";
   const best = [...hits].sort(
     (a, b) => Number(`${b.number}` === typed) - Number(`${a.number}` === typed),
   );
   const shown = all.isOpen ? best : best.slice(0, STEPS_MAX);
   const left = hits.length - shown.length;
-  const group = left > 0 ? `Steps, ${shown.length} of ${hits.length}` : "Steps";
+  const group = left > 0 ? `${many}, ${shown.length} of ${hits.length}` : many;
   const rest: Jump = {
-    kind: "Step",
+    kind,
     name: `${count(left)} more`,
     note: "list them all",
     go: all.open,
@@ -132,8 +135,8 @@ function jumpsToSteps(trace: TraceInfo | null, query: string, all: AllSteps): Ju
   };
   const jumps = shown.map(
     ({ index, name, number, dur_ns, excluded }): Jump => ({
-      kind: "Step",
-      name: name.includes(`${number}`) ? name : `${number} ${name}`,
+      kind,
+      name: noun === "step" && name.includes(`${number}`) ? name : `${number} ${name}`,
       note: [time(dur_ns), excluded ?? ""].filter(Boolean).join(" · "),
       go: { steps: oneStep(steps, index) },
       group,
@@ -242,6 +245,7 @@ function useFindings(): Jump[] {
 function useSettings(): Jump[] {
   const { theme } = useEnvironment();
   const { openHelp } = usePage();
+  const words = useWords();
   const other = useThemeName() === "dark" ? "light" : "dark";
   const editor = useEditor();
   const setting = (name: string, note: string, go: Jump["go"]): Jump => ({
@@ -253,10 +257,12 @@ function useSettings(): Jump[] {
   });
   return [
     ...(theme.isHosted ? [] : [setting(`Use the ${other} theme`, "theme", theme.toggle)]),
-    setting("Count everything recorded", "outside of steps, too", { steps: EVERYTHING }),
-    setting("Count the usual steps", "without warm-up and cut-off steps", { steps: undefined }),
-    ...EDITORS.filter(([key]) => key !== editor).map(([key, words]) =>
-      setting(`Frames open in ${words}`, "editor", () => chooseEditor(key)),
+    setting("Count everything recorded", words("outside of steps, too"), { steps: EVERYTHING }),
+    setting(words("Count the usual steps"), words("without warm-up and cut-off steps"), {
+      steps: undefined,
+    }),
+    ...EDITORS.filter(([key]) => key !== editor).map(([key, name]) =>
+      setting(`Frames open in ${name}`, "editor", () => chooseEditor(key)),
     ),
     setting("Keys and help", "?", openHelp),
   ];
@@ -327,7 +333,7 @@ export function Palette(props: PaletteProps) {
         placeholder={
           trace === null
             ? "A run, a worker, a view or a setting"
-            : `An operator, module, finding, step, rank, view${acts.length > 0 ? ", command" : ""} or setting`
+            : `An operator, module, finding, ${trace.noun}, rank, view${acts.length > 0 ? ", command" : ""} or setting`
         }
         options={jumps.map(toOption)}
         onQuery={setQuery}

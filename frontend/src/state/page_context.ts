@@ -1,7 +1,8 @@
 /** What is shown right now: the server's registry, the catalog, and the chosen trace. */
-import { createContext, useContext } from "react";
+import { createContext, useCallback, useContext } from "react";
 import type { TraceKey, ViewStem } from "../api/routes";
 import type { Catalog, Info, TraceInfo } from "../api/types.gen";
+import { inWords } from "../base/steps";
 
 /** The chosen trace, as far as it can be asked for. */
 export interface Shown {
@@ -41,6 +42,12 @@ export function usePage(): Page {
     throw new Error("rendered outside of the page");
   }
   return page;
+}
+
+/** Puts the page's own words into those of the shown recording: iterations for steps. */
+export function useWords(): (text: string) => string {
+  const noun = useContext(PageContext)?.shown?.trace?.noun ?? "step";
+  return useCallback((text: string) => inWords(text, noun), [noun]);
 }
 
 /** Whether a link to a view of the shown recording leads to anything. */

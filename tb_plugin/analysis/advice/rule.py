@@ -411,8 +411,8 @@ def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecke
         if advice is not None and advice.gain is not None and is_idle_unknown:
             need, advice = DEVICE_ACTIVITY, None
         if need is not None:
-            title = as_recorded(one.title, selection.facts)
-            unchecked.append(Unchecked(one.id, title, need.said(selection)))
+            texts = (as_recorded(s, selection.facts) for s in (one.title, need.said(selection)))
+            unchecked.append(Unchecked(one.id, *texts))
         elif advice is not None:
             ranked.append((one.theoretical, _finding(one, selection, advice)))
     findings = [finding for _, finding in sorted(ranked, key=_rank)]

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ...base.units import share
 from ...trace.link.iterations import Phase
+from ..facts import Facts
 from ..steps import Selection
 from .model import IterationFacts
 
@@ -194,6 +195,14 @@ def chosen_iterations(selection: Selection) -> tuple[IterationFacts, ...]:
     """The iterations in the chosen steps, in order of time."""
     steps = frozenset(selection.indexes)
     return tuple(one for one in selection.facts.iterations if one.step in steps)
+
+
+def phase_of_steps(facts: Facts) -> Mapping[int, Phase]:
+    """The phase of the iterations in each step, where all of them are of one; by index."""
+    found: dict[int, set[Phase]] = {}
+    for one in facts.iterations:
+        found.setdefault(one.step, set()).add(one.phase)
+    return {step: next(iter(some)) for step, some in found.items() if len(some) == 1}
 
 
 def phases(selection: Selection) -> tuple[PhaseFigures, ...]:

@@ -25,7 +25,7 @@ _CATEGORY = {part.key: part.category for part in PARTITION}
 
 
 def _has_steps(noun: str) -> bool:
-    return noun == "step"
+    return noun != "recording"
 
 
 class IdleGap(Struct, frozen=True):

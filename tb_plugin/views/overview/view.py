@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ from ...analysis.findings import (
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
 from ...analysis.steps import Limits, Selection, outliers, select
-from ...analysis.wording import device_name, step_noun
+from ...analysis.wording import StepNoun, device_name, step_noun
 from ...base.units import NBSP
 from ..legend import (
     GAUGES,
@@ -151,7 +151,7 @@ class Overview(Struct, frozen=True):
     """The answer."""
 
     sentence: Sentence
-    noun: Literal["step", "recording"]  # what is divided: a recording without steps as a whole
+    noun: StepNoun  # what is divided: steps, iterations of an engine, or the recording as a whole
     device_type: str  # "CPU" when no device activity was recorded
     device_row: int | None  # the device the ruler and the partitions show
     ruler: Ruler
@@ -273,8 +273,8 @@ def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
     facts = selection.facts
     is_told = "kernels" not in facts.unavailable
     idle = total.idle_ns if isinstance(total, Partition) and is_told else None
-    whole = facts.step_source == "whole_trace"
-    mean = "The recording" if whole else "Mean step" if selection.count > 1 else "The step"
+    is_mean = (noun := step_noun(facts)) != "recording" and selection.count > 1
+    mean = f"Mean {noun}" if is_mean else f"The {noun}"
     return Ruler(
         title=f"{mean}, seen from {device_name(device) if device else 'the main thread'}",
         total_ns=selection.total_ns,
@@ -352,17 +352,17 @@ def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
 
 def _step_source(facts: Facts) -> str:
     if facts.step_source == "iteration":
-        return f"Steps are the iterations of {facts.step_family or 'your engine'}."
+        return f"Iterations are the ranges that {facts.step_family or 'your engine'} marked."
     if facts.step_source == "annotation":
         return f"Steps are the ranges named `{facts.step_family}`."
     return facts.unavailable.get("steps", "")
 
 
-_WHOLE_HELP = {
-    "step": "Mean of the chosen steps. Each begins at its mark, or where the work of the step "
-    "before ends if that is later, and lasts until the last work that it launched has ended.",
-    "recording": "From the first event that lasts to the end of the last one.",
-}
+_STEP_HELP = (
+    "Mean of the chosen steps. Each begins at its mark, or where the work of the step before ends"
+    " if that is later, and lasts until the last work that it launched has ended."
+)
+_RECORDING_HELP = "From the first event that lasts to the end of the last one."
 
 
 def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
@@ -373,7 +373,7 @@ def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
         category="",
         mean_ns=selection.mean(selection.total_ns),
         ratio=1.0 if selection.total_ns else 0.0,
-        help=_WHOLE_HELP[noun],
+        help=_RECORDING_HELP if noun == "recording" else _STEP_HELP,
     )
     shares = _shares(selection, selection.breakdown, parts.shown)
     return (whole, *as_structs(SummaryRow, shares))
@@ -449,7 +449,9 @@ def _findings_table(answer: Overview) -> Table:
         Column("severity", "Severity"),
         Column("title", "Finding", kind="words"),
         Column("gain_ratio", "Up to", f"Ceiling of what may be gained, of the {answer.noun}."),
-        Column("gain_ns", "Per step (ns)" if answer.noun == "step" else "In the recording (ns)"),
+        Column(
+            "gain_ns", f"{'In the' if answer.noun == 'recording' else 'Per'} {answer.noun} (ns)"
+        ),
         Column("text", "Evidence and action", kind="text"),
         Column("scope", "Seen in", kind="words", is_minor=True),
         Column("confidence", "Confidence", is_minor=True),
@@ -536,7 +538,8 @@ def _steps_table(answer: Overview) -> Table:
         for row in answer.steps
     )
     seen = answer.ruler.title.partition(", ")[2]
-    return Table(f"{'Steps' if answer.noun == 'step' else 'Recording'}, {seen}", columns, rows)
+    many = "Recording" if answer.noun == "recording" else "Steps"
+    return Table(f"{many}, {seen}", columns, rows)
 
 
 def _part(row: StepRow, key: str) -> int | None:

@@ -1,5 +1,6 @@
 /** A choice of one among a few words. */
 import { useId } from "react";
+import { useWords } from "../../state/page_context";
 
 interface SegmentedProps<T extends string> {
   readonly label: string;
@@ -16,8 +17,9 @@ export function Segmented<T extends string>({
   onChange,
 }: SegmentedProps<T>) {
   const name = useId();
+  const inWords = useWords();
   return (
-    <div className="seg" role="radiogroup" aria-label={label}>
+    <div className="seg" role="radiogroup" aria-label={inWords(label)}>
       {options.map(([key, words, missing = ""]) => (
         <label key={key} title={missing} className={missing === "" ? "" : "off"}>
           <input
@@ -27,7 +29,7 @@ export function Segmented<T extends string>({
             disabled={missing !== ""}
             onChange={() => onChange(key)}
           />
-          {words}
+          {inWords(words)}
         </label>
       ))}
     </div>

@@ -7,6 +7,7 @@
  *     </tr>
  */
 import type { ReactNode } from "react";
+import { useWords } from "../../state/page_context";
 import { Tip } from "../overlays/tip";
 
 interface HeadingProps {
@@ -21,10 +22,12 @@ interface HeadingProps {
 }
 
 export function Heading({ help, children, className, order = null, onSort }: HeadingProps) {
+  const words = useWords();
+  const said = (text: ReactNode) => (typeof text === "string" ? words(text) : text);
   return (
     <th className={className} aria-sort={order ?? undefined}>
-      <Tip text={help} className="" {...(onSort === undefined ? {} : { onPress: onSort })}>
-        {children}
+      <Tip text={said(help)} className="" {...(onSort === undefined ? {} : { onPress: onSort })}>
+        {said(children)}
       </Tip>
     </th>
   );

@@ -1,5 +1,6 @@
 /** A titled box. Its header holds the title, a hint and, at the right, controls. */
 import { type ReactNode, useId } from "react";
+import { useWords } from "../../state/page_context";
 import { useLasting } from "../../state/timing";
 import { Boundary } from "./boundary";
 
@@ -27,6 +28,7 @@ export function Panel({
   children,
 }: PanelProps) {
   const id = useId();
+  const words = useWords();
   const busy = useLasting(isOld);
   return (
     <section
@@ -35,9 +37,11 @@ export function Panel({
       aria-busy={isOld}
     >
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id}>{words(title)}</h2>
         {mark}
-        {hint === undefined ? null : <span className="hint">{hint}</span>}
+        {hint === undefined ? null : (
+          <span className="hint">{typeof hint === "string" ? words(hint) : hint}</span>
+        )}
         {controls === undefined ? null : <div className="panel-controls">{controls}</div>}
       </header>
       <Boundary>{hasBody ? <div className="body">{children}</div> : children}</Boundary>

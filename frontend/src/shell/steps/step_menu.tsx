@@ -6,13 +6,18 @@ import {
   chosenIndexes,
   DEFAULT_STEPS,
   EVERYTHING,
+  inWords,
   oneStep,
   parameterOfNumbers,
+  type StepNoun,
+  toParameter,
 } from "../../base/steps";
 import { plural, time } from "../../base/text/format";
+import { capital, harmless } from "../../base/text/shown_name";
 import { CheckIcon } from "../../components/text/icons";
 
 interface StepMenuProps {
+  readonly noun: StepNoun;
   readonly steps: readonly StepInfo[];
   readonly parameter: string;
   readonly onChoose: (parameter: string) => void;
@@ -20,13 +25,13 @@ interface StepMenuProps {
 
 const NAMED = 4;
 
-function LeftOut({ steps }: { readonly steps: readonly StepInfo[] }) {
+function LeftOut({ noun, steps }: Pick<StepMenuProps, "noun" | "steps">) {
   const [isOpen, setOpen] = useState(false);
   const reasons = steps.flatMap(({ number, excluded }) =>
     excluded === null ? [] : [`${number} (${excluded})`],
   );
   if (reasons.length === 0) {
-    return <>No step is left out by default: none is warm-up, none was cut off.</>;
+    return <>No {noun} is left out by default: none is warm-up, none was cut off.</>;
   }
   if (isOpen || reasons.length <= NAMED) {
     return <>Left out by default: {reasons.join(", ")}.</>;
@@ -42,7 +47,7 @@ function LeftOut({ steps }: { readonly steps: readonly StepInfo[] }) {
   );
 }
 
-function TypedRange({ steps, onChoose }: Pick<StepMenuProps, "steps" | "onChoose">) {
+function TypedRange({ noun, steps, onChoose }: Omit<StepMenuProps, "parameter">) {
   const [typed, setTyped] = useState("");
   const [isWrong, setWrong] = useState(false);
   const [first, last] = [steps[0]?.number, steps.at(-1)?.number];
@@ -57,7 +62,7 @@ function TypedRange({ steps, onChoose }: Pick<StepMenuProps, "steps" | "onChoose
   return (
     <form className="step-range" onSubmit={onSubmit}>
       <label className="row">
-        Steps
+        {inWords("Steps", noun)}
         <span className="input small">
           <input
             value={typed}
@@ -82,22 +87,61 @@ function TypedRange({ steps, onChoose }: Pick<StepMenuProps, "steps" | "onChoose
   );
 }
 
-export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
+/** Steps of one phase of an engine, or of one batch in it. */
+export interface PhaseChoice {
+  readonly label: string;
+  readonly indexes: ReadonlySet<number>;
+}
+
+const PHASES = ["prefill", "mixed", "decode", "idle"] as const;
+/** Kinds of batches beyond which phases alone are listed. */
+const BATCHES_MAX = 6;
+
+/** The phases of an engine with their usual steps, and the batches of each where they are few. */
+export function byPhase(steps: readonly StepInfo[]): readonly PhaseChoice[] {
+  const usual = steps.filter(({ excluded }) => excluded === null);
+  const choice = (label: string, of: readonly StepInfo[]) => ({
+    label,
+    indexes: new Set(of.map(({ index }) => index)),
+  });
+  const found = PHASES.flatMap((phase) => {
+    const mine = usual.filter((step) => step.phase === phase);
+    const names = [...new Set(mine.map(({ name }) => name))];
+    const isListed = names.length > 1 && names.length <= BATCHES_MAX;
+    const batches = isListed
+      ? names.map((name) =>
+          choice(
+            `– ${harmless(name)}`,
+            mine.filter((one) => one.name === name),
+          ),
+        )
+      : [];
+    return mine.length === 0 ? [] : [choice(capital(phase), mine), ...batches];
+  });
+  return found.length > 1 ? found : [];
+}
+
+export function StepMenu({ noun, steps, parameter, onChoose }: StepMenuProps) {
   const usual = chosenIndexes(steps, DEFAULT_STEPS)?.size ?? 0;
+  const many = `${noun}s`;
   const words = [
-    [DEFAULT_STEPS, "Without warm-up and cut-off steps", plural(usual, "step")],
-    [ALL_STEPS, "All steps", plural(steps.length, "step")],
-    [EVERYTHING, "Everything recorded", "outside of steps, too"],
+    [DEFAULT_STEPS, `Without warm-up and cut-off ${many}`, plural(usual, noun)],
+    [ALL_STEPS, `All ${many}`, plural(steps.length, noun)],
+    [EVERYTHING, "Everything recorded", `outside of ${many}, too`],
+    ...byPhase(steps).map(
+      ({ label, indexes }) =>
+        [toParameter(steps, indexes), label, plural(indexes.size, noun)] as const,
+    ),
   ] as const;
   const longest = steps.reduce<StepInfo | null>(
     (best, step) => (best === null || step.dur_ns > best.dur_ns ? step : best),
     null,
   );
   return (
-    <div className="step-menu" role="dialog" aria-label="Choose steps">
+    <div className="step-menu" role="dialog" aria-label={`Choose ${many}`}>
       {words.map(([key, text, hint]) => (
         <button
-          key={key}
+          key={text}
           type="button"
           className="option"
           aria-pressed={parameter === key}
@@ -115,17 +159,19 @@ export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
           onClick={() => onChoose(oneStep(steps, longest.index))}
         >
           <span className="tick" />
-          <span className="grow">The longest, step {longest.number}</span>
+          <span className="grow">
+            The longest, {noun} {longest.number}
+          </span>
           <span className="hint">{time(longest.dur_ns)}</span>
         </button>
       )}
       <hr />
-      <TypedRange steps={steps} onChoose={onChoose} />
+      <TypedRange noun={noun} steps={steps} onChoose={onChoose} />
       <p className="hint step-note">
-        <LeftOut steps={steps} />
+        <LeftOut noun={noun} steps={steps} />
       </p>
       <p className="hint step-note">
-        <kbd>[</kbd> <kbd>]</kbd> previous and next step · drag over the bars for a range
+        <kbd>[</kbd> <kbd>]</kbd> previous and next {noun} · drag over the bars for a range
       </p>
     </div>
   );

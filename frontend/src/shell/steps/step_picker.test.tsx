@@ -4,6 +4,8 @@ import { catalogOf, runOf } from "../../../test-fixtures/catalog";
 import { openPage } from "../../../test-fixtures/page";
 import { TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
+import type { StepInfo } from "../../api/types.gen";
+import { byPhase } from "./step_menu";
 import { BARS_MAX, bucketsOf, chosenPart, indexesBetween } from "./step_strip";
 
 const STEP_PX = 10;
@@ -119,6 +121,7 @@ describe("many steps", () => {
     dur_ns: index === 42 ? 500 : 100,
     excluded: null,
     outlier: index === 42,
+    phase: "" as const,
   }));
   const buckets = bucketsOf(many);
 
@@ -135,5 +138,47 @@ describe("many steps", () => {
       .slice(0, 3)
       .map((bucket) => chosenPart(bucket, new Set([0, 1, 2, 3, 4, 5])));
     expect(parts).toEqual(["all", "some", "none"]);
+  });
+});
+
+describe("iterations of an engine", () => {
+  const step = (index: number, phase: StepInfo["phase"], name: string): StepInfo => ({
+    index,
+    number: index,
+    name,
+    dur_ns: 100,
+    excluded: index === 5 ? "cut off" : null,
+    outlier: false,
+    phase,
+  });
+  const steps = [
+    step(0, "prefill", "prefill 2 · 64 tokens"),
+    step(1, "decode", "decode 2"),
+    step(2, "decode", "decode 2"),
+    step(3, "mixed", "mixed 1+2"),
+    step(4, "decode", "decode 3"),
+    step(5, "decode", "decode 3"),
+  ];
+
+  it("are chosen by phase and batch, without those that are left out", () => {
+    expect(byPhase(steps).map(({ label, indexes }) => [label, [...indexes]])).toEqual([
+      ["Prefill", [0]],
+      ["Mixed", [3]],
+      ["Decode", [1, 2, 4]],
+      ["– decode 2", [1, 2]],
+      ["– decode 3", [4]],
+    ]);
+    expect(byPhase(steps.slice(3, 4))).toEqual([]);
+  });
+
+  it("are called so, and chosen in the menu", async () => {
+    server.answer("trace", { ...TRACE, noun: "iteration", steps });
+    const { user } = openPage("");
+    expect(await screen.findByRole("listbox", { name: "Iterations by length" })).toBeDefined();
+    expect(screen.getAllByRole("option")[1]?.title).toMatch(/^Iteration 1, decode 2: 100\sns$/);
+    await user.click(screen.getByRole("button", { name: /^Iterations/ }));
+    expect(screen.getByText(/Left out by default: 5/)).toBeDefined();
+    await user.click(screen.getByRole("button", { name: /^Decode/ }));
+    expect(window.location.hash).toContain("steps=1-2%2C4");
   });
 });

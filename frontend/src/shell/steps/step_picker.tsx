@@ -1,6 +1,6 @@
 /** The steps of the context bar: strip, words, menu. */
 import type { TraceInfo } from "../../api/types.gen";
-import { chosenIndexes, describeSteps, EVERYTHING } from "../../base/steps";
+import { chosenIndexes, describeSteps, EVERYTHING, inWords } from "../../base/steps";
 import { Popover } from "../../components/overlays/popover";
 import { Chevron } from "../../components/text/icons";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -14,10 +14,11 @@ const WHOLE_TRACE = "whole_trace";
 export function StepPicker({ trace }: { trace: TraceInfo }) {
   const address = useAddress();
   const parameter = useValues()["steps"] ?? "";
-  const { steps } = trace;
+  const { steps, noun } = trace;
   if (steps.length === 0 || trace.step_source === WHOLE_TRACE) {
     return <span className="hint wide-only unmarked">no steps marked</span>;
   }
+  const word = inWords("Steps", noun);
   const chosen = chosenIndexes(steps, parameter);
   const choose = (next: string) => address.replace({ steps: next });
   const isEverything = parameter === EVERYTHING;
@@ -25,20 +26,20 @@ export function StepPicker({ trace }: { trace: TraceInfo }) {
     ? "everything recorded"
     : chosen === null
       ? "not in this trace"
-      : describeSteps(steps, chosen);
+      : inWords(describeSteps(steps, chosen), noun);
   const share = isEverything ? "" : `${chosen?.size ?? 0} of ${steps.length}`;
   return (
     <span className="row steps">
       <span className="label wide-only" aria-hidden="true">
-        Steps
+        {word}
       </span>
-      <StepStrip steps={steps} chosen={chosen ?? NONE} onChoose={choose} />
+      <StepStrip noun={noun} steps={steps} chosen={chosen ?? NONE} onChoose={choose} />
       <Popover
         className="pick"
         kind="dialog"
         button={
           <>
-            <span className="unseen">Steps </span>
+            <span className="unseen">{word} </span>
             <b aria-live="polite">{words}</b>
             <span className="dim wide-only"> {share}</span>
             <Chevron />
@@ -47,6 +48,7 @@ export function StepPicker({ trace }: { trace: TraceInfo }) {
       >
         {(close) => (
           <StepMenu
+            noun={noun}
             steps={steps}
             parameter={parameter}
             onChoose={(next) => {

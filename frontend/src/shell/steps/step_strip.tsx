@@ -1,7 +1,8 @@
 import { type KeyboardEvent, type PointerEvent, useId, useState } from "react";
 import type { StepInfo } from "../../api/types.gen";
-import { toParameter } from "../../base/steps";
+import { inWords, type StepNoun, toParameter } from "../../base/steps";
 import { time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { walked } from "../../base/walk";
 
 /** Steps grouped for the step strip: one bar each, or buckets when there are many. */
@@ -47,6 +48,7 @@ export function indexesBetween(buckets: readonly Bucket[], a: number, b: number)
 /** The steps as a tiny bar chart of their lengths, in which to click, drag and walk. */
 
 interface StepStripProps {
+  readonly noun: StepNoun;
   readonly steps: readonly StepInfo[];
   readonly chosen: ReadonlySet<number>;
   readonly onChoose: (parameter: string) => void;
@@ -58,17 +60,21 @@ interface Drag {
   readonly to: number;
 }
 
-function describe({ steps, longest_ns, isOutlier }: Bucket): string {
+function describe({ steps, longest_ns, isOutlier }: Bucket, noun: StepNoun): string {
   const [first, last] = [steps[0], steps.at(-1)];
   const name =
     steps.length === 1 ? `Step ${first?.number}` : `Steps ${first?.number}–${last?.number}`;
+  const named =
+    steps.length === 1 && noun === "iteration" ? `, ${harmless(first?.name ?? "")}` : "";
   const length = steps.length === 1 ? time(longest_ns) : `up to ${time(longest_ns)}`;
   const left = steps.find((step) => step.excluded !== null)?.excluded;
   const notes = [
     isOutlier ? "unlike the others" : "",
     left === undefined || left === null ? "" : `${left}, left out by default`,
   ];
-  return [`${name}: ${length}`, ...notes.filter((note) => note !== "")].join(", ");
+  return [`${inWords(name, noun)}${named}: ${length}`, ...notes.filter((note) => note !== "")].join(
+    ", ",
+  );
 }
 
 /** The bar under the pointer, also when it was captured and is outside. */
@@ -79,7 +85,7 @@ function barAt(strip: HTMLElement, x: number): number {
   return Math.min(Math.max(place, 0), count - 1);
 }
 
-export function StepStrip({ steps, chosen, onChoose }: StepStripProps) {
+export function StepStrip({ noun, steps, chosen, onChoose }: StepStripProps) {
   const id = useId();
   const buckets = bucketsOf(steps);
   const longest = Math.max(1, ...buckets.map((bucket) => bucket.longest_ns));
@@ -132,7 +138,7 @@ export function StepStrip({ steps, chosen, onChoose }: StepStripProps) {
       className="strip"
       role="listbox"
       tabIndex={0}
-      aria-label="Steps by length"
+      aria-label={inWords("Steps by length", noun)}
       aria-multiselectable="true"
       aria-activedescendant={`${id}-${at}`}
       onPointerDown={onPointerDown}
@@ -151,8 +157,8 @@ export function StepStrip({ steps, chosen, onChoose }: StepStripProps) {
             role="option"
             tabIndex={-1}
             aria-selected={part !== "none"}
-            aria-label={describe(bucket)}
-            title={describe(bucket)}
+            aria-label={describe(bucket, noun)}
+            title={describe(bucket, noun)}
             className={place === at ? "strip-step active" : "strip-step"}
           >
             <i

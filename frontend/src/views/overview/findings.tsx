@@ -139,7 +139,7 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
 
 /** The events behind a finding, each of which opens in the Trace view. */
 function Events({ events, noun }: { events: readonly SeenEvent[]; noun: Overview["noun"] }) {
-  const hasSteps = noun === "step";
+  const hasSteps = noun !== "recording";
   if (events.length === 0) {
     return null;
   }

@@ -48,7 +48,7 @@ export function Idle({ overview, query, isOld }: IdleProps) {
   const address = useAddress();
   const values = useValues();
   const hasDevice = overview.device_row !== null;
-  const hasSteps = overview.noun === "step";
+  const hasSteps = overview.noun !== "recording";
   const isIdleKnown = hasDevice && overview.ruler.idle_ns !== null;
   const tabs = TABS.filter(
     ([key]) => key === "path" || (key === "figures" ? hasDevice : isIdleKnown),

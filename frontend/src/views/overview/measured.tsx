@@ -140,7 +140,7 @@ function MeasuredTable({ heads, first, rows, isOld }: TableProps) {
 
 export function MeasuredFigures({ overview, isOld }: { overview: Overview; isOld: boolean }) {
   const address = useAddress();
-  const isBySteps = useValues()["overview.measured"] === "steps" && overview.noun === "step";
+  const isBySteps = useValues()["overview.measured"] === "steps" && overview.noun !== "recording";
   const { measured, devices, device_row } = overview;
   if (measured === null) {
     return null;

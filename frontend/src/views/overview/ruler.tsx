@@ -13,7 +13,7 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
-import { canFill, usePage } from "../../state/page_context";
+import { canFill, usePage, useWords } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
 import { Legend } from "./legend";
 import {
@@ -134,8 +134,9 @@ const partsTable = plainTable<Part>([["part", ({ label }) => label], "ns", "rati
 
 /** The proof is a tooltip, but said aloud where it fails. */
 function RulerHint({ model }: { model: RulerModel }) {
+  const words = useWords();
   const { total_ns, scale, steps, proof, isProven } = model;
-  const shown = [withUnit(total_ns, scale), steps, isProven ? "" : proof];
+  const shown = [withUnit(total_ns, scale), words(steps), isProven ? "" : proof];
   return <span title={proof}>{shown.filter(Boolean).join(" · ")}</span>;
 }
 

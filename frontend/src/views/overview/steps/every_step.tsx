@@ -19,7 +19,7 @@ import { Heading } from "../../../components/data_table/heading";
 import { Panel } from "../../../components/states/panel";
 import { Paragraph } from "../../../components/text/prose";
 import { useAddress, useValues } from "../../../state/host/environment";
-import { useLeadsTo } from "../../../state/page_context";
+import { useLeadsTo, useWords } from "../../../state/page_context";
 import { Legend } from "../legend";
 import { isRemainder, shortLabel } from "../parts";
 import { stepChartOption } from "./step_chart";
@@ -119,6 +119,7 @@ interface StepsProps {
 
 function StepColumns({ parts, steps, scale, onStep, hasLegend }: StepsProps) {
   const [active, setActive] = useState<string | null>(null);
+  const words = useWords();
   const occurs = occurring(parts, steps);
   const kinds = parts.kinds.filter(({ key }) => occurs.has(key));
   const longest = Math.max(...steps.map((step) => step.dur_ns));
@@ -128,7 +129,7 @@ function StepColumns({ parts, steps, scale, onStep, hasLegend }: StepsProps) {
       {hasLegend ? <div className="label">{parts.title}</div> : null}
       <Chart
         height={HEIGHT}
-        label={`${parts.title} of ${plural(steps.length, "step")}, from ${time(shortest)} to ${time(longest)}`}
+        label={`${parts.title} of ${words(plural(steps.length, "step"))}, from ${time(shortest)} to ${time(longest)}`}
         option={(theme) => stepChartOption({ parts, steps, scale, active }, theme)}
         onColumn={(place) => {
           const step = steps[place];
@@ -154,12 +155,13 @@ const toMode = (text: string | undefined): Mode =>
 /** The chosen steps on the timeline. */
 function InTrace() {
   const steps = useValues()["steps"] ?? "";
+  const words = useWords();
   return useLeadsTo("timeline") ? (
     <ViewLink
       stem="timeline"
       params={{ steps }}
       className="btn quiet small"
-      title="Show the chosen steps on the timeline"
+      title={words("Show the chosen steps on the timeline")}
     >
       Trace
     </ViewLink>

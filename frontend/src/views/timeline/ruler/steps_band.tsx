@@ -5,6 +5,7 @@ import { plural, time } from "../../../base/text/format";
 import { capital } from "../../../base/text/shown_name";
 import { walked } from "../../../base/walk";
 import { useCell } from "../../../state/cell";
+import { useWords } from "../../../state/page_context";
 import { useTimelineContext, viewOf } from "../state/context";
 import { withMargin } from "../state/range";
 import { stepTitle } from "./ruler";
@@ -80,8 +81,9 @@ export function wordsOf({ first, last, count }: StepBox): string {
 
 /** As much as fits; all of it for those who listen. */
 function StepWords({ box, width }: { box: StepBox; width: number }) {
+  const words = useWords();
   if (width < LABEL_PX || box.count > 1) {
-    return <span className="unseen">{wordsOf(box)}</span>;
+    return <span className="unseen">{words(wordsOf(box))}</span>;
   }
   const { first } = box;
   return (
@@ -96,6 +98,7 @@ export function StepsBand() {
   const { sources, moving, actions } = useTimelineContext();
   const { steps } = sources[0].manifest;
   const frame = useCell(moving.frame);
+  const words = useWords();
   const { start } = viewOf(frame);
   const { nsPerPx } = frame.camera;
   const boxes = useMemo(
@@ -113,7 +116,7 @@ export function StepsBand() {
     }
   };
   if (steps.length === 0) {
-    return <p className="tl-steps dim">No step was recorded.</p>;
+    return <p className="tl-steps dim">{words("No step was recorded.")}</p>;
   }
   const middle = frame.width / 2;
   const current = boxes.find((box) => box.left <= middle && box.left + box.width >= middle);
@@ -131,7 +134,7 @@ export function StepsBand() {
             className={isCurrent ? "tl-step on" : "tl-step"}
             style={{ transform: `translateX(${left}px)`, width: Math.max(1, width) }}
             tabIndex={isCurrent || (current === undefined && place === 0) ? 0 : -1}
-            title={`${wordsOf(box)}: press to show`}
+            title={words(`${wordsOf(box)}: press to show`)}
             onClick={() =>
               actions.show(withMargin({ start: box.first.ts, end: box.last.end }, 0.03))
             }

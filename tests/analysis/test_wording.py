@@ -1,0 +1,40 @@
+"""The word for a step: iterations of an engine are called so, a recording without any a whole."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kinetoscope.analysis.wording import as_recorded, step_noun
+from tests.analysis.serving.drawn import Pass, decode, facts_of
+
+SERVED = facts_of(Pass(decode(8)), Pass(decode(8)))
+TRAINED = replace(SERVED, step_source="profiler_step")
+WHOLE = replace(SERVED, step_source="whole_trace")
+
+
+def test_the_word_follows_from_what_marks_steps() -> None:
+    assert [step_noun(one) for one in (SERVED, TRAINED, WHOLE)] == [
+        "iteration", "step", "recording",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A step is long.", "An iteration is long."),
+        ("Of a mean step, per step:", "Of a mean iteration, per iteration:"),
+        ("Steps 3 to 5 are warm-up steps.", "Iterations 3 to 5 are warm-up iterations."),
+        # Names, code and options stay.
+        ("Call `prof.step()` in each step.", "Call `prof.step()` in each iteration."),
+        ("Optimizer.step#SGD.step step[DECODE bs=8]", "Optimizer.step#SGD.step step[DECODE bs=8]"),
+        ("--steps 4, set_step, ProfilerStep#4", "--steps 4, set_step, ProfilerStep#4"),
+    ],
+)
+def test_a_text_about_steps_speaks_of_iterations(text: str, expected: str) -> None:
+    assert as_recorded(text, SERVED) == expected
+    assert as_recorded(text, TRAINED) == text
+
+
+def test_a_text_about_the_step_speaks_of_the_recording_without_steps() -> None:
+    assert as_recorded("The step, per step", WHOLE) == "The recording, in the recording"
