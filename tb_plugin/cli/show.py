@@ -292,10 +292,10 @@ def _on_a_screen(
 ) -> tuple[tuple[Table, ...], list[str]]:
     """The tables with the first rows of each; or what fits a screen, and the names of the rest."""
     if limit is not None:
-        return tuple(_cut(table, limit) for table in tables), []
+        return tuple(first_rows(table, limit) for table in tables), []
     if max((len(table.rows) for table in tables), default=0) <= SCREEN:
         return tables, []
-    first = _cut(tables[0], FEW_ROWS)
+    first = first_rows(tables[0], FEW_ROWS)
     shown, left = [first], []
     room = SCREEN - 6 - len([*drawn(first, layout)])  # of sentences above, and of what is left
     for number, table in enumerate(tables[1:], start=2):
@@ -308,7 +308,8 @@ def _on_a_screen(
     return tuple(shown), left
 
 
-def _cut(table: Table, most: int) -> Table:
+def first_rows(table: Table, most: int) -> Table:
+    """The table with its first rows alone; it knows how many there are."""
     if len(table.rows) <= most:
         return table
     return Table(table.title, table.columns, table.rows[:most], len(table.rows), table.note)

@@ -11,7 +11,7 @@ from kinetoscope.base.errors import QueryError
 from kinetoscope.cli.ask.parts import instant
 from kinetoscope.notebook import open_trace
 from tests.cli.runs import run
-from tests.conftest import TRACES, requires_traces
+from tests.conftest import ROOT, TRACES, requires_traces
 from tests.drawing import draw_at
 
 PICTURE = """
@@ -36,6 +36,14 @@ def test_the_critical_path_sums_to_the_steps(trace: Path) -> None:
     assert one["total_ns"] == 10_000
     assert open_trace(trace).critical_path(steps="2").total_ns == 10_000
     assert "On the path" in run("path", trace).stdout
+
+
+def test_a_long_path_is_cut_and_csv_has_all_of_it() -> None:
+    shown = run("path", ROOT / "samples/traces/train_cpu", "--limit", "2")
+    assert shown.exit_code == 0
+    assert "2 of " in shown.stdout
+    whole = run("path", ROOT / "samples/traces/train_cpu", "--format", "csv", "--limit", "2")
+    assert whole.stdout.count("\n") > shown.stdout.count("\n")
 
 
 def test_a_window_has_the_host_the_device_or_both(trace: Path) -> None:

@@ -21,8 +21,8 @@ from ...views.shared import parse
 from ...views.table import Column, ColumnKind, Table, fields_of, heads
 from ..entry import FORMAT, as_json, printable, write
 from ..render import TableLayout, print_tables, progress_bar, tables_markdown, width_of, write_csv
+from ..show import ROWS, first_rows, options
 from ..show import chosen as query_of
-from ..show import options
 from .chosen import of_trace
 
 _HELP = {
@@ -35,21 +35,27 @@ def _command(name: str, stem: str, part_name: str) -> click.Command:
     view = view_named(stem)
     part = next(one for one in view.parts if one.stem == part_name)
 
-    def run_it(chosen: ChosenTrace, form: str, **values: Any) -> None:  # noqa: ANN401
+    def run_it(chosen: ChosenTrace, form: str, rows: int, **values: Any) -> None:  # noqa: ANN401
         values.pop("path")
         with progress_bar(chosen.shown) as on_progress:
             subject = chosen.session(on_progress).subject(view)
             answer = part.build(subject, query_of(part.query, values))
-        _print(answer, form)
+        _print(answer, form, rows)
 
     command = click.option("--format", "form", **FORMAT)(of_trace(run_it))
+    command = click.option(
+        "--limit", "rows", type=click.IntRange(min=1), default=ROWS, show_default=True,
+        help="Rows of each table; JSON and CSV have all.",
+    )(command)  # fmt: skip
     made = click.command(name, help=_HELP[stem, part_name])(command)
     made.params.extend(options(part.query))
     return made
 
 
-def _print(answer: Struct, form: str) -> None:
+def _print(answer: Struct, form: str, rows: int) -> None:
     tables = tuple(tables_of(answer))
+    if form not in ("json", "csv"):
+        tables = tuple(first_rows(table, rows) for table in tables)
     if form == "json":
         write(as_json(answer))
     elif form == "csv":
@@ -155,4 +161,4 @@ def window(
             tracks = ",".join(some)
         given = {"start_ns": str(instant(low)), "end_ns": str(instant(high)), "tracks": tracks}
         answer: Any = part.build(subject, parse({**given, "limit": str(limit)}, part.query))
-    _print(answer, form)
+    _print(answer, form, limit)
