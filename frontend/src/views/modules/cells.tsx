@@ -138,6 +138,8 @@ export function cellsOf(rows: readonly ModuleRow[]): Cells<ModuleRow> {
       ),
     },
     compiled: {
+      width: 180,
+      grow: 6,
       cell: ({ compiled }) =>
         compiled === null ? null : (
           <ViewLink stem="compile" params={{}} title={harmless(compiled, 1500)}>
