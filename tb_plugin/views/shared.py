@@ -97,8 +97,8 @@ def flame_of(
     notes = compiled.notes() if compiled is not None else {}
     if notes:
         nodes = tuple(
-            msgspec.structs.replace(node, note=notes[known])
-            if (known := GRAPH_MARK.sub("", node.name)) in notes
+            msgspec.structs.replace(node, note=notes[plain])
+            if (plain := GRAPH_MARK.sub("", node.name)) in notes
             else node
             for node in nodes
         )

@@ -53,18 +53,18 @@ def _run(python: str, folder: Path) -> tuple[tuple[int, ...], dict[str, Any], st
 
 def _breaks(log: str) -> set[int]:
     """The user's line of each break: the innermost, before torch's own stack."""
-    found: set[int] = set()
-    line = is_own = None
+    found: list[int] = []
+    is_own = has_line = False
     for match in _BREAK.finditer(log):
         text = match["text"]
         if text.startswith("Graph break"):
-            found |= {line} - {None}
-            line, is_own = None, True
+            is_own, has_line = True, False
         is_own = is_own and not text.startswith("Traceback")
         place = _LINE.search(text)
         if place is not None and is_own:
-            line = int(place["line"])
-    return found | ({line} - {None})
+            found = [*(found[:-1] if has_line else found), int(place["line"])]
+            has_line = True
+    return set(found)
 
 
 def _plain(guard: str) -> str:

@@ -23,7 +23,12 @@ from tests.handlers.recording import SMALL_TRACE
 fsspec = pytest.importorskip("fsspec")
 
 RECORD = gzip.compress(
-    json.dumps({"functions": [{"id": 0, "name": "net", "file": "net.py", "line": 3}]}).encode()
+    json.dumps(
+        {
+            "functions": [{"id": 0, "name": "net", "file": "net.py", "line": 3}],
+            "compilations": [{"id": "0/0", "function": 0}],
+        }
+    ).encode()
 )
 
 
@@ -60,7 +65,9 @@ def test_the_record_beside_a_remote_trace_is_read(bucket: Any, handler: dict[str
     found = _read("w.1.pt.trace.json")
     assert found is not None
     assert (found.problem, found.functions[0].name) == ("", "net")
-    assert choose("memory://b/w.1.pt.trace.json")
+    own = choose("memory://b/w.1.pt.trace.json").session().facts().compiled
+    assert own is not None
+    assert own.recorded
 
 
 def test_a_record_of_another_recording_is_refused(bucket: Any) -> None:
