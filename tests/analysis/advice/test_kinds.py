@@ -1,8 +1,8 @@
 """Which rules fire on which kind of recording: every rule on every kind, on real traces.
 
 `kinds.tsv` has a row for each rule and a column for each kind: ``fires`` on a recording of that
-kind, ``cannot`` on any (an input is missing), or nothing: it must not fire. To write it anew after
-an intended change, and then judge what changed:
+kind, ``cannot`` on any (an input is missing), or nothing: it must not fire. A rule without a row
+must fire on none of them. To write it anew after an intended change, and then judge what changed:
 
     python -m tests.analysis.advice.test_kinds > /tmp/kinds.tsv
 """
@@ -99,9 +99,9 @@ def rows() -> dict[str, dict[str, str]]:
         return {row.pop("rule"): row for row in csv.DictReader(file, delimiter="\t")}
 
 
-def test_every_rule_and_every_kind_is_in_the_table() -> None:
+def test_rules_and_kinds_of_the_table_are_there() -> None:
     table = rows()
-    assert set(table) == {rule.id for rule in RULES}
+    assert set(table) <= {rule.id for rule in RULES}
     assert all(list(row) == list(KINDS) for row in table.values())
 
 
@@ -109,7 +109,11 @@ def test_every_rule_and_every_kind_is_in_the_table() -> None:
 def test_what_rules_do_on_a_kind_of_recording(kind: str) -> None:
     if len(files_of(kind)) < len(KINDS[kind]):
         pytest.skip(f"not all recordings of this kind are at {TRACES}")
-    assert verdicts(kind) == {rule: row[kind] for rule, row in rows().items()}
+    listed = {rule: row[kind] for rule, row in rows().items()}
+    found = {
+        rule: cell for rule, cell in verdicts(kind).items() if rule in listed or cell == "fires"
+    }
+    assert found == listed
 
 
 def test_a_part_of_a_recording_gets_no_finding_on_times() -> None:
