@@ -21,7 +21,7 @@ US = 1000
 
 def ask(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Opened:
     """The timeline of a trace, opened in a layout."""
-    return made(trace, layout, opened)
+    return made(trace, (layout,), opened)[layout]
 
 
 def drawn(picture: str, layout: str = DEFAULT_LAYOUT, **options: Any) -> Opened:

@@ -32,7 +32,7 @@ def check_layout(timeline: Timeline, name: str, count: int) -> None:
     assert name in ("filtered", "user") or not len(hidden)
     assert sorted([*layout.order.tolist(), *hidden.tolist()]) == list(range(count))
     codes = sorted(set(slices.name[hidden].tolist()))
-    assert all(left_out(name, [timeline.names[code] for code in codes]))
+    assert not codes or all(left_out(name, [timeline.names[code] for code in codes]))
     for lane in range(len(layout.lane_first) - 1):
         ids = layout.order[layout.lane_first[lane] : layout.lane_first[lane + 1]]
         assert len(ids), "no lane is empty"

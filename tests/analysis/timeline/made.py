@@ -47,18 +47,23 @@ many = st.lists(lanes(), min_size=1, max_size=20)
 
 def timeline_of(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Timeline:
     """The timeline of a trace in one layout."""
-    return made(trace, layout, open_timeline)
+    return timelines_of(trace, (layout,))[layout]
 
 
-def made(trace: Trace, layout: str, open_: Callable[[Path], T]) -> T:
-    """What the folder of a layout is opened as; the folder is gone afterwards."""
+def timelines_of(trace: Trace, layouts: Sequence[str]) -> dict[str, Timeline]:
+    """The timelines of a trace by layout; what they share is made once."""
+    return made(trace, layouts, open_timeline)
+
+
+def made(trace: Trace, layouts: Sequence[str], open_: Callable[[Path], T]) -> dict[str, T]:
+    """What the folder of each layout is opened as; the folders are gone afterwards."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        for variant in dict.fromkeys((DEFAULT_LAYOUT, layout)):
+        for variant in dict.fromkeys((DEFAULT_LAYOUT, *layouts)):
             place = Path(folder, f"timeline-{variant}")
             place.mkdir()
             make(trace, place, lambda _: None, variant)
         # What is mapped stays readable when its file is gone.
-        return open_(Path(folder, f"timeline-{layout}"))
+        return {layout: open_(Path(folder, f"timeline-{layout}")) for layout in layouts}
 
 
 def timeline_of_lanes(lanes: Sequence[Lane], share: float = 1.0) -> Timeline:

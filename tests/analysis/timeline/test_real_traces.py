@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, Timeline
+from kinetoscope.analysis.timeline.model import DEFAULT_LAYOUT, LAYOUTS, FlowKind, Timeline
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import COMPLETE
 from kinetoscope.trace.scan.scanner import scan
 from tests.analysis.timeline.checks import check_layout, check_tile
-from tests.analysis.timeline.made import timeline_of
+from tests.analysis.timeline.made import timelines_of
 from tests.collected import FILES, opened
 from tests.conftest import TRACES, requires_traces
 
@@ -23,11 +23,13 @@ TILES = 12
 @pytest.mark.parametrize("name", FILES)
 def test_every_file_as_a_timeline(name: str) -> None:
     trace = opened(name)
-    check_all_events(name, trace)
-    for layout in LAYOUTS if len(trace.host) < 20_000 else ("split",):
-        check_layout(timeline_of(trace, layout), layout, count_of(trace))
-        check_some_tiles(timeline_of(trace, layout), layout, random.Random(name))
-    timeline = timeline_of(trace)
+    layouts = LAYOUTS if len(trace.host) < 20_000 else (DEFAULT_LAYOUT,)
+    timelines = timelines_of(trace, layouts)
+    for layout, timeline in timelines.items():
+        check_layout(timeline, layout, count_of(trace))
+        check_some_tiles(timeline, layout, random.Random(name))
+    timeline = timelines[DEFAULT_LAYOUT]
+    check_all_events(name, trace, timeline)
     check_columns(trace, timeline)
     check_flows(trace, timeline)
     check_counters(timeline)
@@ -38,9 +40,8 @@ def count_of(trace: Trace) -> int:
     return sum(len(table) for table in tables)
 
 
-def check_all_events(name: str, trace: Trace) -> None:
+def check_all_events(name: str, trace: Trace, timeline: Timeline) -> None:
     """Each X event of the file is a slice, an allocator event, or counted by the health record."""
-    timeline = timeline_of(trace)
     raw = timeline.slices.raw
     assert len(np.unique(raw)) == len(raw)
     complete = np.flatnonzero(scan(TRACES / name).events.phase == COMPLETE)
