@@ -544,6 +544,7 @@ export const HEADS = {
     {"key":"intensity","label":"FLOP/B","help":"Least FLOPs ÷ bytes.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"figure_ratio","label":"With figure","help":"Part of the measured time that has light.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ratio","is_sum":false},
     {"key":"reason","label":"No figure because","help":"Why most of the rest has no light.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
+    {"key":"sizes_from","label":"Sizes from","help":"Capture: op and sizes of replayed kernels come from a recording of the graph's capture.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"dtype","label":"Type","help":"The type that its products multiply.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"unit","label":"Unit","help":"What computes the products.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},
     {"key":"peak_tflop_s","label":"Peak","help":"TFLOP/s of the unit.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":false,"is_optional":true,"unit":"","is_sum":false},

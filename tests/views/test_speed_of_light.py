@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kinetoscope.analysis.graphs.captures import captures_of
+from kinetoscope.analysis.graphs.replays import graphs_of
+from kinetoscope.analysis.speed_of_light.attribution import speed_of_light as speed_columns
+from kinetoscope.analysis.speed_of_light.captured import with_captured
+from kinetoscope.analysis.speed_of_light.figures import SpeedSelection
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
@@ -18,9 +24,12 @@ from kinetoscope.views.modules.view import build as modules_of
 from kinetoscope.views.operators.contract import OperatorQuery
 from kinetoscope.views.operators.view import VIEW as OPERATORS
 from kinetoscope.views.operators.view import build as operators_of
-from kinetoscope.views.speed_of_light.contract import SpeedOfLight, SpeedQuery
+from kinetoscope.views.speed_of_light.contract import SpeedOfLight, SpeedQuery, SpeedRow
 from kinetoscope.views.speed_of_light.pictures import MOST_POINTS
 from kinetoscope.views.speed_of_light.view import VIEW, build, summary, tables
+from kinetoscope.views.table import rows_from
+from tests.analysis.graphs.test_captures import execution
+from tests.analysis.speed_of_light.test_captured import capture
 from tests.collected import FILES, opened
 from tests.drawing import V100, draw
 from tests.trace.drawn import drawn, kernel, launch, python, x
@@ -166,3 +175,14 @@ def test_a_module_has_the_light_of_what_it_and_those_inside_it_launched() -> Non
         assert row.light_ratio == pytest.approx(1384 / 6000, rel=0.001)
         assert row.waste_ns == 6000 - 1384, "work without a figure is no waste"
     assert "waste_ns" in {head.key for head in answer.table.columns}
+
+
+def test_rows_say_where_their_sizes_come_from() -> None:
+    replays = execution([("a", 4)])
+    eager = [x("aten::add", 100, 8, **ADD), launch(101, 2, 7), kernel("s", 104, 9, correlation=7)]
+    trace = drawn(replays, eager, deviceProperties=[V100])
+    lender = captures_of(drawn(capture(("aten::mm", ["a"], MM))))
+    columns = with_captured(speed_columns(trace), graphs_of(trace), (lender,), ())
+    groups = SpeedSelection(columns, columns.steps_of(None), 0).by("op")
+    rows = rows_from(SpeedRow, groups, np.arange(len(groups)))
+    assert {row.name: row.sizes_from for row in rows} == {"aten::mm": "capture", "aten::add": None}

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "6f98f03d";
+export const CONTRACT = "027e58e8";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3609,6 +3609,8 @@ export interface SpeedRow {
   readonly figure_ratio: number | null;
   /** Why most of the rest has no light. */
   readonly reason: string | null;
+  /** Capture: op and sizes of replayed kernels come from a recording of the graph's capture. */
+  readonly sizes_from: string | null;
   /** The type that its products multiply. */
   readonly dtype: string | null;
   /** What computes the products. */

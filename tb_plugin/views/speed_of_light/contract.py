@@ -117,6 +117,11 @@ def _reasons(groups: SpeedGroups, at: Rows) -> Values:
     return [None if one == Reason.KNOWN else REASONS[one][0] for one in reasons]
 
 
+def _sizes_from(groups: SpeedGroups, at: Rows) -> Values:
+    lent = groups.selection.columns.kinds.lent[groups.kind[at]].tolist()
+    return ["capture" if one else None for one in lent]
+
+
 def _sources(groups: SpeedGroups, at: Rows) -> Values:
     device = groups.selection.device
     peak = None if device is None else groups.selection.columns.peaks[device]
@@ -216,6 +221,16 @@ class SpeedRow(Struct, frozen=True):
         str | None,
         column(
             "No figure because", "Why most of the rest has no light.", kind="words", of=_reasons
+        ),
+    ]
+    sizes_from: Annotated[
+        str | None,
+        column(
+            "Sizes from",
+            "Capture: op and sizes of replayed kernels come from a recording of the graph's"
+            " capture.",
+            kind="words",
+            of=_sizes_from,
         ),
     ]
     dtype: Annotated[

@@ -27,6 +27,7 @@ const rowOf = (name: string, ns: number): SpeedRow => ({
   intensity: 0,
   figure_ratio: 1,
   reason: null,
+  sizes_from: null,
   dtype: null,
   unit: null,
   peak_tflop_s: null,
