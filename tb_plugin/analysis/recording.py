@@ -146,10 +146,7 @@ def no_counters(vendor: str) -> str:
     """Why power, clocks and traffic of a device are not known, and how to record them."""
     what = "Power, clocks and traffic are not known"
     if vendor not in ("NVIDIA", ""):
-        return (
-            f"{what}: the counters that can be read are those of NVIDIA's devices, and this one is"
-            f" of {vendor}."
-        )
+        return f"{what}: not available on {vendor}, only on NVIDIA."
     return (
         f"{what}: no counter of the device was sampled. Record with {CLOCK_COUNTERS}; for"
         " multiprocessors, memory and links with `PerformanceMetricsConfig` as well, which locks"

@@ -216,13 +216,13 @@ def _ties(of: Comparison, rows: RunRows, most: int) -> str:
     tied = here[of.waiting.tied[here] > 0]
     if waits[tied].sum() * 2 < waits[here].sum() or not len(tied):
         return ""
-    others = plural(int(np.median(of.waiting.tied[tied])), "other rank")
+    together = plural(int(np.median(of.waiting.tied[tied])) + 1, "rank")
+    if len(here) < 2:
+        return f" {together} arrive together; the wait counts for the first of them."
     often = "all" if len(tied) == len(here) else f"{count(len(tied))} of {count(len(here))}"
     return (
-        f" At {often} of the collectives where it was last, {others} came at the same instant:"
-        " such a wait counts for the first of them."
-        if len(here) > 1
-        else f" At the same instant came {others}: the wait counts for the first of them."
+        f" At {often} of the collectives where it is last, {together} arrive together; the wait"
+        " counts for the first of them."
     )
 
 

@@ -132,14 +132,14 @@ def test_ranks_that_are_equally_late_are_said_to_tie(tmp_path: Path) -> None:
     assert [one.cost_ns for one in found.ranks] == [0, 2 * 500 * US, 0, 0]
     assert {(one.last, one.tied) for one in found.table} == {(1, 1)}
     assert plain(found.detail).endswith(
-        "all of it for rank 1. At all of the collectives where it was last, 1 other rank came at"
-        " the same instant: such a wait counts for the first of them."
+        "all of it for rank 1. At all of the collectives where it is last, 2 ranks arrive"
+        " together; the wait counts for the first of them."
     )
     once = answer(write_run(tmp_path / "once", 4, steps=1, slower_us={1: 500, 3: 500}))
-    assert "At the same instant came 1 other rank" in plain(once.detail)
+    assert "2 ranks arrive together; the wait counts" in plain(once.detail)
     alone = answer(write_run(tmp_path / "alone", 4, slower_us={1: 500, 3: 400}))
     assert {(one.last, one.tied) for one in alone.table} == {(1, 0)}
-    assert "instant" not in alone.detail
+    assert "together" not in alone.detail
     even = answer(write_run(tmp_path / "even", 4))
     assert {(one.last, one.tied) for one in even.table} == {(None, 0)}
 

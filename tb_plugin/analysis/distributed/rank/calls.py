@@ -27,6 +27,7 @@ from msgspec import Struct
 
 from ....base.arrays import I32, of_names
 from ....base.regex import regex
+from ....base.units import plural
 from ....trace.model import DeviceClass, HostKind, Trace
 from ..model import MOST_RANKS, POINT_TO_POINT, RankGroup
 
@@ -269,8 +270,8 @@ def _device_calls(trace: Trace, groups: _Groups, notes: list[str]) -> list[Call]
         calls.append(_device_call(trace, groups, name, int(device.op[row]), alone, args))
     if silent:
         notes.append(
-            f"{silent} calls of collectives have no work on a device in this recording: they are "
-            "left out. Record the device too."
+            f"{plural(silent, 'collective')} launched no recorded kernel and"
+            f" {'is' if silent == 1 else 'are'} left out. Record the device too."
         )
     return calls
 
