@@ -360,7 +360,7 @@ def _kept(table: Table, keys: Iterable[str]) -> list[int]:
 
 
 def cannot_tell_of(advice: AdviceDocument) -> tuple[CannotTell, ...]:
-    """What is missing, an entry for each option that records it; the longest text of it stays."""
+    """Missing data by the option that records it, with the longest text of the option."""
     found: dict[str, tuple[str, list[str]]] = {}
     for title, remedy in unanswered(advice):
         option = _OPTION.search(remedy)
@@ -402,7 +402,7 @@ def _listed(titles: Sequence[str]) -> str:
 
 
 def breaks_of(facts: Facts) -> tuple[str, Grid]:
-    """What torch.compile did, in words, and lines that leave a graph; of the whole recording."""
+    """Headline of the Compile view, and the lines that break a graph, of the whole recording."""
     if not facts.compiled:
         return "", NOTHING
     view = view_named("compile")

@@ -69,7 +69,7 @@ def declared_table(name: str, columns: Sequence[SourceColumn]) -> Any:  # noqa: 
 
 
 def _write_declaration(table: Any, described: Path, path: Path) -> None:  # noqa: ANN401
-    """Write what the columns of a CSV file are."""
+    """Write the declaration of a CSV file."""
     columns = [
         {
             "name": field.name,

@@ -103,7 +103,7 @@ class GroupMembers(ColumnTable, frozen=True, eq=False, dict=True):
 
     @property
     def _are_many(self) -> bool:
-        """Whether a whole column is added faster than the members are picked out."""
+        """True if adding the whole column is faster than picking out the members."""
         return 2 * len(self.rows) > self.table_rows
 
     @cached_property

@@ -90,7 +90,7 @@ def _explain_change(path: str, other: str, steps: str, form: str, max_bytes: int
 
 
 def changes(pair: Pair, limit: int = 8) -> ComparedDocument:
-    """What changed between two recordings, and the largest changes of each group."""
+    """Verdict on two recordings, and the largest changes of each group."""
     answer = pair.answer(DiffQuery())
     groups: tuple[DiffGroup, ...] = ("operators", "kernels", "modules")
     return compared(
