@@ -137,7 +137,8 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
     Each instant counts for the first that holds on the main thread: the DataLoader's range,
     whatever runs or waits in it; calls of collectives; compilation; ops and runtime calls of the
     optimizer; backward ops; other ops (forward); runtime calls. Then for backward ops of another
-    thread, and collectives under way on any thread. Then for the rest of the optimizer,
+    thread, and collectives under way on any thread. Then for ops around calls of collectives, which
+    may wait for these; the rest of the optimizer,
     ``backward()``, modules (forward), and Python frames. Passes that the optimizer calls, as
     closures, are forward and backward. What is left is uninstrumented, even where the user marked
     it: an annotation says nothing of what runs.
@@ -157,6 +158,9 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
         runtime,
         ahead,
         under_way,
+        around_own,
+        around,
+        around_ahead,
         optimizer,
         calling,
         modules,
@@ -167,8 +171,8 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
     anywhere = length_within(hosts.ranges(hosts.collective), windows.start, windows.end)
     columns = (
         loader,
-        ops + modules,
-        own + ahead + calling,
+        ops + around + modules,
+        own + ahead + around_own + around_ahead + calling,
         optimizing + optimizer,
         communication,
         compiling,
@@ -180,6 +184,16 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
     return [HostPartition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
 
 
+def _around(trace: Trace, inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """True for events around any of these."""
+    found = np.zeros(len(inner), np.bool_)
+    rows = trace.host.parent[np.flatnonzero(inner)]
+    while len(rows := rows[rows >= 0]):
+        found[rows] = True
+        rows = trace.host.parent[rows]
+    return found
+
+
 def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     here = [hosts.main] if hosts.main >= 0 else []
 
@@ -188,16 +202,22 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
 
     backward = hosts.with_role(HostRole.BACKWARD)
     optimizer, runtime = hosts.optimizing(here), of(hosts.runtime)
-    ops = of(hosts.op & ~hosts.collective)
+    # An op around a call of a collective may wait for it, as FSDP does in backward.
+    work = hosts.op & ~hosts.collective
+    calls = _around(trace, hosts.op & hosts.collective)
+    ops = of(work & ~calls)
     yield of(hosts.loader)
     yield of(hosts.collective & ~hosts.under_way)
     yield of(hosts.with_role(HostRole.COMPILE))
     yield intersect(optimizer, merge(ops, runtime))
-    yield of(backward & hosts.op)
+    yield intersect(of(backward & work), ops)
     yield ops
     yield runtime
-    yield hosts.ranges(backward & hosts.op)
+    yield intersect(hosts.ranges(backward & work), hosts.ranges(work & ~calls))
     yield hosts.ranges(hosts.collective)
+    yield of(backward & work)
+    yield of(work)
+    yield hosts.ranges(backward & work)
     yield optimizer
     yield of(backward & hosts.frame)
     yield of(equal(trace.host.kind, HostKind.MODULE))

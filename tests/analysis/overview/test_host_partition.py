@@ -8,6 +8,7 @@ from kinetoscope.analysis.steps import step_windows
 from kinetoscope.trace.model import Trace
 from tests.analysis.invariants import microseconds
 from tests.drawing import LOADER, draw
+from tests.trace.drawn import annotation, drawn, x
 
 NAMES = {
     "D": LOADER,
@@ -317,3 +318,23 @@ def test_an_optimizer_called_by_a_backward_hook_stays_the_optimizer() -> None:
         names=NAMES,
     )
     assert of(trace) == [{"forward": 4, "backward": 5, "optimizer": 6, "uninstrumented": 6}]
+
+
+def test_an_op_of_backward_around_a_collective_waits_for_it() -> None:
+    """As FSDP does: what works inside is backward, and so is what no collective covers."""
+    trace = drawn(
+        annotation("ProfilerStep#1", 0, 30),
+        x(NAMES["b"], 0, 24),
+        x("c10d::_allgather_base_", 2, 2),
+        x("aten::mm", 16, 4),
+        annotation("gloo:all_gather", 4, 17, tid=2),
+    )
+    assert of(trace) == [
+        {"communication": 2 + 12 + 1, "backward": 2 + 4 + 3, "uninstrumented": 6, "overlap": 4}
+    ]
+    alone = drawn(
+        annotation("ProfilerStep#1", 0, 30),
+        x(NAMES["b"], 0, 24),
+        annotation("gloo:all_gather", 4, 17, tid=2),
+    )
+    assert of(alone) == [{"backward": 24, "uninstrumented": 6, "overlap": 17}]
