@@ -15,7 +15,7 @@ import shlex
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -336,37 +336,66 @@ class OpenTrace:
     # --- in a notebook ----------------------------------------------------------------------------
 
     def report(
-        self, path: str | os.PathLike[str] = "report.html", *, max_size: str = "5MB"
+        self,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        max_size: str = "5MB",
+        steps: str = "",
+        redact: bool = False,
     ) -> Path:
         """Write one HTML file with all views, to be sent to someone; its path.
 
+        It opens with ``steps``; ``redact`` replaces folders, hosts and users by codes.
+
         Raises:
-            QueryError: ``max_size`` is no size.
+            QueryError: ``max_size`` is no size, or there are no such steps.
             UnavailableError: the file would be larger, or the trace is in memory alone.
             KinetoscopeError: the file cannot be written.
         """
         target = Path(path)
-        self._written(max_size).write(target)
+        self._written(max_size, steps, redact).write(target)
         return target
 
-    def show(self, *, height: int = 700, max_size: str = "5MB") -> Shown:
-        """All views below a cell of a notebook, without a server; they stay in the saved notebook.
+    def show(
+        self,
+        *,
+        height: int = 700,
+        mode: Literal["auto", "server", "report"] = "auto",
+        max_size: str = "5MB",
+    ) -> Shown:
+        """All views below a cell of a notebook.
+
+        ``server`` shows the page of a server in this process, over jupyter-server-proxy where that
+        is installed; ``report`` shows one file without a server, which stays in the saved notebook.
+        ``auto`` takes the server where the browser is sure to reach it, else the report.
 
         Raises:
             QueryError: ``max_size`` is no size.
-            UnavailableError: the views would be larger, or the trace is in memory alone.
+            UnavailableError: the views would be larger, the trace is in memory alone, or its
+                folder cannot be served.
         """
-        return Shown(self._written(max_size).content.decode(), height)
+        from .web.embed import frame_of, reaches_browser
 
-    def _written(self, max_size: str) -> WrittenReport:
-        from .web.report.document import report_of
+        if mode == "server" or (mode == "auto" and self._chosen and reaches_browser()):
+            if self._chosen is None:
+                raise UnavailableError("a trace in memory has no server", hint="open its file")
+            return Shown(frame_of(self._chosen, height))
+        page = self._written(max_size, "", redact=False).content.decode()
+        return Shown(
+            f'<iframe sandbox="allow-scripts" width="100%" height="{int(height)}"'
+            f' style="border: 0" srcdoc="{escape(page)}"></iframe>'
+        )
+
+    def _written(self, max_size: str, steps: str, redact: bool) -> WrittenReport:
+        from .web.report.document import ReportOptions, report_of
 
         most = units.parse_size(max_size)
         if most is None:
             raise QueryError(f"{max_size!r} is no size", hint="write it as 5MB")
         if self._chosen is None:
             raise UnavailableError("a trace in memory has no report", hint="open its file")
-        return report_of(self._chosen, None, most)
+        options = ReportOptions(most_bytes=most, steps=steps, redact=redact)
+        return report_of(self._chosen, None, options)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name} {value}" for name, value in self._rows())
@@ -434,20 +463,17 @@ _COLORS = {
 
 
 class Shown:
-    """A report as the output of a cell.
+    """A page as the output of a cell.
 
-    The frame has no origin of its own (``allow-scripts`` alone), so nothing in it reaches the
-    notebook around it.
+    A report has no origin of its own (``allow-scripts`` alone), so nothing in it reaches the
+    notebook around it. A server's page has the server's.
     """
 
-    def __init__(self, page: str, height: int) -> None:
-        self._page, self._height = page, height
+    def __init__(self, html: str) -> None:
+        self._html = html
 
     def _repr_html_(self) -> str:
-        return (
-            f'<iframe sandbox="allow-scripts" width="100%" height="{int(self._height)}"'
-            f' style="border: 0" srcdoc="{escape(self._page)}"></iframe>'
-        )
+        return self._html
 
 
 def _text(text: str) -> str:

@@ -1,10 +1,12 @@
 /** Puts the page into the document, whoever hosts it. */
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { stepsOfReport } from "./api/stored";
 import { installStyles } from "./base/style/install_styles";
 import { adoptStyles } from "./base/style/styles";
 import { App } from "./shell/app";
 import shellCss from "./shell/shell.css?inline";
+import { listenToEditor } from "./state/host/embedder";
 import { openEnvironment } from "./state/host/environment";
 import type { Host } from "./state/host/host";
 import { VIEWS } from "./views";
@@ -13,6 +15,10 @@ export function mount(host: Host): void {
   installStyles();
   adoptStyles(shellCss);
   const environment = openEnvironment(host);
+  listenToEditor(window, environment);
+  if (stepsOfReport !== "" && environment.address.get()["steps"] === undefined) {
+    environment.address.replace({ steps: stepsOfReport });
+  }
   // The view's code and the server's first answers travel at the same time.
   const stem = environment.address.get()["view"];
   const first = VIEWS.find((view) => view.stem === stem) ?? VIEWS[0];

@@ -373,6 +373,7 @@ export const INFO: Info = {
   reader: "python",
   host: "standalone",
   vscode: false,
+  saves: true,
   views: [
     { stem: "overview", title: "Overview", key: "o", question: "Where did the step's time go?" },
     { stem: "health", title: "Health", key: "h", question: "What was read, what is missing?" },

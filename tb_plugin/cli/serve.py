@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from urllib.parse import quote, urlencode
 
 import click
 
 from ..analysis.facts import Facts
-from ..base.errors import NotFoundError, QueryError
 from ..session.catalog import facts_catalog
-from ..session.folder import below
 from ..session.remote import remote_file
-from ..session.session import ANY, local
+from ..session.session import local
 from ..store.catalog import CatalogService
 from ..store.discovery.walk import is_far, resolve
 from ..views import all_views
 from ..web.app import create_app
+from ..web.embed import fragment_of
+from ..web.page import page_alone
+from ..web.report.document import report_of_served
 from ..web.serve import LOOPBACK, Address, listen, url
 from .entry import PATH, end_gently, say
 
@@ -43,12 +43,21 @@ from .entry import PATH, end_gently, say
     metavar="NAME",
     help="A name by which a proxy calls this server; may be given several times.  [default: none]",
 )
+@click.option(
+    "--frame-ancestors",
+    "framers",
+    multiple=True,
+    metavar="ORIGIN",
+    help="An origin whose pages may frame the page, such as https://hub.example; may be given"
+    " several times.  [default: none]",
+)
 def serve(
     logdirs: tuple[str, ...],
     host: str,
     port: int | None,
     path_prefix: str,
     allowed_hosts: tuple[str, ...],
+    framers: tuple[str, ...],
 ) -> None:
     """Serves the page without TensorBoard.
 
@@ -57,14 +66,16 @@ def serve(
     page, unless --host says more.
     """
     files = [one for one in logdirs if os.path.isfile(one)]
-    first = _fragment(files[0]) if files else ""
+    first = fragment_of(files[0]) if files else ""
     logdirs = tuple(os.path.dirname(os.path.abspath(x)) if x in files else x for x in logdirs)
     found = resolve(logdirs, None)
     if not any(logdir.path for logdir in found):
         (remote_file if is_far(logdirs[0]) else local)(logdirs[0])  # says why
+    page = page_alone(framers)
     address = Address(host, port, path_prefix, allowed_hosts)
     catalog = facts_catalog(found)
-    server = listen(create_app(catalog, all_views(), "standalone"), address)
+    app = create_app(catalog, all_views(), "standalone", page, report_of_served)
+    server = listen(app, address)
     end_gently()
     # From here on Ctrl-C is how it ends, also before the server waits for requests.
     with catalog, suppress(KeyboardInterrupt):
@@ -73,25 +84,6 @@ def serve(
             say("there is no sign-in: everyone who can reach this machine can read these traces")
         threading.Thread(target=_tell_problems, args=(catalog,), daemon=True).start()
         server.serve_forever()
-
-
-def _fragment(file: str) -> str:
-    """Where the page shows a file; "" where its folder is not searched for it.
-
-    Raises:
-        QueryError: it is no trace.
-    """
-    folder = os.path.dirname(os.path.abspath(file))
-    try:
-        looked = below(folder, ANY).folder
-    except NotFoundError:
-        raise QueryError(
-            f"{file} is no trace", hint=f"kinetoscope doctor {file} says why"
-        ) from None
-    for place, found in looked.files.items() if looked else ():
-        if os.path.samefile(found.absolute, file):
-            return "#" + urlencode(place._asdict(), quote_via=quote)
-    return ""
 
 
 def _tell_problems(catalog: CatalogService[Facts]) -> None:

@@ -7,7 +7,6 @@ the standalone server mount the same application; it knows paths only relative t
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -32,12 +31,11 @@ from ..store.contract import Catalog, WorkerInfo
 from ..trace.health_record import WORST_FIRST
 from ..views.origins import has_replays, near_captures
 from ..views.shared import S, once, parse
-from ..views.table import as_said
-from ..views.view import Part, View, view_among
+from ..views.view import Part, TracePlace, View, view_among
 from .computing import Computing
 from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
-from .page import Page, page_alone
+from .page import Page, in_vscode, page_alone
 from .responses import (
     NEVER_CHANGES,
     REVALIDATE,
@@ -111,6 +109,8 @@ def _steps(facts: Facts) -> tuple[StepInfo, ...]:
 
 
 Host = Literal["tensorboard", "standalone"]
+Saver = Callable[[Traces, TracePlace, str], bytes]
+"""The report of a trace, of the steps of a parameter."""
 
 
 class Site(Struct, frozen=True):
@@ -122,6 +122,7 @@ class Site(Struct, frozen=True):
     named: NamedFiles
     computing: Computing
     started_in: Path | None  # the working directory when the server was started
+    save: Saver | None  # how a report is made; None: this server makes none
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,8 +152,8 @@ def info(site: Site, request: Request) -> Answer:
     """The version of this program, and its views."""
     _asked(request, Nothing)
     views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
-    vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
-    body = Info(__version__, CONTRACT, reader(), site.host, vscode, views, RECIPE)
+    saves = site.save is not None
+    body = Info(__version__, CONTRACT, reader(), site.host, in_vscode(), saves, views, RECIPE)
     return json_answer(request, body)
 
 
@@ -246,6 +247,28 @@ def source(site: Site, request: Request) -> Answer:
         return _reading_answer(request, error)
 
 
+class ReportQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Steps that the report opens with; "" the usual ones."""
+
+    steps: str = ""
+
+
+def report(site: Site, request: Request) -> Answer:
+    """The shown trace as one file for others; made anew for each who takes it."""
+    refuse_other_sites(request)
+    choice, query = _asked_of_trace(request, ReportQuery)
+    if site.save is None:
+        raise NotFoundError("this server makes no reports", hint="use kinetoscope report")
+    try:
+        entry = _located(site, choice)
+    except BeingRead as error:
+        return _reading_answer(request, error)
+    place = TracePlace(entry.run, entry.worker, entry.span)
+    content = site.save(site.catalog, place, query.steps)
+    name = f"{entry.worker}.kinetoscope.html"
+    return body_answer(request, Download(name, iter([content])), etag="", cache="no-store")
+
+
 ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
     {
         "info": info,
@@ -254,6 +277,7 @@ ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
         "retry": retry,
         "trace": trace,
         "source": source,
+        "report": report,
     }
 )
 VIEW_PREFIX = "view/"
@@ -380,11 +404,15 @@ class InternalError(KinetoscopeError):
 
 
 def create_app(
-    catalog: Traces, views: tuple[View, ...], host: Host, page: Page | None = None
+    catalog: Traces,
+    views: tuple[View, ...],
+    host: Host,
+    page: Page | None = None,
+    save: Saver | None = None,
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets a response; errors are JSON."""
     by_stem = MappingProxyType({v.stem: v for v in views})
-    site = Site(catalog, by_stem, host, NamedFiles(), Computing(), started_in())
+    site = Site(catalog, by_stem, host, NamedFiles(), Computing(), started_in(), save)
     files = page or (page_alone() if host == "standalone" else Page())
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -21,7 +21,7 @@ from ..analysis.wording import StepNoun
 from ..store.contract import ErrorInfo, ReadProgress
 from ..trace.link.iterations import Phase
 
-CONTRACT = "027e58e8"
+CONTRACT = "b43b00dd"
 """A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
 
 The page was built with one, too. Where they differ, the package was upgraded while the server ran.
@@ -57,6 +57,7 @@ class Info(Struct, frozen=True):
     reader: str  # "python" | "native"
     host: str  # "tensorboard" | "standalone"
     vscode: bool
+    saves: bool  # api/report makes one file of a trace
     views: tuple[ViewInfo, ...]  # the registry, in tab order
     recipe: str  # the three lines to paste into a training loop
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from hmac import compare_digest
 from html import escape
 from http import HTTPStatus
 from pathlib import Path
@@ -12,7 +13,8 @@ from types import MappingProxyType
 
 from werkzeug import Request
 
-from ..base.errors import NotFoundError, short
+from ..base.errors import NotFoundError, QueryError, short
+from ..base.regex import regex
 from .responses import NEVER_CHANGES, REVALIDATE, Answer, digest, kept, packed, takes_gzip
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
@@ -44,8 +46,13 @@ CONTENT_POLICY = (
 # TensorBoard is framed by notebooks and by VS Code; the page alone only by itself.
 FRAMED_ALONE = "frame-ancestors 'self'"
 FRAMED_IN_VSCODE = (
-    f"{FRAMED_ALONE} vscode-webview: https://*.vscode-cdn.net http://127.0.0.1:* http://localhost:*"
+    f"{FRAMED_ALONE} vscode-webview: vscode-file: https://*.vscode-cdn.net"
+    " http://127.0.0.1:* http://localhost:*"
 )
+TOKEN = "frame"  # noqa: S105  # the name of a parameter
+"""Parameter of the page's address: who knows the token may frame the page."""
+
+_ORIGIN = regex(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:\d{1,5}|\*))?(?=/|$)")
 
 RENDER = "export function render()"
 NOT_BUILT = (
@@ -57,9 +64,12 @@ NOT_BUILT = (
 class Page:
     """The files below one folder. A request names one of a list; no path is made from it."""
 
-    def __init__(self, folder: Path = STATIC, policy: str = CONTENT_POLICY) -> None:
+    def __init__(
+        self, folder: Path = STATIC, policy: str = CONTENT_POLICY, token: str = ""
+    ) -> None:
         self._folder = folder
         self._policy = policy
+        self._token = token
 
     def answer(self, request: Request, name: str) -> Answer:
         """The file of this name: "index.js", "assets/x-1a2b.js".
@@ -71,18 +81,29 @@ class Page:
         path = files.get(name)
         if path is None:
             if "index.js" not in files and name in NOT_BUILT_ANSWERS:
-                return self._guarded(_not_built(name))
+                return self._guarded(request, _not_built(name))
             raise NotFoundError(f"the page has no file {short(name)!r}")
         content, packing = path.read_bytes(), None
         if f"{name}.gz" in files and takes_gzip(request):
             packing = files[f"{name}.gz"].read_bytes()
-        return self._guarded(_file_answer(request, name, content, packing))
+        return self._guarded(request, _file_answer(request, name, content, packing))
 
-    def _guarded(self, answer: Answer) -> Answer:
-        """Add headers that limit the sources of a document and the sites that may frame it."""
-        if answer.mimetype == "text/html":
-            answer.headers["Content-Security-Policy"] = self._policy
+    def _guarded(self, request: Request, answer: Answer) -> Answer:
+        """Add headers that limit what a document loads and which sites may frame it."""
+        if answer.mimetype == "text/html" or answer.status_code == HTTPStatus.NOT_MODIFIED:
+            framer = self._framer(request)
+            answer.headers["Content-Security-Policy"] = f"{self._policy} {framer}".rstrip()
+            if framer:
+                answer.headers["Cache-Control"] = "no-store"
         return answer
+
+    def _framer(self, request: Request) -> str:
+        """The origin of the page that frames this one, if it gave the token; else ""."""
+        given = request.args.get(TOKEN, "")
+        if not self._token or not compare_digest(given.encode(), self._token.encode()):
+            return ""
+        match = _ORIGIN.match(request.headers.get("Referer", ""))
+        return match[0] if match else ""
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -116,11 +137,31 @@ def _not_built(name: str) -> Answer:
     return answer
 
 
-def page_alone() -> Page:
-    """The page of the standalone server."""
-    in_vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
-    framed = FRAMED_IN_VSCODE if in_vscode else FRAMED_ALONE
-    return Page(policy=f"{CONTENT_POLICY}; {framed}")
+def in_vscode() -> bool:
+    """True if VS Code started this program: its TensorBoard extension, or our own."""
+    return (
+        os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
+        or os.environ.get("KINETOSCOPE_HOST") == "vscode"
+    )
+
+
+def page_alone(framers: Iterable[str] = (), token: str = "") -> Page:
+    """The page of the standalone server.
+
+    ``framers`` are origins whose pages may frame it. One that gives ``token`` in the address may,
+    too: by exactly its own origin.
+
+    Raises:
+        QueryError: a framer is no origin.
+    """
+    allowed = [FRAMED_IN_VSCODE if in_vscode() else FRAMED_ALONE]
+    for one in framers:
+        if not _ORIGIN.fullmatch(one):
+            raise QueryError(
+                f"{short(one)!r} is no origin", hint="write it as https://notebooks.example:8888"
+            )
+        allowed.append(one)
+    return Page(policy=f"{CONTENT_POLICY}; {' '.join(allowed)}", token=token)
 
 
 NOT_BUILT_ANSWERS: Mapping[str, tuple[int, str, str]] = MappingProxyType(

@@ -80,8 +80,10 @@ class _LaterApp:
             if self._made is None:
                 from ..views import all_views
                 from .app import create_app
+                from .report.document import report_of_served
 
-                self._made = create_app(self._catalog, all_views(), "tensorboard")
+                views = all_views()
+                self._made = create_app(self._catalog, views, "tensorboard", save=report_of_served)
             return self._made
 
 

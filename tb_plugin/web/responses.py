@@ -144,7 +144,11 @@ def answer_digest(content_digest: str) -> str:
 
 
 FRAME_TYPE = "application/octet-stream"
-DOWNLOAD_TYPES = {".gz": "application/gzip", ".csv": "text/csv; charset=utf-8"}
+DOWNLOAD_TYPES = {
+    ".gz": "application/gzip",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+}
 """End of a file's name → its type; ``FRAME_TYPE`` for others."""
 
 

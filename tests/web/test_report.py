@@ -21,7 +21,7 @@ from kinetoscope.base.errors import QueryError, UnavailableError
 from kinetoscope.notebook import OpenTrace
 from kinetoscope.views.timeline.tiles import HEADER, TILE_ENTRY
 from kinetoscope.web.report import document as module
-from kinetoscope.web.report.questions import split_frame
+from kinetoscope.web.report.timeline import split_frame
 from tests.cli.runs import run
 from tests.conftest import ROOT
 

@@ -51,6 +51,9 @@ export const getTrace = (key: TraceKey, digest: string, signal?: AbortSignal) =>
 export const getSource = (key: TraceKey, file: string, line: number, signal?: AbortSignal) =>
   now(get<SourcePlace>("api/source", { ...key, file, line }, { signal, known: "never" }));
 
+/** The shown recording as one file for others, which the server makes now. */
+export const getReport = (key: TraceKey, steps: string) => getFile("api/report", { ...key, steps });
+
 /** With the digest, the answer is one that never changes. */
 export const getView = <S extends ViewStem>(
   stem: S,

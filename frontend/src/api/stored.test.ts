@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { questionOf, windowOf } from "./stored";
+import { levelsOf, questionOf, windowOf } from "./stored";
 
 it("names a question without the trace and without what is usual, in one order", () => {
   const given = [
@@ -54,4 +54,17 @@ it("has no answer where the rows it would need are not here", () => {
   expect(windowOf(part, next, "stored")).toBeNull();
   expect(windowOf(part, new Map([["sort_by", "calls"]]), "asked")).toBeNull();
   expect(names(windowOf(part, new Map([["limit", "3"]]), "stored"))).toEqual(["b", "a10", "a9"]);
+});
+
+it("knows which levels of the timeline it has", () => {
+  expect(levelsOf("")).toEqual({ everywhere: 0, inRanges: 0, ranges: [] });
+  expect(levelsOf("9")).toEqual({ everywhere: 9, inRanges: 9, ranges: [] });
+  expect(levelsOf("9 4 1000-2000,5000-5200")).toEqual({
+    everywhere: 9,
+    inRanges: 4,
+    ranges: [
+      [1000, 2000],
+      [5000, 5200],
+    ],
+  });
 });

@@ -6,6 +6,9 @@
  * have their usual value. Rows of a whole table answer every order and window of it. Tiles and counters
  * are stored one by one, and joined as they are asked for.
  */
+import { inOrder, ownValue } from "../base/order";
+import { joinFrames } from "./frames";
+
 const BLOCK = "kinetoscope-answers";
 const NAMES_OF_TRACE = new Set(["run", "worker", "span"]);
 const NAMES_OF_WINDOW = new Set(["offset", "limit"]);
@@ -43,8 +46,35 @@ export const isReport = block !== null;
 /** What a report holds, and what not; "" where the page is none. */
 export const aboutReport = block?.dataset["about"] ?? "";
 
-/** The finest level of the timeline that a report holds; 0: all of them. */
-export const finestStored = Number(block?.dataset["finest"] ?? 0);
+/** Which levels of the timeline a report holds. */
+export interface StoredLevels {
+  /** The finest level that is there for the whole recording; 0: all of them. */
+  readonly everywhere: number;
+  /** The finest level that is there in the ranges, which are from and to a time in ns. */
+  readonly inRanges: number;
+  readonly ranges: readonly (readonly [start: number, end: number])[];
+}
+
+/** "9 4 1000-2000,5000-5200": the two levels, and the ranges. */
+export function levelsOf(text: string): StoredLevels {
+  const [everywhere = "0", inRanges = everywhere, ranges = ""] = text.split(" ");
+  return {
+    everywhere: Number(everywhere),
+    inRanges: Number(inRanges),
+    ranges: ranges
+      .split(",")
+      .filter(Boolean)
+      .map((range) => {
+        const [start = "0", end = "0"] = range.split("-");
+        return [Number(start), Number(end)];
+      }),
+  };
+}
+
+export const storedLevels = levelsOf(block?.dataset["levels"] ?? "");
+
+/** The steps that a report opens with; "" the usual ones. */
+export const stepsOfReport = block?.dataset["steps"] ?? "";
 
 async function unpacked(text: string): Promise<ArrayBuffer> {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -96,21 +126,7 @@ export function questionOf(
   return given.length === 0 ? route : `${route}?${given.join("&")}`;
 }
 
-const { compare } = new Intl.Collator("en", { numeric: true });
-
 type Row = Readonly<Record<string, unknown>>;
-
-/** Rows by one of their own values; those without it come last. */
-function sorted(rows: readonly Row[], key: string, isUp: boolean): Row[] {
-  return [...rows].sort((a, b) => {
-    const [x, y] = [a[key] ?? null, b[key] ?? null];
-    if (x === null || y === null) {
-      return Number(x === null) - Number(y === null);
-    }
-    const order = typeof x === "string" ? compare(x, String(y)) : Number(x) - Number(y);
-    return isUp ? order : -order;
-  });
-}
 
 /** A window of stored rows, in their order or in the one that is asked for; null: not all are here. */
 export function windowOf<T extends TableAnswer>(
@@ -129,7 +145,7 @@ export function windowOf<T extends TableAnswer>(
   if (rows.length < count || key === "") {
     return null;
   }
-  const all = sorted(rows, key, asked.get("ascending") === "true");
+  const all = inOrder(rows, ownValue<Row>(key), asked.get("ascending") === "true");
   return { ...table, rows: all.slice(offset, offset + limit), offset, sort_by: key };
 }
 
@@ -143,50 +159,6 @@ function listed(text: string): string[] {
     const [first, last] = [Number(range[1]), Number(range[2])];
     return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
   });
-}
-
-/** A binary answer, of `views/timeline/tiles.py`: a header, entries that say where their columns begin. */
-const HEADER_BYTES = 32;
-const ENTRY_BYTES = 64;
-const COUNT_AT = 8;
-/** Where an entry names the beginnings of its columns; 0 where it has none. */
-const OFFSETS_AT = [24, 28] as const;
-const TILES = 0;
-
-/** Frames of one kind as one: its header, all entries, all columns. */
-export function joinFrames(frames: readonly ArrayBuffer[]): ArrayBuffer {
-  const [first] = frames;
-  if (first === undefined || frames.length === 1) {
-    return first ?? new ArrayBuffer(0);
-  }
-  const kind = new DataView(first).getUint16(6, true);
-  const parts = frames.map((frame) => {
-    const count = new DataView(frame).getUint32(COUNT_AT, true);
-    return { frame, count, head: HEADER_BYTES + count * ENTRY_BYTES };
-  });
-  const count = parts.reduce((sum, part) => sum + part.count, 0);
-  const head = HEADER_BYTES + count * ENTRY_BYTES;
-  const padded = (length: number) => Math.ceil(length / 8) * 8;
-  const size = parts.reduce((sum, { frame, head }) => sum + padded(frame.byteLength - head), head);
-  const bytes = new Uint8Array(size);
-  const view = new DataView(bytes.buffer);
-  bytes.set(new Uint8Array(first, 0, HEADER_BYTES));
-  view.setUint32(COUNT_AT, count, true);
-  let entryAt = HEADER_BYTES;
-  let bodyAt = head;
-  for (const part of parts) {
-    bytes.set(new Uint8Array(part.frame, HEADER_BYTES, part.head - HEADER_BYTES), entryAt);
-    for (let i = 0; i < part.count; i += 1) {
-      for (const place of kind === TILES ? OFFSETS_AT : OFFSETS_AT.slice(0, 1)) {
-        const at = entryAt + i * ENTRY_BYTES + place;
-        view.setUint32(at, view.getUint32(at, true) + bodyAt - part.head, true);
-      }
-    }
-    entryAt += part.head - HEADER_BYTES;
-    bytes.set(new Uint8Array(part.frame, part.head), bodyAt);
-    bodyAt += padded(part.frame.byteLength - part.head);
-  }
-  return bytes.buffer;
 }
 
 /** Frames of several tiles are joined of the stored ones; null where one is missing. */

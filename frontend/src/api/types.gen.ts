@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "027e58e8";
+export const CONTRACT = "b43b00dd";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1555,6 +1555,8 @@ export interface Info {
   /** "tensorboard" | "standalone" */
   readonly host: string;
   readonly vscode: boolean;
+  /** api/report makes one file of a trace */
+  readonly saves: boolean;
   /** the registry, in tab order */
   readonly views: readonly ViewInfo[];
   /** the three lines to paste into a training loop */

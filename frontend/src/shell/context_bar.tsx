@@ -1,4 +1,8 @@
+import { useState } from "react";
+import { toProblem } from "../api/problem";
+import { getReport, type TraceKey } from "../api/routes";
 import type { Catalog, TraceInfo } from "../api/types.gen";
+import { saveBlob } from "../base/save";
 import { plural } from "../base/text/format";
 import { CopyButton } from "../components/controls/copy_button";
 import { IconButton } from "../components/controls/icon_button";
@@ -8,13 +12,15 @@ import {
   ErrorIcon,
   Glyph,
   LinkIcon,
+  SaveIcon,
   SearchIcon,
   ThemeIcon,
   WarningIcon,
 } from "../components/text/icons";
-import { useEnvironment, useThemeName } from "../state/host/environment";
+import { useEnvironment, useThemeName, useValues } from "../state/host/environment";
 import { type Choice, choiceValues } from "../state/location/choice";
 import type { Pinned } from "../state/location/pinned";
+import { usePage } from "../state/page_context";
 import { RunPicker, SpanPicker, WorkerPicker } from "./pickers";
 import { StepPicker } from "./steps/step_picker";
 
@@ -80,6 +86,50 @@ function ThemeButton() {
   );
 }
 
+const AGAIN_MS = 500;
+
+/** What a recording is as one file; asks again while the server still reads it. */
+async function reportOf(key: TraceKey, steps: string) {
+  for (;;) {
+    const answer = await getReport(key, steps);
+    if (answer.state === "ready") {
+      return answer.data;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
+/** All views as a file that opens without a server, for someone who has neither. */
+function SaveButton() {
+  const { info, shown } = usePage();
+  const { steps } = useValues();
+  const [state, setState] = useState("idle");
+  if (!info.saves || shown === null || shown.digest === "") {
+    return null;
+  }
+  const save = async () => {
+    setState("making");
+    try {
+      const { blob, name } = await reportOf(shown.key, steps ?? "");
+      saveBlob(blob, name);
+      setState("idle");
+    } catch (thrown) {
+      setState(toProblem(thrown).message);
+    }
+  };
+  const words = state === "making" ? "Making the file…" : state === "idle" ? "" : state;
+  return (
+    <>
+      <IconButton label="Save as one file" onClick={state === "making" ? () => undefined : save}>
+        <SaveIcon />
+      </IconButton>
+      <span className={words === "" ? "unseen" : "hint"} role="status">
+        {words}
+      </span>
+    </>
+  );
+}
+
 /** Quiet, and only when asked: the figures do not change under the reader's hand. */
 function StaleChip({ pinned }: { pinned: Pinned }) {
   if (!pinned.isStale) {
@@ -142,6 +192,7 @@ export function ContextBar(props: ContextBarProps) {
         <LinkIcon />
         <span className="unseen">Copy link to this view</span>
       </CopyButton>
+      <SaveButton />
       <ThemeButton />
       <IconButton className="wide-only" label="Keys and help" keys="?" onClick={onHelp}>
         ?

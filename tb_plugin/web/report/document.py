@@ -21,33 +21,41 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from ... import __version__
-from ...base.errors import KinetoscopeError, UnavailableError
+from ...base.errors import KinetoscopeError, QueryError, UnavailableError
 from ...base.units import listing, plural, size
 from ...session.catalog import Traces, facts_catalog
 from ...session.recordings import start_of
 from ...session.session import ChosenTrace
 from ...store.discovery.walk import resolve
 from ...views import all_views
-from ...views.view import TracePlace, View
+from ...views.view import TracePlace
 from ..app import create_app
 from ..page import HOW_TO_BUILD, STATIC
-from .questions import ASKED, Answers, ask_diff, ask_shell, ask_timeline, packed, packed_size
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+from .questions import (
+    Answers,
+    Shell,
+    ask_diff,
+    ask_shell,
+    ask_single_steps,
+    ask_views,
+    packed,
+)
+from .redact import Redactor
+from .timeline import Range, StoredTimeline, ask_timeline
 
 MOST_BYTES = 5_000_000
 HINT = "Searches, other steps and other ranges need the recording: `kinetoscope serve` shows it."
 _TIMELINE_SHARE = 0.75  # of what the rest leaves
+_STEPS_SHARE = 0.5  # of what the timeline leaves: steps by themselves
+_LEAST_TIMELINE = 0.1  # of the file, or tables give way
 _PIECE = 1 << 18
 _POLICY = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'unsafe-inline'; "
@@ -56,6 +64,15 @@ _POLICY = (
 _READ_S = 3600.0
 _MOST_RANKS = 64  # of a run; the comparison of more is for a server
 _SCRIPT = STATIC / "report" / "report.js"
+
+
+class ReportOptions(Struct, frozen=True):
+    """Size in bytes, steps as the picker writes them, ranges in ns, and whether names are coded."""
+
+    most_bytes: int = MOST_BYTES
+    steps: str = ""
+    ranges: Sequence[Range] = ()
+    redact: bool = False
 
 
 class WrittenReport(Struct, frozen=True):
@@ -82,32 +99,42 @@ class WrittenReport(Struct, frozen=True):
 
 
 def report_of(
-    chosen: ChosenTrace, base: ChosenTrace | None = None, most_bytes: int = MOST_BYTES
+    chosen: ChosenTrace, base: ChosenTrace | None = None, options: ReportOptions | None = None
 ) -> WrittenReport:
     """The report of one trace, with the other ranks of its start, and compared with ``base``.
 
     Raises:
-        UnavailableError: the page was not built, the file would be larger than ``most_bytes``, or
-            the recordings were not read within an hour.
+        QueryError: there are no such steps.
+        UnavailableError: the page was not built, the file would be too large, or the recordings
+            were not read within an hour.
         KinetoscopeError: a file is no trace.
     """
     _script()  # says at once if there is none
-    views = all_views()
     with tempfile.TemporaryDirectory(prefix="kinetoscope-report-") as folder:
         place, beyond = _linked(chosen, Path(folder), "recording" if base else "")
         base_place = _linked(base, Path(folder), "base")[0] if base else None
         with facts_catalog(resolve([folder], None)) as catalog:
             places = _read(catalog)
+            named = [_at(places, one) for one in (place, base_place) if one is not None]
             return _made(
-                create_app(catalog, views, "standalone"),
-                views,
-                _at(places, place),
-                base=_at(places, base_place) if base_place else None,
+                catalog,
+                named,
+                options or ReportOptions(),
                 title=os.path.basename(chosen.shown),
                 folder=folder,
-                most_bytes=most_bytes,
                 ranks=f"{plural(beyond, 'other rank')} of the run" if beyond else "",
             )
+
+
+def report_of_served(catalog: Traces, place: TracePlace, steps: str) -> bytes:
+    """The report of a trace that a server shows, of the steps that are chosen there.
+
+    Raises:
+        UnavailableError: the page was not built, or the file would be too large.
+    """
+    options = ReportOptions(steps=steps)
+    made = _made(catalog, [place], options, title=place.worker, folder="", ranks="")
+    return made.content
 
 
 def _linked(chosen: ChosenTrace, folder: Path, run: str) -> tuple[Path, int]:
@@ -181,48 +208,103 @@ def _at(places: Mapping[str, TracePlace], file: Path) -> TracePlace:
 
 
 def _made(
-    app: WSGIApplication,
-    views: Sequence[View],
-    place: TracePlace,
+    catalog: Traces,
+    places: Sequence[TracePlace],
+    options: ReportOptions,
     *,
-    base: TracePlace | None,
     title: str,
     folder: str,
-    most_bytes: int,
     ranks: str,
 ) -> WrittenReport:
-    """The report of one trace, with its run and the other recording of a comparison.
+    """The report of the first of the traces, compared with the second, if there is one.
 
-    ``app`` is the application over a catalog that has read everything. ``most_bytes`` is of the
-    file; the timeline gets what the rest leaves. Paths are written below ``folder``.
+    ``catalog`` has read everything. The timeline gets what the rest of the file leaves. Paths are
+    written below ``folder``.
 
     Raises:
-        UnavailableError: the page was not built, or the file would be larger than ``most_bytes``.
+        QueryError: there are no such steps.
+        UnavailableError: the page was not built, or the file would be too large.
     """
     script = _script()
-    answers = Answers(app, place, views, folder)
+    views = all_views()
+    answers = Answers(create_app(catalog, views, "standalone"), places[0], views, folder)
     answers.digest = _digest(answers)
-    stems = ask_shell(answers)
-    for stem in stems:
-        if stem in ASKED:
-            ASKED[stem](answers)
-    if "diff" in stems:
-        ask_diff(answers, base)
-    used = len(script) + sum(packed_size(group.values()) for group in answers.by_group.values())
-    finest, missing = 0, ""
-    if "timeline" in stems:
-        finest, missing = ask_timeline(answers, int((most_bytes - used) * _TIMELINE_SHARE))
-    left_out = tuple(filter(None, (ranks, missing)))
-    lacks = f" It leaves out {listing(left_out)}." if left_out else ""
-    made = time.strftime("%Y-%m-%d")
-    about = f"A report of {title}, made on {made} with kinetoscope {__version__}.{lacks} {HINT}"
-    content = _document(script, _block(answers, finest, about), title)
-    if len(content) > most_bytes:
+    shell = ask_shell(answers, places)
+    if options.steps and answers.frame("view/overview", steps=options.steps) is None:
+        known = listing(shell.steps) if shell.steps else "none"
+        raise QueryError(f"there are no steps {options.steps!r}", hint=f"steps: {known}")
+    for steps in dict.fromkeys(("", options.steps)):
+        ask_views(answers, shell.stems, steps)
+    if "diff" in shell.stems and len(places) > 1:
+        ask_diff(answers, places[1])
+    room = options.most_bytes - len(script)
+    left_out = [ranks, *_shortened(answers, room)]
+    stored = StoredTimeline()
+    if "timeline" in shell.stems:
+        share = int((room - answers.size()) * _TIMELINE_SHARE)
+        stored = ask_timeline(answers, share, options.ranges)
+    left_out += [stored.missing, _steps_alone(answers, shell, room)]
+    redactor = _redacted(answers, places) if options.redact else None
+    lacks = [one for one in left_out if one]
+    shown = redactor.text(title) if redactor else title
+    content = _document(
+        script, _block(answers, stored, _about(shown, lacks, options), options.steps), shown
+    )
+    if len(content) > options.most_bytes:
         raise UnavailableError(
-            f"the report takes {size(len(content))}, more than the {size(most_bytes)} allowed",
+            f"the report takes {size(len(content))}, more than the {size(options.most_bytes)}"
+            " allowed",
             hint=f"--max-size {-(-len(content) // 1_000_000)}MB allows it",
         )
-    return WrittenReport(content, left_out)
+    return WrittenReport(content, tuple(lacks))
+
+
+def _about(title: str, lacks: Sequence[str], options: ReportOptions) -> str:
+    """What the banner says: what this is, and what it does not hold."""
+    steps = f" It opens with steps {options.steps}." if options.steps else ""
+    out = f" It leaves out {listing(lacks)}." if lacks else ""
+    codes = " Folders, hosts and users are replaced by codes." if options.redact else ""
+    made = time.strftime("%Y-%m-%d")
+    return (
+        f"A report of {title}, made on {made} with kinetoscope {__version__}."
+        f"{steps}{out}{codes} {HINT}"
+    )
+
+
+def _shortened(answers: Answers, room: int) -> Iterator[str]:
+    """Let details of rows go, then rows, where the timeline would have no room; what is gone."""
+    least = room * (1 - _LEAST_TIMELINE)
+    if answers.size() > least:
+        answers.without(lambda name: name.partition(" ")[0].endswith(("/row", "/graph", "/nodes")))
+        yield "details of rows"
+    if answers.size() > least:
+        answers.only_first_rows()
+        yield "rows of tables after the first 100"
+
+
+def _steps_alone(answers: Answers, shell: Shell, room: int) -> str:
+    """Store answers of single steps as far as there is room; which are missing, in words."""
+    if len(shell.steps) < 2:
+        return ""
+    fitting = ask_single_steps(answers, shell, int((room - answers.size()) * _STEPS_SHARE))
+    if fitting == len(shell.steps):
+        return ""
+    return f"steps by themselves after the first {fitting}" if fitting else "steps by themselves"
+
+
+def _redacted(answers: Answers, places: Sequence[TracePlace]) -> Redactor:
+    redactor = Redactor(place.worker for place in places)
+    for group in answers.by_group.values():
+        for body in group.values():
+            redactor.learn_users(body)
+    answers.by_group = {
+        name: {
+            redactor.question(question): redactor.body(question, body)
+            for question, body in group.items()
+        }
+        for name, group in answers.by_group.items()
+    }
+    return redactor
 
 
 def _digest(answers: Answers) -> str:
@@ -245,7 +327,7 @@ def _script() -> str:
         ) from None
 
 
-def _block(answers: Answers, finest: int, about: str) -> str:
+def _block(answers: Answers, stored: StoredTimeline, about: str, steps: str) -> str:
     """The element with all answers: the index, and pieces of answers of one view."""
     places: dict[str, tuple[int, int, int]] = {}
     pieces: list[bytes] = []
@@ -266,7 +348,8 @@ def _block(answers: Answers, finest: int, about: str) -> str:
     }
     lines = [packed(msgspec.json.encode(index)), *map(packed, pieces)]
     start = (
-        f'<script type="application/octet-stream" id="kinetoscope-answers" data-finest="{finest}"'
+        f'<script type="application/octet-stream" id="kinetoscope-answers"'
+        f' data-levels="{stored.levels}" data-steps="{html.escape(steps)}"'
         f' data-about="{html.escape(about)}">'
     )
     return start + "\n" + "\n".join(lines) + "\n</script>"

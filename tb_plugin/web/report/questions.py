@@ -1,7 +1,7 @@
 """The page's requests for a recording, sent to the application in this process.
 
-``ASKED`` has a function for each view; ``ask_timeline`` takes as many levels as there is room for.
-A test in a browser holds them against what the page wants.
+``ASKED`` has a function for each view; the timeline's questions are in ``timeline``. A test in a
+browser holds them against what the page wants.
 """
 
 from __future__ import annotations
@@ -9,29 +9,26 @@ from __future__ import annotations
 import base64
 import gzip
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 from msgspec import Struct
 from werkzeug.test import Client
 
 from ...base.errors import UnavailableError
-from ...views.timeline.common import MOST_BLOCKS, MOST_TILES
-from ...views.timeline.tiles import ALIGNMENT, COUNTER_ENTRY, COUNTERS, HEADER, TILE_ENTRY, TILES
 from ...views.view import TracePlace, View
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+_STEPS = "steps"
 MOST_ROWS = 1000  # of a table
 DETAILS = 50  # rows whose details are there
-_MOST_FRAMES = 40_000  # tiles of one level
+_FEW_ROWS = 100  # of a table, where there is no room for all
+_MOST_STEPS = 12  # that have answers of their own
+_STEPS_S = 60.0  # to compute these
 _PATIENCE_S = 600.0  # for one answer
-_SLICES = 1000  # whose details are there, those that are drawn first as one zooms in
-_FINEST_LEVEL = 8  # a bucket of 256 ns: what is shorter is no op
-_NAME_PAGE = 8192  # `names/name_table.ts`
 
 
 class Answers:
@@ -46,13 +43,17 @@ class Answers:
         self.digest = ""
         self.program = ""
         self.usual = _usual(views)
+        self._takes_steps = {route for route, query in _queries(views).items() if _STEPS in query}
+        self.steps = ""  # of which answers are asked; "" the usual ones
+        self.details = DETAILS
         self.by_group: dict[str, dict[str, bytes]] = {}
 
     def bytes_of(self, route: str, **parameters: object) -> bytes | None:
         """The answer, stored; None where the server has none for this recording."""
-        body = self._asked(route, parameters)
+        asked = self._of_steps(route, parameters)
+        body = self._asked(route, asked)
         if body is not None:
-            self.put(route, self.question(route, parameters), body)
+            self.put(route, self.question(route, asked), body)
         return body
 
     def json(self, route: str, **parameters: object) -> Any:  # noqa: ANN401  # as JSON has it
@@ -62,10 +63,11 @@ class Answers:
 
     def rows(self, route: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
         """The rows of a table in its usual order, stored for every order and window."""
-        body = self._asked(route, {**parameters, "offset": 0, "limit": MOST_ROWS})
+        asked = self._of_steps(route, parameters)
+        body = self._asked(route, {**asked, "offset": 0, "limit": MOST_ROWS})
         if body is None:
             return ()
-        self.put(route, f"rows:{self.question(route, parameters)}", body)
+        self.put(route, f"rows:{self.question(route, asked)}", body)
         found: Sequence[Mapping[str, Any]] = msgspec.json.decode(body)["rows"]
         return found
 
@@ -74,8 +76,31 @@ class Answers:
         return self._asked(route, parameters)
 
     def put(self, route: str, question: str, body: bytes) -> None:
-        """Store an answer among those of its view."""
-        self.by_group.setdefault(route, {})[question] = body
+        """Store an answer among those of its view, and of the same steps."""
+        group = f"{route} {self.steps}" if self.steps else route
+        self.by_group.setdefault(group, {})[question] = body
+
+    def size(self) -> int:
+        """Letters that all answers take in the file."""
+        return sum(packed_size(group.values()) for group in self.by_group.values())
+
+    def without(self, dropped: Callable[[str], bool]) -> None:
+        """Drop the groups that are named so."""
+        self.by_group = {name: one for name, one in self.by_group.items() if not dropped(name)}
+
+    def only_first_rows(self) -> None:
+        """Cut all tables to their first rows."""
+        for group in self.by_group.values():
+            for question, body in group.items():
+                if question.startswith("rows:"):
+                    table = msgspec.json.decode(body)
+                    table["rows"] = table["rows"][:_FEW_ROWS]
+                    group[question] = msgspec.json.encode(table)
+
+    def _of_steps(self, route: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
+        """The parameters with the steps that are asked for, where the route knows steps."""
+        known = self.steps and route in self._takes_steps and "start_ns" not in parameters
+        return {_STEPS: self.steps, **parameters} if known else parameters
 
     def question(self, route: str, parameters: Mapping[str, object]) -> str:
         """Key of ``questionOf`` in the page: without defaults and names of the trace."""
@@ -121,32 +146,98 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _usual(views: Iterable[View]) -> Mapping[str, Mapping[str, str]]:
-    """Route → parameter → its value where it is not given."""
+def _queries(views: Iterable[View]) -> Mapping[str, Mapping[str, object]]:
+    """Route → parameter → its default, ``NODEFAULT`` without one."""
     queries = {f"view/{view.stem}": view.query for view in views}
     for view in views:
         queries |= {f"view/{view.stem}/{part.stem}": part.query for part in view.parts}
+    return {
+        route: {one.name: one.default for one in msgspec.structs.fields(query)}
+        for route, query in queries.items()
+    }
+
+
+def _usual(views: Iterable[View]) -> Mapping[str, Mapping[str, str]]:
+    """Route → parameter → its value where it is not given."""
     found = {}
-    for route, query in queries.items():
-        fields = msgspec.structs.fields(query)
-        given = {
-            one.name: _text(one.default) for one in fields if one.default is not msgspec.NODEFAULT
-        }
-        found[route] = {name: text for name, text in given.items() if text}
+    for route, defaults in _queries(views).items():
+        texts = {name: _text(one) for name, one in defaults.items() if one is not msgspec.NODEFAULT}
+        found[route] = {name: text for name, text in texts.items() if text}
     return found
 
 
 # --- what the page asks ---------------------------------------------------------------------------
 
 
-def ask_shell(answers: Answers) -> Sequence[str]:
-    """Requests that every view needs; the stems of the views that can be filled."""
+class Shell(Struct, frozen=True):
+    """The views that can be filled, and the steps, of which each has a number or a place."""
+
+    stems: Sequence[str]
+    steps: Sequence[str]
+
+
+def ask_shell(answers: Answers, places: Sequence[TracePlace]) -> Shell:
+    """What every view needs. The catalog names the traces of the report, and no others."""
     answers.bytes_of("info")
-    answers.bytes_of("catalog")
+    catalog = answers.json("catalog")
+    if catalog is not None:
+        runs = [_only(run, places) for run in catalog["runs"]]
+        catalog["runs"] = [run for run in runs if run["workers"]]
+        answers.put("catalog", "catalog", msgspec.json.encode(catalog))
     trace = answers.json("trace")
     if trace is None:
         raise UnavailableError("the recording cannot be read", hint="kinetoscope doctor says why")
-    return [view["stem"] for view in trace["views"] if not view["unavailable"]]
+    numbers = [step["number"] for step in trace["steps"]]
+    names = [
+        f"i{step['index']}" if numbers.count(step["number"]) > 1 else str(step["number"])
+        for step in trace["steps"]
+    ]
+    return Shell([view["stem"] for view in trace["views"] if not view["unavailable"]], names)
+
+
+def _only(run: Mapping[str, Any], places: Sequence[TracePlace]) -> Mapping[str, Any]:
+    """A run of the catalog with the workers and spans of these places."""
+    workers = [
+        {
+            **worker,
+            "spans": [
+                span
+                for span in worker["spans"]
+                if (run["name"], worker["name"], span["key"]) in places
+            ],
+        }
+        for worker in run["workers"]
+    ]
+    return {**run, "workers": [worker for worker in workers if worker["spans"]]}
+
+
+def ask_views(answers: Answers, stems: Sequence[str], steps: str = "") -> None:
+    """All answers of the views, of the usual steps or of these."""
+    answers.steps = steps
+    for stem in stems:
+        if stem in ASKED:
+            ASKED[stem](answers)
+    answers.steps = ""
+
+
+def ask_single_steps(answers: Answers, shell: Shell, room: int) -> int:
+    """Answers of each step alone, without details of rows, while they fit; how many steps fit."""
+    until = time.monotonic() + _STEPS_S
+    answers.details = 0
+    fitting = 0
+    for step in shell.steps[:_MOST_STEPS]:
+        before = dict(answers.by_group)
+        ask_views(answers, shell.stems, step)
+        added = [one for name, one in answers.by_group.items() if name not in before]
+        room -= sum(packed_size(one.values()) for one in added)
+        if room < 0:
+            answers.by_group = before
+            break
+        fitting += 1
+        if time.monotonic() > until:
+            break
+    answers.details = DETAILS
+    return fitting
 
 
 def ask_overview(answers: Answers) -> None:
@@ -163,7 +254,7 @@ def ask_operators(answers: Answers) -> None:
     view = answers.json("view/operators", kinds=kinds, limit=1, parts=10)
     rows = answers.rows("view/operators/table", group_by="name", kinds=kinds)
     answers.rows("view/operators/table", group_by="shape", kinds=kinds)
-    for row in rows[:DETAILS]:
+    for row in rows[: answers.details]:
         answers.bytes_of("view/operators/row", key=row["key"], group_by="name")
     answers.bytes_of("view/operators/flame", metric="host")
     if view is not None and view.get("device_ns") is not None:
@@ -176,11 +267,11 @@ def ask_kernels(answers: Answers) -> None:
     for group in ("name", "properties", "class", "graph"):
         rows = answers.rows("view/kernels/table", group_by=group)
         if group == "graph":
-            for row in rows[:DETAILS]:
+            for row in rows[: answers.details]:
                 answers.bytes_of("view/kernels/graph", key=row["key"])
                 answers.rows("view/kernels/nodes", key=row["key"])
             continue
-        for row in rows[: DETAILS if group == "name" else 0]:
+        for row in rows[: answers.details if group == "name" else 0]:
             answers.bytes_of("view/kernels/row", key=row["key"], group_by=group)
 
 
@@ -224,9 +315,9 @@ def ask_distributed(answers: Answers) -> None:
     view = answers.json("view/distributed")
     if view is None:
         return
-    for rank in range(-1, min(len(view["ranks"]), DETAILS)):
+    for rank in range(-1, min(len(view["ranks"]), answers.details)):
         answers.bytes_of("view/distributed/ops", rank=rank)
-    for rank in range(min(len(view["ranks"]), DETAILS)):
+    for rank in range(min(len(view["ranks"]), answers.details)):
         answers.bytes_of("view/distributed/what_if", kind="rank", target=rank)
     answers.bytes_of("view/distributed/what_if", kind="input", target=0)
     answers.bytes_of("view/distributed/hang")
@@ -259,148 +350,6 @@ ASKED: Mapping[str, Callable[[Answers], None]] = {
     "distributed": ask_distributed,
     "health": ask_health,
 }
-
-
-# --- the timeline ---------------------------------------------------------------------------------
-
-
-class _Level(Struct, frozen=True):
-    """The frames of a level by their questions; whether every slice is drawn by itself."""
-
-    frames: Mapping[str, bytes]
-    is_whole: bool
-
-
-def ask_timeline(answers: Answers, room: int) -> tuple[int, str]:
-    """Levels of the timeline, the coarse ones first, while they fit.
-
-    Returns:
-        The finest level, and what is missing as a sentence; "" nothing.
-    """
-    manifest = answers.json("view/timeline", layout="user")
-    if manifest is None:
-        return 0, ""
-    layout = manifest["layout"]
-    answers.bytes_of("view/timeline/minimap", columns=1024, layout=layout)
-    room -= _ask_names(answers, manifest["name_count"])
-    buckets = manifest["tile_buckets"]
-    level = 0
-    while level < manifest["max_level"] and buckets << level <= manifest["end_ns"]:
-        level += 1
-    finest = level + 1
-    detailed: set[int] = set()
-    for at in range(level, min(level, _FINEST_LEVEL) - 1, -1):
-        found = _level(answers, manifest, at)
-        if found is None:
-            break
-        room -= packed_size(found.frames.values())
-        if room < 0 and at < level - 2:  # a few levels are there in any case
-            break
-        for question, frame in found.frames.items():
-            answers.put(f"view/timeline/level {at}", question, frame)
-        for slice_ in _drawn(found.frames):
-            if slice_ not in detailed and len(detailed) < _SLICES:
-                detailed.add(slice_)
-                answers.bytes_of("view/timeline/slice", slice=slice_, layout=layout)
-                answers.bytes_of("view/timeline/flows", slice=slice_, hops=1, layout=layout)
-        finest = at
-        if found.is_whole:
-            return at, ""
-    if finest == _FINEST_LEVEL:
-        return finest, ""
-    shown = f"{(1 << finest) / 1000:,.3g} µs"
-    return finest, f"slices of the timeline shorter than {shown}, one by one"
-
-
-def _ask_names(answers: Answers, names: int) -> int:
-    """All names of slices, in the pages that the page asks for; the bytes they take."""
-    taken = 0
-    for first in range(0, names, _NAME_PAGE):
-        page = {"first": first, "count": min(_NAME_PAGE, names - first)}
-        taken += packed_size([answers.bytes_of("view/timeline/names", **page) or b""])
-    return taken
-
-
-def _drawn(frames: Mapping[str, bytes]) -> Iterator[int]:
-    """The slices that frames of tiles draw by themselves."""
-    for question, frame in frames.items():
-        if not question.startswith("view/timeline/tiles"):
-            continue
-        entry = np.frombuffer(frame, TILE_ENTRY, 1, HEADER.itemsize)[0]
-        count, lanes = int(entry["rects"]), int(entry["lanes"])
-        begin = int(entry["rects_at"]) + _padded(4 * (lanes + 1)) + 2 * _padded(4 * count)
-        yield from np.frombuffer(frame, "<u4", count, begin).tolist()
-
-
-def _padded(length: int) -> int:
-    return -(-length // ALIGNMENT) * ALIGNMENT
-
-
-def _level(answers: Answers, manifest: Mapping[str, Any], level: int) -> _Level | None:
-    """One level; None where it has too many tiles."""
-    wide = manifest["tile_buckets"] << level
-    count = manifest["end_ns"] // wide + 1
-    blocks = [
-        f"{number}.{lane}"
-        for number, track in enumerate(manifest["tracks"])
-        for lane in range(0, track["lanes"], manifest["lane_block"])
-    ]
-    series = [str(number) for number in range(len(manifest["counters"]))]
-    if count * (len(blocks) + len(series)) > _MOST_FRAMES:
-        return None
-    frames: dict[str, bytes] = {}
-    is_whole = True
-    for first in range(0, count, MOST_TILES):
-        tiles = _range(first, min(count, first + MOST_TILES) - 1)
-        for names in _chunks(blocks, MOST_BLOCKS):
-            asked = {"level": level, "layout": manifest["layout"]}
-            body = answers.frame(
-                "view/timeline/tiles", tiles=tiles, blocks=",".join(names), **asked
-            )
-            for entry, frame in split_frame(body or b""):
-                is_whole &= not entry["buckets"]
-                place = f"{entry['track']}.{entry['lane']}"
-                one = {**asked, "tiles": int(entry["tile"]), "blocks": place}
-                frames[answers.question("view/timeline/tiles", one)] = frame
-        for names in _chunks(series, MOST_BLOCKS):
-            body = answers.frame(
-                "view/timeline/counters", level=level, tiles=tiles, series=",".join(names)
-            )
-            for entry, frame in split_frame(body or b""):
-                one = {"level": level, "tiles": int(entry["tile"]), "series": entry["series"]}
-                frames[answers.question("view/timeline/counters", one)] = frame
-    return _Level(frames, is_whole)
-
-
-def split_frame(frame: bytes) -> Iterator[tuple[np.void, bytes]]:
-    """A frame of tiles or counters as frames of one entry each: the entry, and its frame."""
-    if not frame:
-        return
-    head = np.frombuffer(frame, HEADER, 1)[0]
-    kinds = {
-        TILES: (TILE_ENTRY, ("rects_at", "buckets_at")),
-        COUNTERS: (COUNTER_ENTRY, ("points_at",)),
-    }
-    form, offsets = kinds[int(head["kind"])]
-    entries = np.frombuffer(frame, form, int(head["entries"]), HEADER.itemsize)
-    begins = [int(entry[offsets[0]]) for entry in entries]
-    ends = [*begins[1:], len(frame)]
-    own = HEADER.itemsize + form.itemsize
-    for entry, begin, end in zip(entries, begins, ends, strict=True):
-        header, moved = head.copy(), entry.copy()
-        header["entries"], header["took_us"] = 1, 0
-        for name in offsets:
-            moved[name] = int(entry[name]) - begin + own if entry[name] else 0
-        yield entry, header.tobytes() + moved.tobytes() + frame[begin:end]
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def _chunks(items: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    for at in range(0, len(items), most):
-        yield items[at : at + most]
 
 
 def packed(content: bytes) -> str:

@@ -2,6 +2,7 @@
 import { useCallback, useMemo, useState } from "react";
 import type { JsonPart } from "../../api/routes";
 import type { PartAnswers, PartQueries } from "../../api/types.gen";
+import { inOrder, ownValue } from "../../base/order";
 import { type Asked, useParts } from "../../state/parts";
 
 /** How rows are sorted by one column. */
@@ -28,16 +29,6 @@ export interface Sorting {
   readonly isDown: boolean;
 }
 
-const { compare } = new Intl.Collator("en", { numeric: true });
-
-/** The value of a column that the server declares: the row's own. */
-const ownValue =
-  <R>(key: string) =>
-  (row: R): string | number | null => {
-    const value = (row as Readonly<Record<string, unknown>>)[key] ?? "";
-    return value === "" ? null : typeof value === "string" ? value : Number(value);
-  };
-
 /** Rows by a column; those without a value come last, whatever the order. */
 export function sortedRows<R>(
   rows: readonly R[],
@@ -49,14 +40,7 @@ export function sortedRows<R>(
     return rows;
   }
   const value = sort === true ? ownValue<R>(sorting.key) : sort;
-  const sign = sorting.isDown ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [x, y] = [value(a), value(b)];
-    if (x === null || y === null) {
-      return Number(x === null) - Number(y === null);
-    }
-    return sign * (typeof x === "string" ? compare(x, String(y)) : x - Number(y));
-  });
+  return inOrder(rows, value, !sorting.isDown);
 }
 
 /** What a `DataTable` needs for a list that is all here. */

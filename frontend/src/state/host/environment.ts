@@ -14,6 +14,8 @@ export interface ThemeChoice {
   /** Whether the surrounding page decides: then there is nothing to choose here. */
   readonly isHosted: boolean;
   toggle(): void;
+  /** Takes the theme of an editor around the page. */
+  follow(theme: ThemeName): void;
   subscribe(listener: () => void): () => void;
 }
 
@@ -28,9 +30,13 @@ function hostedTheme(host: Host): ThemeName {
 }
 
 export function openTheme(host: Host): ThemeChoice {
+  let followed: ThemeName | null = null;
   const system = window.matchMedia?.("(prefers-color-scheme: dark)");
 
   function wanted(): ThemeName {
+    if (followed !== null) {
+      return followed;
+    }
     if (host.hasParent) {
       return hostedTheme(host);
     }
@@ -58,7 +64,13 @@ export function openTheme(host: Host): ThemeChoice {
 
   return {
     get: current.get,
-    isHosted: host.hasParent,
+    get isHosted() {
+      return host.hasParent || followed !== null;
+    },
+    follow(theme) {
+      followed = theme;
+      apply();
+    },
     toggle() {
       remember(KEY, current.get() === "dark" ? "light" : "dark");
       apply();

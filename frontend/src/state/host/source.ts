@@ -11,6 +11,7 @@ import { copyText } from "../../base/clipboard";
 import { recall, remember } from "../../base/storage";
 import { cell, useCell } from "../cell";
 import { usePage } from "../page_context";
+import { hasEditor, openInEditor } from "./embedder";
 
 /** `{path}` and `{line}` are replaced; the path as it stands in an address. */
 export const EDITORS: readonly (readonly [string, string, string])[] = [
@@ -68,6 +69,9 @@ export async function openPlace(
   path: string,
   line: number,
 ): Promise<Opened> {
+  if (openInEditor(path, line)) {
+    return "sent";
+  }
   if (isVscode) {
     view.parent.parent.postMessage(vscodeMessage(path, line), "*");
     return "sent";
@@ -95,7 +99,7 @@ export function useSource() {
   const client = useQueryClient();
   const editor = useEditor();
   return useMemo(() => {
-    const isVscode = info?.vscode === true || isInVscode(window);
+    const isVscode = info?.vscode === true || hasEditor() || isInVscode(window);
     const words = isVscode
       ? "Open in VS Code:"
       : editor === "copy"

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { cutBlock, cutCounter, random, randomTrace } from "../../../test-fixtures/fake_trace";
 import { countersFrame, minimapFrame, namesFrame, tilesFrame } from "../../../test-fixtures/frames";
-import { joinFrames } from "../../api/stored";
+import { joinFrames } from "../../api/frames";
 import { decodeCounterTiles } from "./counters";
 import { FrameError } from "./frame";
 import { decodeMinimap } from "./minimap";

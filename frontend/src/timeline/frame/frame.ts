@@ -3,8 +3,8 @@
  *
  * Nothing in a frame is believed: each length and offset is checked against the bytes that came.
  */
+import { COUNT_AT, ENTRY_BYTES, FRAME_KINDS, HEADER_BYTES, KIND_AT } from "../../api/frames";
 
-export const FRAME_KINDS = { tiles: 0, counters: 1, names: 2, minimap: 3 } as const;
 export type FrameKind = keyof typeof FRAME_KINDS;
 
 /** A tile has so many buckets, a lane block so many lanes. */
@@ -13,8 +13,6 @@ export const LANE_BLOCK = 16;
 
 const MAGIC = 0x31464c54; // "TLF1"
 const VERSION = 1;
-const HEADER_BYTES = 32;
-const ENTRY_BYTES = 64;
 
 /** A frame that is not what it says; the text says in which way. */
 export class FrameError extends Error {
@@ -39,10 +37,10 @@ export function openFrame(buffer: ArrayBuffer, kind: FrameKind): readonly DataVi
   if (head.getUint16(4, true) !== VERSION) {
     throw new FrameError(`version ${head.getUint16(4, true)} is not ${VERSION}: reload the page`);
   }
-  if (head.getUint16(6, true) !== FRAME_KINDS[kind]) {
-    throw new FrameError(`it is of kind ${head.getUint16(6, true)}, not ${kind}`);
+  if (head.getUint16(KIND_AT, true) !== FRAME_KINDS[kind]) {
+    throw new FrameError(`it is of kind ${head.getUint16(KIND_AT, true)}, not ${kind}`);
   }
-  const count = head.getUint32(8, true);
+  const count = head.getUint32(COUNT_AT, true);
   if (HEADER_BYTES + count * ENTRY_BYTES > buffer.byteLength) {
     throw new FrameError(`its directory of ${count} entries is cut off`);
   }

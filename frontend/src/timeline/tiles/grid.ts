@@ -3,7 +3,7 @@
  *
  * All numbers are doubles, which are exact here: powers of two, and times below 2^53 ns.
  */
-import { finestStored } from "../../api/stored";
+import { type StoredLevels, storedLevels } from "../../api/stored";
 import { TILE_BUCKETS } from "../frame/frame";
 
 export const MAX_LEVEL = 54;
@@ -15,7 +15,19 @@ export const tileAt = (level: number, ns: number): number => Math.floor(ns / til
 /** The level whose buckets are between half a CSS px and a whole one wide, as far as there is one. */
 export function levelFor(nsPerPx: number, coarsest: number): number {
   const level = Math.floor(Math.log2(nsPerPx));
-  return Math.min(coarsest, Math.max(finestStored, level));
+  return Math.min(coarsest, Math.max(storedLevels.inRanges, level));
+}
+
+/** The tile that is there in place of one: in a report a coarser one, outside the ranges it holds. */
+export function storedTile(
+  level: number,
+  tile: number,
+  { everywhere, ranges }: StoredLevels = storedLevels,
+): readonly [level: number, tile: number] {
+  const isStored =
+    level >= everywhere ||
+    ranges.some(([start, end]) => tile >= tileAt(level, start) && tile <= tileAt(level, end));
+  return isStored ? [level, tile] : [everywhere, Math.floor(tile / 2 ** (everywhere - level))];
 }
 
 /** The finest level at which one tile holds a whole trace that ends at `endNs`. */

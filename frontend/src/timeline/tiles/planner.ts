@@ -3,7 +3,7 @@ import { LANE_BLOCK } from "../frame/frame";
 import { HEAT_LANES, lanesDrawn, laneTop, PAD_TOP, type TrackRow } from "../rows/layout";
 import type { Plan, RowPlan, TrackPlan } from "../rows/plan";
 import type { Rank, TileRequest } from "./batches";
-import { levelFor, tileAt, tileKey } from "./grid";
+import { levelFor, storedTile, tileAt, tileKey } from "./grid";
 import type { SourceState } from "./sources";
 import type { LaneTiles } from "./store";
 
@@ -78,7 +78,7 @@ function addRange(
   );
   const last = Math.min(tileAt(level, view.end - source.offset) + beside, tileAt(level, endNs));
   for (let tile = first; tile <= last; tile += 1) {
-    add(tileRequests, source, laneTiles, level, tile, rank);
+    add(tileRequests, source, laneTiles, ...storedTile(level, tile), rank);
   }
 }
 

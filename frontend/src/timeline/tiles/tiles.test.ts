@@ -3,7 +3,7 @@ import { cutBlock, random, randomTrace } from "../../../test-fixtures/fake_trace
 import { tilesFrame } from "../../../test-fixtures/frames";
 import { decodeSliceTiles, type SliceTile } from "../frame/slices";
 import { cover, type Piece } from "./cover";
-import { bucketNs, coarsestLevel, levelFor, tileAt, tileKey, tileNs } from "./grid";
+import { bucketNs, coarsestLevel, levelFor, storedTile, tileAt, tileKey, tileNs } from "./grid";
 import { TileStore } from "./store";
 
 const emptyTile = (level: number, tile: number): SliceTile => {
@@ -193,4 +193,18 @@ it("the invented tiles hold every slice once at every level", () => {
     }
     expect(sum).toBe(total);
   }
+});
+
+it("asks a report for what it holds", () => {
+  const levels = { everywhere: 8, inRanges: 3, ranges: [[10_000, 20_000]] } as const;
+  // Level 4 has tiles of 8192 ns: the range is in 1 and 2.
+  expect([0, 1, 2, 3].map((tile) => storedTile(4, tile, levels))).toEqual([
+    [8, 0],
+    [4, 1],
+    [4, 2],
+    [8, 0],
+  ]);
+  expect(storedTile(4, 35, levels)).toEqual([8, 2]);
+  expect(storedTile(8, 35, levels)).toEqual([8, 35]);
+  expect(storedTile(9, 2, levels)).toEqual([9, 2]);
 });
