@@ -409,10 +409,11 @@ def create_app(
     host: Host,
     page: Page | None = None,
     save: Saver | None = None,
+    computing: Computing | None = None,
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets a response; errors are JSON."""
     by_stem = MappingProxyType({v.stem: v for v in views})
-    site = Site(catalog, by_stem, host, NamedFiles(), Computing(), started_in(), save)
+    site = Site(catalog, by_stem, host, NamedFiles(), computing or Computing(), started_in(), save)
     files = page or (page_alone() if host == "standalone" else Page())
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

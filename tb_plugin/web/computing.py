@@ -87,6 +87,18 @@ class Computing:
                 del self._computations[question]
 
 
+class ComputingInPlace(Computing):
+    """Computations of one who asks alone and waits: each in the thread of the one who asks."""
+
+    def answer(self, question: Hashable, make: Callable[[], Body]) -> Body:  # noqa: ARG002
+        """Answer a question, however long it takes.
+
+        Raises:
+            Exception: whatever ``make`` raised.
+        """
+        return encoded(make())
+
+
 class _Computation:
     """One computation, and what came of it."""
 

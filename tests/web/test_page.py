@@ -12,8 +12,9 @@ import pytest
 from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug.test import Client
 
+from kinetoscope.base.errors import QueryError
 from kinetoscope.web.app import Host, create_app
-from kinetoscope.web.page import CONTENT_POLICY, Page
+from kinetoscope.web.page import CONTENT_POLICY, Page, page_alone
 from tests.web.drawn import DrawnCatalog
 
 SCRIPT = b"export function render() {}\n" * 100
@@ -171,3 +172,25 @@ def test_a_page_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     (text,) = re.findall(r"textContent = (.+);", script.text)
     assert "tools/build_page.py" in json.loads(text)
     assert site.get("/assets/x.js").status_code == 404
+
+
+def test_the_page_is_framed_by_the_origin_that_has_the_token() -> None:
+    page = page_alone(["https://hub.example:8443"], token="secret")  # no password
+    client = Client(create_app(DrawnCatalog(), (), "standalone", page))
+
+    def framers(address: str, **headers: str) -> str:
+        policy = client.get(address, headers=headers).headers["Content-Security-Policy"]
+        return policy.partition("frame-ancestors ")[2]
+
+    assert framers("/") == "'self' https://hub.example:8443"
+    notebook = {"Referer": "http://localhost:8888/lab/tree/a.ipynb"}
+    assert framers("/?frame=secret", **notebook) == (
+        "'self' https://hub.example:8443 http://localhost:8888"
+    )
+    for address in ("/?frame=wrong", "/?frame=", "/"):
+        assert framers(address, **notebook) == framers("/")
+    for odd in ("", "javascript:1", "http://a b/", "http://a;script-src *", "http://a.example'x"):
+        assert framers("/?frame=secret", Referer=odd) == framers("/")
+    for none in ("*", "hub.example", "https://a; script-src *", "https://a/b"):
+        with pytest.raises(QueryError, match="is no origin"):
+            page_alone([none])

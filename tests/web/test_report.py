@@ -8,19 +8,27 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from werkzeug.test import Client
 
 import kinetoscope
 from kinetoscope.analysis.timeline.model import TILE_BUCKETS
 from kinetoscope.base.errors import QueryError, UnavailableError
 from kinetoscope.notebook import OpenTrace
+from kinetoscope.session.catalog import facts_catalog
+from kinetoscope.store.discovery.walk import resolve
+from kinetoscope.views import all_views
 from kinetoscope.views.timeline.tiles import HEADER, TILE_ENTRY
+from kinetoscope.web.app import create_app
 from kinetoscope.web.report import document as module
+from kinetoscope.web.report import timeline
+from kinetoscope.web.report.document import report_of_served
+from kinetoscope.web.report.redact import Redactor
 from kinetoscope.web.report.timeline import split_frame
 from tests.cli.runs import run
 from tests.conftest import ROOT
@@ -71,7 +79,9 @@ def block_of(page: str) -> tuple[dict[str, Any], list[bytes]]:
 
 def answer(page: str, question: str) -> Any:
     index, pieces = block_of(page)
-    found = [place for asked, place in index["answers"].items() if asked.startswith(question)]
+    stored = index["answers"]
+    exact = [stored[question]] if question in stored else []
+    found = exact or [place for asked, place in stored.items() if asked.startswith(question)]
     (place,) = found[:1]
     piece, offset, length = place
     return json.loads(pieces[piece][offset : offset + length])
@@ -196,3 +206,137 @@ def test_a_frame_is_split_into_frames_of_one_tile() -> None:
     assert (moved["rects_at"], moved["buckets_at"]) == (own, own + 8)
     assert np.frombuffer(second, HEADER, 1)[0]["entries"] == 1
     assert TILE_BUCKETS == 512  # of which the page's `frame.ts` knows
+
+
+HOME = "/home/ana.b/secret"
+LIBRARY = "/opt/py/lib/python3.12/site-packages/torch/nn/modules/module.py"
+
+
+def trace_of_three_steps(folder: Path) -> Path:
+    """Steps of 100, 300 and 120 µs, by a host and a user that have names."""
+    at = {"ph": "X", "pid": 7, "tid": 7}
+    events: list[dict[str, Any]] = []
+    start = 0
+    for number, dur in ((4, 100), (5, 300), (6, 120)):
+        step = {"cat": "user_annotation", "name": f"ProfilerStep#{number}", "dur": dur}
+        frame = {"cat": "python_function", "name": f"{HOME}/train.py(12): step", "dur": dur - 10}
+        call = {"cat": "python_function", "name": f"{LIBRARY}(9): __call__", "dur": dur - 20}
+        op = {"cat": "cpu_op", "name": "aten::mm", "dur": dur - 30}
+        events += [{**at, **one, "ts": start + n} for n, one in enumerate((step, frame, call, op))]
+        start += dur
+    path = folder / "gpu07.lab_4711.1700000000000.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+@needs_page
+def test_it_opens_with_the_steps_that_are_asked_for_and_holds_each_alone(tmp_path: Path) -> None:
+    trace = trace_of_three_steps(tmp_path)
+    target = tmp_path / "r.html"
+    result = run("report", trace, "-o", target, "--steps", "5-6")
+    assert result.exit_code == 0, result.stderr
+    page = target.read_text()
+    assert 'data-steps="5-6"' in page
+    assert "It opens with steps 5-6." in page
+    index, _ = block_of(page)
+    for steps in ("4", "5", "6", "5-6"):
+        (asked,) = [
+            one
+            for one in index["answers"]
+            if one.startswith("view/overview?") and one.endswith(f"steps={steps}")
+        ]
+        shown = json.loads(
+            run("show", "overview", trace, "--steps", steps, "--format", "json").stdout
+        )
+        assert answer(page, asked) == shown
+    refused = run("report", trace, "-o", target, "--steps", "9")
+    assert refused.exit_code == 2
+    assert "steps: 4, 5 and 6" in refused.stderr
+
+
+@needs_page
+def test_redacted_it_names_no_folder_no_host_and_no_user(tmp_path: Path) -> None:
+    trace = trace_of_three_steps(tmp_path)
+    target = tmp_path / "r.html"
+    assert run("report", trace, "-o", target, "--redact").exit_code == 0
+    page = target.read_text()
+    index, pieces = block_of(page)
+    everything = page + json.dumps(index) + "".join(one.decode("latin-1") for one in pieces)
+    for name in ("gpu07", "ana.b", "secret", "/opt/py"):
+        assert name not in everything, name
+    names = b"".join(pieces)
+    assert b"folder-1/train.py(12): step" in names or b"folder-2/train.py(12): step" in names
+    assert b"torch/nn/modules/module.py(9): __call__" in names
+    assert "host-1_4711" in page
+    assert "replaced by codes" in page
+
+
+def test_codes_are_given_in_order_and_what_is_public_stays() -> None:
+    redactor = Redactor(["gpu07.lab_4711", "rank_12"])
+    redactor.learn_users(b'"/home/ana/x.py" "C:\\\\Users\\\\bob\\\\y.py" /home/root/')
+    assert redactor.text("/data/a/x.py(3): f and /data/b/") == "folder-1/x.py(3): f and folder-2/"
+    assert redactor.text("/data/a/y.py") == "folder-1/y.py"
+    assert redactor.text("s3://bucket/logs/a.json") == "folder-3/a.json"
+    assert redactor.text("gpu07.lab_4711 by ana, Bob, bob; mygpu07") == (
+        "host-1_4711 by user-1, Bob, user-2; mygpu07"
+    )
+    for same in ("aten::mm", "a/b", "1/2 of 3", "nn.Module: Linear_0", "</div>", "rank_12"):
+        assert redactor.text(same) == same
+    assert (
+        redactor.question("view/x?key=/data/a/z.py&steps=3") == "view/x?key=folder-1/z.py&steps=3"
+    )
+
+
+@needs_page
+def test_a_range_is_in_full_detail_where_the_rest_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "_WHOLE_SHARE", 0.0)  # three levels of the whole in any case
+    at = {"ph": "X", "pid": 7, "tid": 7, "cat": "cpu_op", "name": "aten::mm", "dur": 2}
+    events = [{**at, "ts": 40 * number} for number in range(5000)]
+    trace = tmp_path / "a.pt.trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    target = tmp_path / "r.html"
+    result = run("report", trace, "-o", target, "--range", "50ms-51.5ms")
+    assert result.exit_code == 0, result.stderr
+    levels = re.search(r'data-levels="(\d+) (\d+) 50000000-51500000"', target.read_text())
+    assert levels is not None
+    assert int(levels[2]) < int(levels[1])
+    index, _ = block_of(target.read_text())
+    tiles = [one for one in index["answers"] if re.search(rf"tiles\?.*level={levels[2]}&", one)]
+    numbers = [int(match[1]) for one in tiles if (match := re.search(r"tiles=(\d+)", one))]
+    wide = TILE_BUCKETS << int(levels[2])
+    assert (min(numbers), max(numbers)) == (50_000_000 // wide, 51_500_000 // wide)
+    assert "outside of 50.0 ms to 51.5 ms" in result.stderr
+    assert "is no range" in run("report", trace, "--range", "3ms-1ms").stderr
+
+
+@needs_page
+def test_a_server_saves_the_shown_trace_as_one_file(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    trace_of_three_steps(folder)
+    other = folder / "other"
+    other.mkdir()
+    (other / "b.pt.trace.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+    with facts_catalog(resolve([str(folder)], None)) as catalog:
+        catalog.wait_first_look(60.0)
+        client = Client(create_app(catalog, all_views(), "standalone", save=report_of_served))
+        address = "/api/report?run=log&worker=gpu07.lab_4711&steps=5"
+        assert client.get("/api/info").json["saves"] is True
+        response = client.get(address)
+        for _ in range(600):
+            if response.status_code not in {202, 404}:
+                break
+            time.sleep(0.1)
+            response = client.get(address)
+        assert response.status_code == 200, response.text
+        assert "gpu07.lab_4711.kinetoscope.html" in response.headers["Content-Disposition"]
+        runs = answer(response.text, "catalog")["runs"]
+        assert [run["name"] for run in runs] == ["log"]  # no other run is named
+        assert 'data-steps="5"' in response.text
+        site = {"Sec-Fetch-Site": "cross-site"}
+        assert client.get("/api/report", headers=site).status_code == 403
+        without = Client(create_app(catalog, all_views(), "standalone"))
+        assert without.get("/api/info").json["saves"] is False
+        assert without.get("/api/report").status_code == 404

@@ -38,6 +38,7 @@ from ...store.discovery.walk import resolve
 from ...views import all_views
 from ...views.view import TracePlace
 from ..app import create_app
+from ..computing import ComputingInPlace
 from ..page import HOW_TO_BUILD, STATIC
 from .questions import (
     Answers,
@@ -227,7 +228,8 @@ def _made(
     """
     script = _script()
     views = all_views()
-    answers = Answers(create_app(catalog, views, "standalone"), places[0], views, folder)
+    app = create_app(catalog, views, "standalone", computing=ComputingInPlace())
+    answers = Answers(app, places[0], views, folder)
     answers.digest = _digest(answers)
     shell = ask_shell(answers, places)
     if options.steps and answers.frame("view/overview", steps=options.steps) is None:
