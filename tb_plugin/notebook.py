@@ -380,11 +380,7 @@ class OpenTrace:
             if self._chosen is None:
                 raise UnavailableError("a trace in memory has no server", hint="open its file")
             return Shown(frame_of(self._chosen, height))
-        page = self._written(max_size, "", redact=False).content.decode()
-        return Shown(
-            f'<iframe sandbox="allow-scripts" width="100%" height="{int(height)}"'
-            f' style="border: 0" srcdoc="{escape(page)}"></iframe>'
-        )
+        return Shown.of_report(self._written(max_size, "", redact=False).content, height)
 
     def _written(self, max_size: str, steps: str, redact: bool) -> WrittenReport:
         from .web.report.document import ReportOptions, report_of
@@ -471,6 +467,14 @@ class Shown:
 
     def __init__(self, html: str) -> None:
         self._html = html
+
+    @classmethod
+    def of_report(cls, content: bytes, height: int) -> Shown:
+        """The file of a report in a frame."""
+        return cls(
+            f'<iframe sandbox="allow-scripts" width="100%" height="{int(height)}"'
+            f' style="border: 0" srcdoc="{escape(content.decode())}"></iframe>'
+        )
 
     def _repr_html_(self) -> str:
         return self._html

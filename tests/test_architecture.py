@@ -137,6 +137,7 @@ BORDERS = frozenset(
         "handlers/remote_filesystem.py",
         "handlers/trace_handler.py",
         "tb_plugin/cli/doctor.py",
+        "tb_plugin/integrations.py",
         "tb_plugin/session/ingest.py",
         "tb_plugin/session/self_check.py",
         "tb_plugin/store/catalog.py",

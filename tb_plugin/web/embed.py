@@ -111,9 +111,8 @@ def _notebook() -> _Notebook | None:
         return _Notebook(prefix, has_proxy, is_local=False)
     if importlib.util.find_spec("jupyter_server") is None or "JPY_PARENT_PID" not in os.environ:
         return None
-    from jupyter_server.serverapp import list_running_servers
-
-    for one in list_running_servers():
+    serverapp = importlib.import_module("jupyter_server.serverapp")
+    for one in serverapp.list_running_servers():
         if str(one["pid"]) == os.environ["JPY_PARENT_PID"]:
             is_local = one["hostname"] in {"localhost", "127.0.0.1", "::1"}
             return _Notebook(one["base_url"], has_proxy, is_local)

@@ -96,7 +96,7 @@ def test_what_it_does_not_hold_is_said_where_it_would_stand(
 
 def test_below_a_cell_of_a_notebook(browser: Browser, report_file: Path, tmp_path: Path) -> None:
     """In a frame without an origin, whose document has no address of its own."""
-    cell = Shown(report_file.read_text(), 700)._repr_html_()
+    cell = Shown.of_report(report_file.read_bytes(), 700)._repr_html_()
     notebook = tmp_path / "notebook.html"
     notebook.write_text(f'<!doctype html><meta charset="utf-8"><h2>cell</h2>{cell}')
     with watched(browser) as (page, watch):
