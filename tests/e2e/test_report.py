@@ -88,7 +88,7 @@ def test_what_it_does_not_hold_is_said_where_it_would_stand(
 ) -> None:
     with watched(browser) as (page, watch):
         page.goto(f"{report_file.as_uri()}#view=overview&steps=1-2")
-        expect(page.get_by_text(MISSING).first).to_be_visible(timeout=LONG_MS)
+        expect(page.get_by_text(MISSING).first).to_be_visible()
         expect(page.get_by_role("button", name="Try again")).to_have_count(0)
         expect(page.get_by_text("A report of worker0").first).to_be_visible()
         assert (watch.console, watch.foreign, watch.failed) == ([], [], [])

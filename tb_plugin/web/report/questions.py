@@ -177,7 +177,7 @@ class Shell(Struct, frozen=True):
 
 
 def ask_shell(answers: Answers, places: Sequence[TracePlace]) -> Shell:
-    """What every view needs. The catalog names the traces of the report, and no others."""
+    """Requests that every view needs; the catalog names the traces of the report alone."""
     answers.bytes_of("info")
     catalog = answers.json("catalog")
     if catalog is not None:

@@ -1,4 +1,4 @@
-"""What the page asks of the timeline, as much of it as there is room for.
+"""The page's requests for the timeline, as many as there is room for.
 
 All of the recording is there by levels, the coarse ones first. In some ranges, by default the
 typical step and the longest one, finer levels are there, too.
