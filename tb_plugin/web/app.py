@@ -31,6 +31,7 @@ from ..store.contract import Catalog, WorkerInfo
 from ..trace.health_record import WORST_FIRST
 from ..views.origins import has_replays, near_captures
 from ..views.shared import S, once, parse
+from ..views.table import as_said
 from ..views.view import Part, TracePlace, View, view_among
 from .computing import Computing
 from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
