@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "d8b11257";
+export const CONTRACT = "82efea3a";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
