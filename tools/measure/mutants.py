@@ -144,24 +144,25 @@ def failures(output: str) -> list[str]:
 
 
 def tests_beside(path: str) -> list[str]:
-    """Test files of a module: of its mirrored folder, those that name it, else all."""
+    """Test files of a module: those in and below its mirrored folder that name it, else all."""
     module = Path(path)
     dotted = ".".join(("kinetoscope", *module.with_suffix("").parts[1:]))
     package, _, name = dotted.rpartition(".")
     folder = ROOT / "tests" / Path(*module.parts[1:-1])
     while not folder.is_dir():
         folder = folder.parent
-    tests = sorted(folder.glob("test_*.py"))
     named = [
         test
-        for test in tests
+        for test in sorted(folder.rglob("test_*.py"))
         if test.stem == f"test_{name}"
         or any(
             one in test.read_text(encoding="utf-8")
             for one in (f"{dotted} import", f"import {dotted}", f"{package} import {name}")
         )
     ]
-    found = [test.relative_to(ROOT).as_posix() for test in named or tests]
+    found = [
+        test.relative_to(ROOT).as_posix() for test in named or sorted(folder.glob("test_*.py"))
+    ]
     return [*found, *(test for layer, test in OF_LAYERS.items() if path.startswith(layer))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.modules.artifact import modules_of
 from kinetoscope.analysis.modules.figures import figures_of, kind_of
-from kinetoscope.analysis.modules.model import ModuleColumns, Phase
+from kinetoscope.analysis.modules.model import COMPILED, NONE, ModuleColumns, Phase
 from kinetoscope.analysis.modules.sharded import sharded_name
 from kinetoscope.analysis.modules.sources import (
     FoundModules,
@@ -315,6 +316,16 @@ def test_names_of_ranges_of_fsdp(name: str, expected: object) -> None:
 
 def test_ranges_of_the_root_alone_name_no_module() -> None:
     assert source_of(draw("note |rr  ss|", names=FSDP)) == ""
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"), [(0, "f_1"), (1, "Linear"), (NONE, "f_*")], ids=["compiled", "class", "none"]
+)
+def test_the_kind_of_a_module(type_: int, kind: str) -> None:
+    """A compiled function is its own kind, also where its type is the first of all texts."""
+    tree = SimpleNamespace(type=np.array([type_]), name=np.array([2]))
+    strings = [COMPILED, "Linear", "f_1"]
+    assert kind_of(tree, strings, 0) == kind  # type: ignore[arg-type]
 
 
 @requires_traces
