@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.analysis import headline as headlines
 from kinetoscope.analysis.advice import check_all
@@ -420,6 +421,17 @@ def test_advice_on_communication_speaks_of_what_is_no_waiting() -> None:
     _, found = communicating(RanksSaid("Rank 1 is late.", late(8_500), True, 8_500))
     assert list(found) == ["CO5", "CO1"]
     assert "8.50\u00a0µs of that is waiting for other ranks." in found["CO1"]
+
+
+@pytest.mark.parametrize(
+    ("gain_ns", "leads"), [(3_000, True), (2_980, False), (None, False)], ids=str
+)
+def test_a_finding_of_15_percent_leads_on_the_host(gain_ns: float | None, leads: bool) -> None:
+    """The first one with a gain, whatever comes before it."""
+    chosen = select(summarize(draw(COMMUNICATES)))
+    led = replace(late(gain_ns), id="PY1", headline="Python takes {part}.")
+    said = headline(chosen, [late(None), led])
+    assert said.headline.startswith("Python takes") is leads
 
 
 def test_what_does_not_lead_is_in_the_detail() -> None:
