@@ -67,8 +67,10 @@ def counted(run: Path, capture: Path | None, mark: str = "capture_32_FULL") -> C
         if left[plain(one["name"])] > 0:
             left[plain(one["name"])] -= 1
             found.append(one)
-    sums = (round(1000 * sum(e["dur"] for e in some)) for some in (device, inside, found))
-    return Counted(*sums, len(found))
+    whole, in_graphs, named = (
+        round(1000 * sum(e["dur"] for e in some)) for some in (device, inside, found)
+    )
+    return Counted(whole, in_graphs, named, len(found))
 
 
 @requires_traces
