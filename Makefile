@@ -7,7 +7,7 @@
 #   make check   linters, types, architecture
 #   make fix     formats, and repairs what linters can repair
 #   make page    builds the page when its sources changed
-#   make docs     writes the tables of columns in docs/, and the page's types
+#   make docs    writes the tables of columns in docs/ and the page's types, and builds the site
 #   make pictures  takes the pictures of the docs anew, of the recorded samples
 #   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
@@ -26,16 +26,17 @@ PYTEST_ARGS ?=
 DEMO_ARGS ?=
 
 VENV := .venv
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 DEMO_TORCH = $(if $(filter none,$(TORCH)),--samples,--prepare '$(PY) tools/install.py --torch $(TORCH)')
-PY := $(VENV)/bin/python
+PY := $(VENV)/$(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check
 NPM := $(PY) tools/node.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: dist docs walks mutants pictures help demo test matrix pytest vitest cargotest check lint types fix page native node bench clean \
-  distclean
+.PHONY: bench cargotest check clean demo dist distclean docs fix help lint matrix mutants \
+  native node page pictures pytest sbom system-packages tag-check test test-without-library types vitest walks wheels
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
@@ -55,6 +56,14 @@ vitest: node_modules/.install-stamp
 
 cargotest: $(VENV)/.installed
 	@$(PY) tools/build_native.py --test
+
+# What reads or stores a trace, once more as on a machine without cargo.
+test-without-library: $(VENV)/.dev $(VENV)/.torch page
+	KINETOSCOPE_NATIVE=0 $(PY) -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile \
+	  tests/base tests/trace tests/store tests/session tests/cli tests/benchmarks
+
+system-packages:
+	@sh tools/system_packages.sh
 
 matrix: $(VENV)/.dev $(VENV)/.torch page native
 	$(PY) tools/matrix/run.py
@@ -81,10 +90,13 @@ fix: $(VENV)/.dev node_modules/.install-stamp
 page: node
 	@$(PY) tools/build_page.py
 
-# What is derived from declarations in Python.
+# What is derived from declarations in Python, and the site of the documentation in build/site. A
+# link that leads nowhere, and a page that docs/README.md does not list, are errors.
 docs: $(VENV)/.dev
 	$(PY) tools/gen_docs.py
 	$(PY) tools/gen_api_types.py
+	$(PY) tools/install.py --group docs
+	$(PY) -m sphinx --fail-on-warning --keep-going --quiet -b html -c tools/site docs build/site
 
 pictures: $(VENV)/.dev page
 	@$(PY) tools/find_browser.py
@@ -97,6 +109,18 @@ native: $(VENV)/.installed
 
 dist: $(VENV)/.dev page
 	$(PY) tools/release/dist.py
+
+# What is in the page that others wrote, for a release.
+sbom: $(VENV)/.installed page
+	@$(PY) tools/release/sbom.py
+
+# Wheels of this system, of the source distribution in dist/; how: [tool.cibuildwheel].
+wheels: $(VENV)/.made
+	$(PIP) install --quiet 'cibuildwheel>=4,<5'
+	$(PY) -m cibuildwheel --output-dir wheelhouse dist/*.tar.gz
+
+tag-check: $(VENV)/.made
+	@$(PY) tools/release/commit.py --tag "$(TAG)"
 
 # Every module of benchmarks/ measures one thing; names that start with _ are their helpers.
 bench: $(VENV)/.dev $(VENV)/.torch page native
@@ -133,6 +157,8 @@ $(VENV)/.made:
 	@touch $@
 
 # The page and the library are built by their own rules, not inside pip.
+# All but torch, whose build is chosen apart.
+EXTRAS := tensorboard,s3,gcs,azure,hdfs,mcp,dask
 INSTALL := KINETOSCOPE_SKIP_PAGE=1 KINETOSCOPE_SKIP_NATIVE=1 $(PY) tools/install.py --editable
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
@@ -140,7 +166,7 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
-	$(INSTALL) '.[test,dev]'
+	$(INSTALL) '.[$(EXTRAS)]' --group test --group dev
 	@touch $@
 
 # A server that speaks Azure's protocol; without it its tests say that they were skipped.

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import build_native  # noqa: E402
 import build_page  # noqa: E402
 import build_wheel_tag  # noqa: E402
+from release.commit import version_of, write_commit  # noqa: E402
 from release.published_readme import published  # noqa: E402
 
 FOLDERS = {"kinetoscope": "tb_plugin", "kinetoscope.handlers": "handlers"}
@@ -71,9 +72,21 @@ class BuildPy(with_page(build_py)):  # type: ignore[misc]
         package = Path(self.build_lib) / "kinetoscope"
         shutil.rmtree(package / "static", ignore_errors=True)
         shutil.rmtree(package / "native", ignore_errors=True)
+        shutil.rmtree(package / "docs", ignore_errors=True)
         super().run()
+        shutil.copytree(ROOT / "docs", package / "docs")
+        write_commit(ROOT, package)
         if not build_native.is_built():
             shutil.rmtree(package / "native", ignore_errors=True)
+
+
+class Sdist(with_page(sdist)):  # type: ignore[misc]
+    """The sources, the built page, and the commit they are of."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        """Adds the commit, which no file of the sources has."""
+        super().make_release_tree(base_dir, files)
+        write_commit(ROOT, Path(base_dir) / "tb_plugin")
 
 
 class BdistWheel(bdist_wheel):  # type: ignore[misc]
@@ -104,6 +117,7 @@ class Kinetoscope(Distribution):  # type: ignore[misc]
 
 
 setup(
+    version=version_of(ROOT),
     distclass=Kinetoscope,
     packages=packages(),
     package_dir=FOLDERS,
@@ -128,6 +142,6 @@ setup(
         "build_py": BuildPy,
         "develop": with_library(with_page(develop)),
         "editable_wheel": with_library(with_page(editable_wheel)),
-        "sdist": with_page(sdist),
+        "sdist": Sdist,
     },
 )

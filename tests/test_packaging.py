@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from kinetoscope import __version__
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -99,6 +100,33 @@ def test_wheel_names_the_command_and_the_plugin(wheel: Path) -> None:
     parser.read_string(text_in(wheel, "entry_points.txt"))
     assert parser["console_scripts"]["kinetoscope"] == "kinetoscope.cli:main"
     assert parser["tensorboard_plugins"]["kinetoscope"] == "kinetoscope.web.loader:Loader"
+
+
+@needs_page
+def test_the_wheel_carries_the_licenses_of_the_page(checkout: Path, wheel: Path) -> None:
+    metadata = metadata_of(wheel, "METADATA")
+    assert [Path(name).name for name in metadata.get_all("License-File", [])] == [
+        "LICENSE",
+        "third-party-licenses.txt",
+    ]
+    bundled = (checkout / "tb_plugin/static/third-party-licenses.txt").read_text("utf-8")
+    named = set(re.findall(r"^## \S+ - \S+ \((.+)\)$", bundled, re.MULTILINE))
+    assert named, "every library has a heading with its license"
+    assert {"BSD-3-Clause", *named} == set(metadata["License-Expression"].split(" AND "))
+
+
+@needs_page
+def test_the_version_is_said_once_and_the_commit_is_in_the_wheel(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(checkout, tmp_path / "checkout")
+    init = copy / "tb_plugin/__init__.py"
+    init.write_text(init.read_text("utf-8").replace(f'"{__version__}"', '"7.8.9"'), "utf-8")
+    monkeypatch.setenv("KINETOSCOPE_COMMIT", "0123456789abcdef")
+    made = make_wheel(copy, tmp_path)
+    assert made.name.startswith("kinetoscope-7.8.9-")
+    with zipfile.ZipFile(made) as packed:
+        assert packed.read("kinetoscope/commit.txt") == b"0123456789ab\n"
 
 
 @needs_page

@@ -21,17 +21,19 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 QUIETLY = (*PIP, "install", "--quiet", "--no-compile")
 """As uv does, only what is imported is compiled: the rest would be a fifth more on the disk."""
 UV = (sys.executable, "-m", "uv", "pip")
+GROUPS = "25.1"
+"""The first pip that knows `--group`; a new environment may have an older one."""
 QUICK = {"UV_HTTP_TIMEOUT": "20", "UV_HTTP_RETRIES": "0", "UV_SYSTEM_CERTS": "1"}
 """Where uv reaches nothing, pip need not wait for it. Certificates are those of the system."""
 
 
 def install(*arguments: str) -> int:
     """Installs, and returns an exit status; pip's messages are shown where it fails, too."""
-    return (
-        0
-        if has_uv() and _uv("install", "--quiet", *arguments)
-        else subprocess.run([*QUIETLY, *arguments], check=False).returncode
-    )
+    if has_uv() and _uv("install", "--quiet", *arguments):
+        return 0
+    if "--group" in arguments:
+        subprocess.run([*PIP, "install", "--quiet", f"pip>={GROUPS}"], check=False)
+    return subprocess.run([*QUIETLY, *arguments], check=False).returncode
 
 
 def install_torch(version: str) -> int:

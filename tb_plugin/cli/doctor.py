@@ -22,12 +22,12 @@ from msgspec import Struct
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from .. import __version__
 from ..analysis.facts import Facts
 from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError, QueryError
 from ..base.native import FOLDER, INTERFACE, native
 from ..base.regex import regex
+from ..base.version import release
 from ..handlers.compiler.record import since_then
 from ..handlers.naming import hidden_file
 from ..handlers.outputs import COMPILE_SUFFIX
@@ -80,7 +80,7 @@ class InstalledFact(Struct, frozen=True):
 def installation(failures: tuple[ViewFailure, ...] = ()) -> tuple[InstalledFact, ...]:
     """Versions, the reader, the cache, the page, the name of the plugin, the views that fail."""
     return (
-        InstalledFact("kinetoscope", __version__),
+        InstalledFact("kinetoscope", release()),
         InstalledFact("Python", f"{platform.python_version()} ({sys.executable})"),
         InstalledFact("System", platform.platform()),
         *(InstalledFact(name, version(name) or "not installed") for name in PACKAGES),

@@ -34,7 +34,6 @@ from typing import Any, NoReturn
 
 import click
 
-from .. import __version__
 from ..base.errors import KinetoscopeError, nearest, not_installed
 from ..base.regex import regex
 from ..base.units import NBSP
@@ -112,6 +111,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "report": "Writes one HTML file with all views, to be sent to someone.",
         "serve": "Serves the page without TensorBoard.",
         "demo": "Records a small training and shows it in TensorBoard.",
+        "docs": "Shows the documentation, without a network.",
     }
 )
 """Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
@@ -355,12 +355,28 @@ def _options(context: click.Context | None) -> list[list[str]]:
     return [[*one.opts, *one.secondary_opts] for one in context.command.get_params(context)]
 
 
+def _version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
+    del option
+    if is_asked and not context.resilient_parsing:
+        from ..base.version import release  # asks git in a checkout
+
+        click.echo(f"kinetoscope {release()}")
+        context.exit()
+
+
 def _usage(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     return f"see {context.command_path} --help" if context else ""
 
 
 @click.command(cls=Cli, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kinetoscope", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and the commit, and exit.",
+)
 def main() -> None:
     """Explains PyTorch profiles."""

@@ -24,6 +24,7 @@ from ..analysis.steps import outliers
 from ..analysis.wording import step_noun
 from ..base.errors import KinetoscopeError, NotFoundError, short
 from ..base.native import reader
+from ..base.version import release
 from ..session.catalog import Traces
 from ..session.session import CatalogSession, Session
 from ..store.catalog import BeingRead, Entry
@@ -35,6 +36,7 @@ from ..views.table import as_said
 from ..views.view import Part, TracePlace, View, view_among
 from .computing import Computing
 from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
+from .documentation import PREFIX, documentation
 from .middleware import refuse_other_sites
 from .page import Page, in_vscode, page_alone
 from .responses import (
@@ -154,7 +156,9 @@ def info(site: Site, request: Request) -> Answer:
     _asked(request, Nothing)
     views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
     saves = site.save is not None
-    body = Info(__version__, CONTRACT, reader(), site.host, in_vscode(), saves, views, RECIPE)
+    body = Info(
+        __version__, release(), CONTRACT, reader(), site.host, in_vscode(), saves, views, RECIPE
+    )
     return json_answer(request, body)
 
 
@@ -446,4 +450,7 @@ def _answer(site: Site, page: Page, request: Request) -> Answer:
         return answer(site, request, request.path[len(API_PREFIX) :])
     if request.path == API_PREFIX.rstrip("/"):
         raise NotFoundError("there is no address api")
-    return page.answer(request, request.path.lstrip("/") or "index.html")
+    name = request.path.lstrip("/")
+    if name.startswith(PREFIX):
+        return page.guarded(request, documentation(request, name[len(PREFIX) :]))
+    return page.answer(request, name or "index.html")

@@ -21,7 +21,7 @@ from ..analysis.wording import StepNoun
 from ..store.contract import ErrorInfo, ReadProgress
 from ..trace.link.iterations import Phase
 
-CONTRACT = "82efea3a"
+CONTRACT = "5d96ae55"
 """A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
 
 The page was built with one, too. Where they differ, the package was upgraded while the server ran.
@@ -53,6 +53,7 @@ class Info(Struct, frozen=True):
     """The version of this program, and its views."""
 
     version: str
+    release: str  # version and commit, for people
     contract: str  # key of the answers' types, to be held against the page's own
     reader: str  # "python" | "native"
     host: str  # "tensorboard" | "standalone"

@@ -81,15 +81,15 @@ class Page:
         path = files.get(name)
         if path is None:
             if "index.js" not in files and name in NOT_BUILT_ANSWERS:
-                return self._guarded(request, _not_built(name))
+                return self.guarded(request, _not_built(name))
             raise NotFoundError(f"the page has no file {short(name)!r}")
         content, packing = path.read_bytes(), None
         if f"{name}.gz" in files and takes_gzip(request):
             packing = files[f"{name}.gz"].read_bytes()
-        return self._guarded(request, _file_answer(request, name, content, packing))
+        return self.guarded(request, _file_answer(request, name, content, packing))
 
-    def _guarded(self, request: Request, answer: Answer) -> Answer:
-        """Add headers that limit what a document loads and which sites may frame it."""
+    def guarded(self, request: Request, answer: Answer) -> Answer:
+        """Add headers that limit the sources of a document and the sites that may frame it."""
         if answer.mimetype == "text/html" or answer.status_code == HTTPStatus.NOT_MODIFIED:
             framer = self._framer(request)
             answer.headers["Content-Security-Policy"] = f"{self._policy} {framer}".rstrip()

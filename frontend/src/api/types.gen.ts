@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "82efea3a";
+export const CONTRACT = "5d96ae55";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1548,6 +1548,8 @@ export interface IdleQuery {
 /** The version of this program, and its views. */
 export interface Info {
   readonly version: string;
+  /** version and commit, for people */
+  readonly release: string;
   /** key of the answers' types, to be held against the page's own */
   readonly contract: string;
   /** "python" | "native" */

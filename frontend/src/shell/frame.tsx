@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { Answer } from "../api/client";
+import { isReport } from "../api/stored";
 import type { Catalog, Info, TraceInfo, ViewInfo } from "../api/types.gen";
 import { copyText } from "../base/clipboard";
 import { chosenIndexes, currentParameter, neighbour } from "../base/steps";
@@ -89,7 +90,15 @@ export function Help({ info, onClose }: HelpProps) {
         In the step strip: click for one step, drag or Shift for a range, ← → to walk.
       </p>
       <p className="hint">
-        kinetoscope {info.version}, {info.reader} reader. Nothing leaves this machine.
+        {isReport ? null : (
+          <>
+            <a href="docs/README.md" target="_blank" rel="noreferrer">
+              Documentation
+            </a>
+            {" · "}
+          </>
+        )}
+        kinetoscope {info.release}, {info.reader} reader. Nothing leaves this machine.
       </p>
     </Modal>
   );

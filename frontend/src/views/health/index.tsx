@@ -64,6 +64,7 @@ const LINE_MAX = 24;
 
 export function Counts({ health, isOld }: { health: Answer; isOld: boolean }) {
   const { counts, counts_columns, recording } = health;
+  const { info } = usePage();
   const total = sum(counts.map(({ count }) => count));
   return (
     <Panel
@@ -88,6 +89,12 @@ export function Counts({ health, isOld }: { health: Answer; isOld: boolean }) {
         ))}
       </dl>
       <dl className="counts recording">
+        <div className="wide">
+          <dt>Read by</dt>
+          <dd>
+            kinetoscope {info.release}, {info.reader} reader
+          </dd>
+        </div>
         {Object.entries(recording).map(([label, value]) => (
           <div key={label} className={value.length > LINE_MAX ? "wide" : undefined}>
             <dt>{label}</dt>
