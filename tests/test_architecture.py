@@ -182,6 +182,7 @@ MEDIAN_LINES = 150
 WIDE_FOLDERS: Mapping[str, str] = {
     "benchmarks": "a module measures one thing, and `make bench` runs all that are there",
     "tb_plugin/cli": "a module is a command",
+    "tb_plugin/web": "a module is a kind of answer, or how one is served",
     "tb_plugin/analysis/advice": "a module is a family of rules, with all that belongs to them",
     "frontend/src/timeline/draw": "what one frame of the canvas is painted from, a kind a module",
 }
