@@ -165,11 +165,12 @@ def _targets(tracker: Any) -> Iterator[tuple[_Figures, _File | None]]:  # noqa: 
 def _file_of_logger(logger: Any) -> _File | None:  # noqa: ANN401
     """How a logger of Lightning takes a file: by its tracker, else into its folder."""
     experiment = getattr(logger, "experiment", None)
+    log: Any = getattr(experiment, "log_artifact", None)
     run = getattr(logger, "run_id", None)
-    if run is not None and hasattr(experiment, "log_artifact"):  # MLflow's client
-        return lambda file: experiment.log_artifact(run, file)
-    if hasattr(experiment, "log_artifact"):
-        return lambda file: experiment.log_artifact(file, name="kinetoscope", type="profile")
+    if run is not None and log is not None:  # MLflow's client
+        return lambda file: log(run, file)
+    if log is not None:
+        return lambda file: log(file, name="kinetoscope", type="profile")
     return _into(getattr(logger, "log_dir", None))
 
 

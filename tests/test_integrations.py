@@ -150,7 +150,12 @@ def test_a_handler_is_waited_for_and_its_last_recording_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read: list[str] = []
-    monkeypatch.setattr(integrations, "_read_apart", lambda path, _: read.append(path) or {})
+
+    def note(path: str, _: object) -> dict[str, float]:
+        read.append(path)
+        return {}
+
+    monkeypatch.setattr(integrations, "_read_apart", note)
     handler = _Recorder("flush", saved_paths=(Path("a.json"), Path("b.json")))
     publish(handler, _Recorder("log", "log_artifact"))
     assert read == ["b.json"]
