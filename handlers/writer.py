@@ -269,7 +269,9 @@ def clear_away(found: LeftBehind) -> Path | None:
 
 
 def _is_own_file(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+    """True if this user wrote it. Windows tells no owner: there, folders keep others away."""
+    is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return stat.S_ISREG(status.st_mode) and is_own
 
 
 def _pack(publication: Publication, target: Path) -> None:
