@@ -72,9 +72,11 @@ class BuildPy(with_page(build_py)):  # type: ignore[misc]
         package = Path(self.build_lib) / "kinetoscope"
         shutil.rmtree(package / "static", ignore_errors=True)
         shutil.rmtree(package / "native", ignore_errors=True)
-        shutil.rmtree(package / "docs", ignore_errors=True)
         super().run()
-        shutil.copytree(ROOT / "docs", package / "docs")
+        for shown in ("docs", "samples/traces"):  # what `docs` and `demo --samples` show
+            if (ROOT / shown).is_dir():
+                shutil.rmtree(package / shown, ignore_errors=True)
+                shutil.copytree(ROOT / shown, package / shown)
         write_commit(ROOT, package)
         if not build_native.is_built():
             shutil.rmtree(package / "native", ignore_errors=True)

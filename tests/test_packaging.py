@@ -26,7 +26,7 @@ import build_wheel_tag
 from build_page import is_stale
 
 SOURCES = (
-    *("tb_plugin", "handlers", "frontend", "native", "tools", "tests"),
+    *("tb_plugin", "handlers", "frontend", "native", "tools", "tests", "docs", "samples"),
     *("setup.py", "pyproject.toml", "MANIFEST.in", "package.json", "package-lock.json", ".npmrc"),
     *("LICENSE", "README.md", "CHANGELOG.md"),
 )
@@ -127,6 +127,15 @@ def test_the_version_is_said_once_and_the_commit_is_in_the_wheel(
     assert made.name.startswith("kinetoscope-7.8.9-")
     with zipfile.ZipFile(made) as packed:
         assert packed.read("kinetoscope/commit.txt") == b"0123456789ab\n"
+
+
+@needs_page
+def test_the_wheel_carries_documentation_and_samples(checkout: Path, wheel: Path) -> None:
+    names = set(names_in(wheel))
+    for folder in ("docs", "samples/traces"):
+        found = {f"kinetoscope/{folder}/{x}" for x in relative_names(checkout / folder, "*")}
+        assert found
+        assert found == {name for name in names if name.startswith(f"kinetoscope/{folder}/")}
 
 
 @needs_page

@@ -57,6 +57,10 @@ PICTURES = {
     "trace-dark": Picture(f"{LOOK}&timeline.tab=summary", dark=True),
     "trace-ranks": Picture(f"run=train_ddp_cpu&{TRACE}&timeline.workers=rank1"),
     "operators": Picture("run=train_cpu&view=operators"),
+    "sample-transformer": Picture("run=transformer&view=modules", height=800),
+    "sample-ddp": Picture("run=train_ddp_cpu&view=distributed", height=800),
+    "sample-compiled": Picture("run=compiled&view=compile", height=800),
+    "sample-serving": Picture("run=serving&view=overview", height=800),
     "operators-flame": Picture("run=train_cpu&view=operators&operators.mode=flame"),
 }
 

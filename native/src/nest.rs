@@ -149,7 +149,7 @@ mod tests {
         // enter ████
         // range   ███████████████
         // op         ███
-        let (ts, end) = ([0, 0, 2, 5], [20, 4, 17, 8]);
+        let ts = [0, 0, 2, 5];
         let dur = [20, 4, 15, 3];
         let first = [1, 0, 0, 0];
         let mut outer = [0; 4];

@@ -32,7 +32,7 @@ def group_sums(code: NDArray[np.integer], value: I64, groups: int) -> GroupSums:
     return GroupSums(total, count)
 
 
-def summed(value: I64, code: I32, groups: int) -> I64:
+def summed(value: I64, code: NDArray[np.integer], groups: int) -> I64:
     """Exact sums by code; rows with a code below 0 are in no group."""
     known = code >= 0
     return group_sums(code[known], value[known], groups).total

@@ -22,9 +22,13 @@ from typing import IO
 
 import click
 
+from ..analysis.advice.rule import thresholds
 from ..base.errors import KinetoscopeError, UnavailableError
 from ..session.folder import look
+from ..session.session import choose
 from ..store.discovery.walk import resolve
+from ..views.overview.view import VIEW as OVERVIEW
+from ..views.overview.view import advice_on
 from ..web.serve import Address, free_port
 from ..web.tab import plugin_name
 from .entry import end_gently, say
@@ -53,17 +57,25 @@ class ChildError(KinetoscopeError):
     "--samples", is_flag=True, help="Show recorded samples, record nothing.  [default: off]"
 )
 @click.option(
+    "--list", "lists", is_flag=True, help="Say what each recorded sample shows.  [default: off]"
+)
+@click.option(
     "--port",
     type=click.IntRange(1, 65535),
     help="TensorBoard's port.  [default: the first free one from 6006 on]",
 )
 @click.option("--prepare", hidden=True, help="A command before the recording: it brings torch.")
-def demo(logdir: str, no_serve: bool, samples: bool, port: int | None, prepare: str | None) -> None:
+def demo(
+    logdir: str, no_serve: bool, samples: bool, lists: bool, port: int | None, prepare: str | None
+) -> None:
     """Records a small training and shows it in TensorBoard.
 
     The training runs on the CPU for some seconds; it needs torch. In a checkout recorded samples
     are shown at once, and the training appears beside them; without torch they are shown alone.
     """
+    if lists:
+        list_samples()
+        return
     end_gently()
     if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends what was started, too
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
@@ -98,6 +110,21 @@ def recording(logdir: str, prepare: str | None) -> list[list[str]]:
 def has_torch() -> bool:
     """True if a training can be recorded here."""
     return importlib.util.find_spec("torch") is not None
+
+
+def list_samples() -> None:
+    """Print the first sentence on each recorded sample, and how to look at it.
+
+    Raises:
+        UnavailableError: there are none here.
+    """
+    folder = recorded_samples()
+    if folder is None:
+        raise UnavailableError("no recorded samples are here", hint="kinetoscope demo records one")
+    for run in sorted(one.name for one in folder.iterdir() if one.is_dir()):
+        subject = choose(str(folder / run)).session().subject(OVERVIEW)
+        click.echo(f"{run}: {advice_on(subject, '', '', thresholds()).headline}")
+    click.echo(f"\nkinetoscope serve {shlex.quote(str(folder))}")
 
 
 class Children:

@@ -141,3 +141,20 @@ def test_tensorboard_is_started_and_ended(tmp_path: Path) -> None:
     assert (process.returncode, said.strip()) == (130, "")
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://localhost:{port}/", timeout=5)
+
+
+def test_the_samples_are_listed_with_what_they_show() -> None:
+    done = run("demo", "--list")
+    assert done.exit_code == 0
+    for name in ("train_cpu", "train_ddp_cpu", "transformer", "compiled", "serving"):
+        assert f"\n{name}: " in f"\n{done.stdout}"
+    assert "train_cpu: The run waits for the DataLoader" in done.stdout
+    assert "train_ddp_cpu: Rank 1 makes the others wait" in done.stdout
+    assert "kinetoscope serve " in done.stdout
+
+
+def test_without_samples_the_list_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinetoscope.cli.demo.SAMPLES", (tmp_path,))
+    done = run("demo", "--list")
+    assert done.exit_code == 6
+    assert "no recorded samples are here" in done.stderr

@@ -32,7 +32,7 @@ SAMPLES = ROOT / "samples" / "traces"
 SMOKE = Path(__file__).with_name("smoke.py")
 OLDEST = (3, 10)
 SOURCES = (
-    *("tb_plugin", "handlers", "frontend", "native", "tools"),
+    *("tb_plugin", "handlers", "frontend", "native", "tools", "docs", "samples"),
     *("setup.py", "pyproject.toml", "MANIFEST.in", "package.json", "package-lock.json"),
     *(".npmrc", "LICENSE", "README.md"),
 )

@@ -292,7 +292,6 @@ class MainThread(Struct, frozen=True, eq=False, dict=True):
         there = (calls.thread == calls.thread[rows[0]]) & in_steps(calls.step, self.side.steps)
         rows = np.flatnonzero(there)
         at = np.searchsorted(self._bounds[0], calls.ts[rows], side="right") - 1
-        at = at.astype(np.int32)
         return np.sort(np.concatenate([found, rows[np.isin(at, inside)]]))
 
     def _backward(self, count: int) -> tuple[I64, I64, I64, I64]:
