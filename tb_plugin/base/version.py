@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from functools import cache
 from pathlib import Path
 
 from .. import __version__
+from .regex import regex
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FILE = PACKAGE / "commit.txt"
 """Written into wheels and source distributions by `tools/release/commit.py`."""
-_HASH = re.compile(r"[0-9a-f]{7,40}")
+_HASH = regex(r"[0-9a-f]{7,40}")
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from werkzeug import Request
 
 from ..base.errors import NotFoundError, short
+from ..base.regex import regex
 from .responses import REVALIDATE, Answer, digest, kept, packed
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ FOLDERS = (PACKAGE / "docs", PACKAGE.parent / "docs")
 """Where the pages lie: in the package, or beside it in a checkout."""
 FIRST = "README.md"
 MISSING = "This installation has no documentation."
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
-_NO_WORD = re.compile(r"[^\w\- ]")
+_COMMENT = regex(r"<!--.*?-->\n?", re.DOTALL)
+_NO_WORD = regex(r"[^\w\- ]")
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
     "color-scheme:light dark}table{border-collapse:collapse;display:block;overflow-x:auto}"
