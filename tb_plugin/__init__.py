@@ -36,7 +36,8 @@ def open(
             no such run, worker or span in it.
         kinetoscope.base.errors.QueryError: a run, worker or span is named, but the path is one
             file.
-        kinetoscope.base.errors.UnavailableError: the path is one of another machine.
+        kinetoscope.base.errors.UnavailableError: the library for an address of another machine
+            is not installed.
         kinetoscope.base.errors.KinetoscopeError: this installation only records.
     """
     from .base.errors import not_installed

@@ -68,7 +68,7 @@ def open_trace(
         NotFoundError: there is no such file, no trace below the folder, or no such run, start,
             worker or span.
         QueryError: a run, start, worker or span is given, but the path is one file.
-        UnavailableError: the path is one of another machine.
+        UnavailableError: the library for an address of another machine is not installed.
     """
     named = None if span is None else str(span)
     chosen = choose(os.fspath(path), Wanted(run, worker, named, start))

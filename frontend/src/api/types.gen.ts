@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "5d96ae55";
+export const CONTRACT = "3020f087";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2769,7 +2769,9 @@ export interface PathPiece {
 
 /** The chosen steps, and whether inferred dependencies count. */
 export interface PathQuery {
+  /** steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
+  /** follow dependencies that are only inferred, too */
   readonly inferred?: boolean;
 }
 
@@ -4060,6 +4062,7 @@ export interface WhatIfAnswer {
  * `late`: the ranks that make the others wait; the input where there are none.
  */
 export interface WhatIfQuery {
+  /** what works like the median of its peers; "late" = the ranks that make the others wait */
   readonly kind?: "group" | "input" | "late" | "node" | "rank" | "stage";
   /** row of ranks or groups; number from 0 */
   readonly target?: number;

@@ -192,6 +192,7 @@ class WhatIfQuery(Struct, frozen=True, forbid_unknown_fields=True):
     ``late``: the ranks that make the others wait; the input where there are none.
     """
 
+    # what works like the median of its peers; "late" = the ranks that make the others wait
     kind: Literal["late", "rank", "node", "stage", "group", "input"] = "late"
     target: Annotated[int, Meta(ge=0, lt=1 << 20)] = 0  # row of ranks or groups; number from 0
 

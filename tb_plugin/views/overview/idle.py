@@ -98,8 +98,9 @@ class IdleQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class PathQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The chosen steps, and whether inferred dependencies count."""
 
+    # steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones
     steps: str = ""
-    inferred: bool = True
+    inferred: bool = True  # follow dependencies that are only inferred, too
 
 
 class PathShare(Struct, frozen=True):
