@@ -43,9 +43,10 @@ from ..base.errors import NotFoundError, QueryError, nearest, short
 from ..base.units import NBSP, plural
 from ..handlers.outputs import appearing
 from ..session.session import Wanted, choose
+from ..views.diff.contract import DiffQuery
 from ..views.diff.rows import Pair
 from ..views.table import Column, Table
-from .diff import BASELINE, choosing, comparable, opened_pair, wanted_of
+from .diff import BASELINE, bridge_picture, choosing, comparable, opened_pair, wanted_of
 from .entry import FORMAT, PATH, as_json, printable, say, write
 from .render import escaped, width_of, wrapped, write_csv
 
@@ -146,8 +147,13 @@ def check(  # noqa: PLR0913  # the options of the command
     elif form == "csv":
         write_csv([_table(cases)], sys.stdout)
     else:
-        width = width_of(sys.stdout)
-        write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases, width))
+        is_markdown = form == "markdown"
+        write(
+            markdown(outcome, cases) if is_markdown else text(outcome, cases, width_of(sys.stdout))
+        )
+        if is_markdown:
+            answer = pair.answer(DiffQuery(budget=allowed.step, equal_clocks=equal_clocks))
+            write("\n".join(["", *bridge_picture(answer)]).replace(NBSP, " "))
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
         with appearing(junit) as hidden:

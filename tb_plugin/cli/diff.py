@@ -352,6 +352,7 @@ def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
         signed(answer.change_ns),
     )
     lines += markdown_table(("Part", "Base", "Other", "Change"), [*parts, whole])
+    lines += ["", *bridge_picture(answer)]
     for table in tables:
         changed = [one for one in table.rows if one.change_ns]
         if not changed:
@@ -373,6 +374,41 @@ def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
         lines += ["", f"{title}, {_words(table.metric)} per step", ""]
         lines += markdown_table(heads, rows)
     return "\n".join(lines).replace(NBSP, " ")
+
+
+def bridge_picture(answer: Diff) -> list[str]:
+    """The bridge as a Mermaid chart: what GitHub and GitLab draw as SVG where they show Markdown.
+
+    They remove an image that is inside the text, so the text holds the figures. Each bar begins
+    where the one before ended; growth is marked. The axis shows the chart's seconds, so its
+    milliseconds are thousandths of ``unit``.
+    """
+    longest = max(answer.base_ns, answer.other_ns)
+    unit, per_tick = next((name, ns) for name, ns in _AXES if longest >= 5 * ns or ns == 1_000)
+    lines = ["```mermaid", "gantt", f"  title {_TITLE}, {unit}"]
+    lines += ["  dateFormat x", "  axisFormat %s", "  todayMarker off"]
+
+    def bar(name: str, figure: str, kind: str, ends_ns: tuple[int, int]) -> None:
+        first, last = (round(ns * 1_000 / per_tick) for ns in sorted(ends_ns))
+        label = _NO_LABEL.sub(" ", name.replace(":", ","))
+        lines.extend((f"  section {label}", f"  {figure} :{kind}{first}, {last}"))
+
+    bar("Step A", duration(answer.base_ns), "", (0, answer.base_ns))
+    at = answer.base_ns
+    for part in answer.parts:
+        if abs(part.change_ns) >= LEAST_DRAWN * longest:
+            kind = "crit, " if part.change_ns > 0 else "done, "
+            bar(part.label, signed(part.change_ns), kind, (at, at + part.change_ns))
+        at += part.change_ns
+    bar("Step B", duration(answer.other_ns), "", (0, answer.other_ns))
+    return [*lines, "```"]
+
+
+LEAST_DRAWN = 0.001
+"""Share of the longer step below which the change of a part is not drawn."""
+_TITLE = f"Median step from A to B, parts that change by {LEAST_DRAWN:.1%} or more"
+_AXES = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+_NO_LABEL = regex(r"[^\w .,+−%()/-]")  # a colon, a semicolon, or a # would end a label of Mermaid
 
 
 def signed(ns: float) -> str:

@@ -13,8 +13,12 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
+from kinetoscope.cli.diff import bridge_picture
+from kinetoscope.views.diff.contract import Diff
 from tests.analysis.diff.training import Plant, events, metadata, write_training
 from tests.trace.drawn import Event, python
 
@@ -186,6 +190,60 @@ def test_diff_as_json_and_as_markdown(log: Path) -> None:
     text = run("diff", log / "base", log / "slow", "--format", "markdown").stdout
     assert "Verdict: **worse**" in text
     assert "| `aten::mm` |" in text
+
+
+def test_the_picture_of_the_bridge_leads_from_step_to_step(log: Path) -> None:
+    """Bars of Mermaid: the first step, each change where the one before ended, the second step."""
+    pair = (log / "base", log / "slow")
+    answer = diff_of(*pair)
+    for command in ("check", "diff"):
+        text = run(command, *pair, "--format", "markdown").stdout
+        drawn = text.split("```mermaid\n")[1].split("```")[0]
+        assert drawn.startswith("gantt\n")
+        assert ", µs\n" in drawn  # thousandths of it are ns
+        assert "section Compute" in drawn
+        bars = bars_of(drawn)
+        assert bars[0] == ("", 0, answer.base_ns)
+        assert bars[-1] == ("", 0, answer.other_ns)
+        slower = next(one for one in answer.parts if one.label == "Compute").change_ns
+        assert ("crit, ", answer.base_ns, answer.base_ns + slower) in bars
+
+
+def test_the_picture_goes_back_for_what_is_faster_and_drops_what_is_small(log: Path) -> None:
+    answer = diff_of(log / "base", log / "slow")
+    part = answer.parts[0]
+    changes = {"Up": 40_000, "Small": 9_999, "Edge": -10_000, "Idle: Do#wn;": -30_000}
+    parts = tuple(
+        structs.replace(part, label=name, change_ns=change) for name, change in changes.items()
+    )
+    shown = structs.replace(answer, base_ns=9_990_001, other_ns=10_000_000, parts=parts)
+    text = "\n".join(bridge_picture(shown))
+    assert ", ms\n" in text  # thousandths of it are µs
+    assert [line[10:] for line in text.splitlines() if "section" in line] == [
+        "Step A", "Up", "Edge", "Idle, Do wn ", "Step B",
+    ]  # fmt: skip
+    assert bars_of(text) == [
+        ("", 0, 9_990),
+        ("crit, ", 9_990, 10_030),
+        ("done, ", 10_030, 10_040),
+        ("done, ", 10_000, 10_030),
+        ("", 0, 10_000),
+    ]
+    for ns, unit in ((4_999_999_999, "ms"), (5_000_000_000, "s"), (4_999, "µs")):
+        longer = structs.replace(shown, base_ns=ns, other_ns=1, parts=())
+        assert f", {unit}" in bridge_picture(longer)[2]
+
+
+def diff_of(base: Path, other: Path) -> Diff:
+    """The comparison that `diff` writes as JSON."""
+    answer = json.loads(run("diff", base, other, "--format", "json").stdout)
+    return msgspec.convert(answer["diff"], Diff)
+
+
+def bars_of(chart: str) -> list[tuple[str, int, int]]:
+    """Kind, begin and end of each bar of a chart."""
+    found = re.findall(r" :(\D*)(\d+), (\d+)$", chart, re.MULTILINE)
+    return [(kind, int(first), int(last)) for kind, first, last in found]
 
 
 def test_diff_of_a_recording_with_itself(log: Path) -> None:
