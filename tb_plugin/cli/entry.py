@@ -110,6 +110,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "mcp": "Answers an agent's questions on recordings.",
         "report": "Writes one HTML file with all views, to be sent to someone.",
         "serve": "Serves the page without TensorBoard.",
+        "open": "Opens a link to a view with one's own copy of the logdir.",
         "demo": "Records a small training and shows it in TensorBoard.",
         "docs": "Shows the documentation, without a network.",
     }
@@ -123,7 +124,7 @@ ASK: Mapping[str, str] = MappingProxyType(
 )
 """Command of the folder ``ask`` → its module there."""
 
-LASTING = (["serve"], ["demo"], ["mcp"])
+LASTING = (["serve"], ["open"], ["demo"], ["mcp"])
 """Commands that go on until they are ended."""
 MANY_OBJECTS = 100_000
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import click
@@ -68,21 +69,39 @@ def serve(
     files = [one for one in logdirs if os.path.isfile(one)]
     first = fragment_of(files[0]) if files else ""
     logdirs = tuple(os.path.dirname(os.path.abspath(x)) if x in files else x for x in logdirs)
+    serve_page(logdirs, Address(host, port, path_prefix, allowed_hosts), first, framers)
+
+
+def serve_page(
+    logdirs: Sequence[str],
+    address: Address,
+    fragment: str,
+    framers: tuple[str, ...] = (),
+    opens: Callable[[str], object] | None = None,
+) -> None:
+    """Serve the page until Ctrl-C; print its address with a fragment, and hand it to ``opens``.
+
+    Raises:
+        KinetoscopeError: there is no such logdir.
+        OSError: the port is taken.
+    """
     found = resolve(logdirs, None)
     if not any(logdir.path for logdir in found):
         (remote_file if is_far(logdirs[0]) else local)(logdirs[0])  # says why
     page = page_alone(framers)
-    address = Address(host, port, path_prefix, allowed_hosts)
     catalog = facts_catalog(found)
     app = create_app(catalog, all_views(), "standalone", page, report_of_served)
     server = listen(app, address)
     end_gently()
     # From here on Ctrl-C is how it ends, also before the server waits for requests.
     with catalog, suppress(KeyboardInterrupt):
-        click.echo(f"kinetoscope is at {url(server, address)}{first} (Ctrl-C ends it)")
+        at = f"{url(server, address)}{fragment}"
+        click.echo(f"kinetoscope is at {at} (Ctrl-C ends it)")
         if address.is_public:
             say("there is no sign-in: everyone who can reach this machine can read these traces")
         threading.Thread(target=_tell_problems, args=(catalog,), daemon=True).start()
+        if opens is not None:
+            opens(at)
         server.serve_forever()
 
 

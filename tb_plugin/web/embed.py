@@ -81,11 +81,15 @@ def reaches_browser() -> bool:
     notebook = _notebook()
     if notebook is None:
         return False
-    has_screen = sys.platform in {"darwin", "win32"} or bool(
+    is_here = notebook.is_local and has_screen() and "SSH_CONNECTION" not in os.environ
+    return notebook.has_proxy or is_here
+
+
+def has_screen() -> bool:
+    """True if a browser can open a window from this process."""
+    return sys.platform in {"darwin", "win32"} or bool(
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     )
-    is_here = notebook.is_local and has_screen and "SSH_CONNECTION" not in os.environ
-    return notebook.has_proxy or is_here
 
 
 def _serving(folder: str) -> _Running:

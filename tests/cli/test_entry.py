@@ -120,7 +120,7 @@ def test_without_a_command_the_help_is_printed(arguments: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize(
-    "command", sorted({*COMMANDS} - {"serve", "demo", "docs", "export", "mcp", "report"})
+    "command", sorted({*COMMANDS} - {"serve", "open", "demo", "docs", "export", "mcp", "report"})
 )
 def test_every_command_has_one_vocabulary_of_formats(command: str) -> None:
     """The word of earlier versions is taken, and not shown."""

@@ -1,0 +1,113 @@
+"""`kinetoscope open`: what a pasted link names is found below another folder, or refused."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+
+from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.cli.open import MOST_CHARACTERS, found, values_of
+from kinetoscope.views.view import TracePlace
+from tests.cli.runs import run, write_logdir
+
+ALONE = "http://far.example:6007/bob/?token=x#view=kernels&run=new&worker=rank0&steps=2-3"
+BOARD = (
+    "http://far.example:6006/?darkMode=true#pytorch_profiler&p.scalars.run=old"
+    "&p.pytorch_profiler.view=memory&p.pytorch_profiler.run=a%20%23%26b&p.pytorch_profiler.worker=w"
+)
+
+
+def test_a_link_is_read_from_its_fragment() -> None:
+    alone = {"view": "kernels", "run": "new", "worker": "rank0", "steps": "2-3"}
+    assert values_of(ALONE) == alone
+    assert values_of(BOARD) == {"view": "memory", "run": "a #&b", "worker": "w"}
+    assert values_of("#run=new&worker=rank0&span=") == {"run": "new", "worker": "rank0"}
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("http://127.0.0.1:6007/?run=a&worker=b", "is no link"),
+        ("http://127.0.0.1:6007/#view=kernels&run=a", "names no recording"),
+        ("http://127.0.0.1:6007/#view=kernel&run=a&worker=b", "there is no view 'kernel'"),
+        ("#run=a&worker=b&steps=%1b[2J", "unusual 'steps'"),
+        ("#run=a&worker=b&%3Cb%3E=1", "unusual '<b>'"),
+        ("#run=%ff&worker=b", "not UTF-8"),
+    ],
+)
+def test_what_no_page_writes_is_refused(address: str, words: str) -> None:
+    with pytest.raises(QueryError, match=words):
+        values_of(address)
+    assert run("open", address).exit_code == 2
+
+
+def test_a_link_has_a_longest_length() -> None:
+    start = "#run=a&worker="
+    longest = start + "b" * (MOST_CHARACTERS - len(start))
+    assert values_of(longest)["run"] == "a"
+    with pytest.raises(QueryError, match="16,384 characters"):
+        values_of(longest + "b")
+
+
+def test_the_recording_of_these_names_is_found_or_none(tmp_path: Path) -> None:
+    logdir = str(write_logdir(tmp_path))
+    names = {"run": "new", "worker": "rank0"}
+    first, last = (found({**names, "span": span}, logdir) for span in ("1", "2"))
+    assert (first.worker, last.worker, first.span != last.span) == ("rank0", "rank0", True)
+    assert found(names, logdir) == last
+    assert found({"run": "elsewhere", "worker": "rank1"}, logdir) == TracePlace("new", "rank1", "1")
+    for missing in (
+        {**names, "span": "9"},
+        {"run": "x", "worker": "rank0"},
+        {**names, "worker": "z"},
+    ):
+        with pytest.raises(NotFoundError):
+            found(missing, logdir)
+    with pytest.raises(QueryError, match="one file"):
+        found(names, f"{logdir}/old/host_1.pt.trace.json")
+
+
+def test_it_serves_the_folder_and_prints_the_address(tmp_path: Path) -> None:
+    write_logdir(tmp_path / "their")
+    shutil.move(tmp_path / "their", tmp_path / "mine")
+    command = [sys.executable, "-m", "kinetoscope.cli", "open", ALONE, str(tmp_path / "mine")]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        page, _, fragment = line.split()[3].partition("#")
+        assert page.startswith("http://127.0.0.1:")
+        assert dict(parse_qsl(fragment)) == {
+            "view": "kernels", "run": "new", "worker": "rank0", "span": "2", "steps": "2-3",
+        }  # fmt: skip
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("more", "screen", "is_opened"),
+    [((), True, True), ((), False, False), (("--no-browser",), True, False)],
+)
+def test_a_browser_opens_where_there_is_a_screen(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    more: Sequence[str],
+    screen: bool,
+    is_opened: bool,
+) -> None:
+    called: list[object] = []
+    monkeypatch.setattr("kinetoscope.cli.open.has_screen", lambda: screen)
+    monkeypatch.setattr(
+        "kinetoscope.cli.open.serve_page", lambda *_, opens: called.append(opens is not None)
+    )
+    assert run("open", ALONE, write_logdir(tmp_path), *more).exit_code == 0
+    assert called == [is_opened]
