@@ -506,6 +506,8 @@ export const HEADS = {
     {"key":"generated_per_s","label":"Generated tokens/s","help":"With speculation: drafted tokens.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"","is_sum":false},
     {"key":"token_ns","label":"Time per output token","help":"Period · requests ÷ generated tokens.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ns","is_sum":false},
     {"key":"basis","label":"Tokens by","help":"The time behind figures of tokens.","kind":"words","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"mfu_ratio","label":"MFU","help":"Of prefill: FLOPs ÷ period ÷ peak rate. Without a period: device time.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ratio","is_sum":false},
+    {"key":"mbu_ratio","label":"MBU","help":"Of decode: weights, keys and values ÷ period ÷ bandwidth. Without a period: device time.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ratio","is_sum":false},
     {"key":"padding_ratio","label":"Padding","help":"Of the batches that ran; where the engine writes it.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"ratio","is_sum":false},
     {"key":"graph_ratio","label":"In graphs","help":"Share of device time in replayed graphs.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio","is_sum":false},
   ],

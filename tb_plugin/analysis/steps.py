@@ -63,6 +63,7 @@ from .facts import (
     total_of,
 )
 from .overview.left_out import left_out, tail_of
+from .serving.model import PhaseUse
 
 Limits = Mapping[str, float]
 """Thresholds of advice that a user replaces, by name."""
@@ -289,6 +290,8 @@ class Selection(Struct, frozen=True, dict=True):
     indexes: tuple[int, ...]
     device: int | None
     limits: Limits = {}
+    # Of each phase of a served model, by name; what a view finds out with captures beside.
+    use: Mapping[str, PhaseUse] = {}
 
     @cached_property
     def steps(self) -> tuple[StepFacts, ...]:

@@ -22,10 +22,13 @@ from ..analysis.graphs.origins import OperatorOrigins, origin_of, with_origins
 from ..analysis.modules.model import ModuleColumns
 from ..analysis.operators import artifact as made_operators
 from ..analysis.operators.model import NamedLight, OperatorColumns
+from ..analysis.serving.model import PhaseUse
+from ..analysis.serving.phases import phases
 from ..analysis.speed_of_light.artifact import SPEED
 from ..analysis.speed_of_light.captured import with_captured, with_lengths
-from ..analysis.speed_of_light.figures import SpeedSelection
+from ..analysis.speed_of_light.figures import SpeedSelection, phase_use
 from ..analysis.speed_of_light.model import SpeedColumns
+from ..analysis.steps import Selection
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotReadyError, TraceFormatError
 from ..base.units import plural, share
@@ -146,6 +149,33 @@ def light_of(
         for key, ratio, spent, bound in rows
         if key >= 0
     }
+
+
+def phase_uses(subject: Subject, selection: Selection) -> Mapping[str, PhaseUse]:
+    """MFU and MBU of each phase of a served model; nothing without a data sheet or sizes.
+
+    A phase is left out where steps of it hold other iterations, too.
+
+    Raises:
+        NotReadyError: the work is being made, or a recording of a capture is being read.
+    """
+    facts = selection.facts
+    device = selection.device_facts
+    if not facts.iterations or device is None or not device.has_peak:
+        return {}
+    if lit_device(facts, selection.device) is None and not (
+        has_replays(facts) and near_captures(subject)
+    ):
+        return {}
+    columns = speed_of(subject)
+    found: dict[str, PhaseUse] = {}
+    for one in phases(selection):
+        steps = {each.step for each in one.iterations}
+        held = sum(each.step in steps for each in facts.iterations)
+        if one.count and held == one.count:
+            spent = sum(each.period_ns or each.span_ns for each in one.iterations)
+            found[one.phase] = phase_use(columns, sorted(steps), selection.device, spent)
+    return found
 
 
 class SliceOrigin(Struct, frozen=True):

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "3020f087";
+export const CONTRACT = "62ec10fe";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3231,6 +3231,10 @@ export interface ServedPhase {
   readonly token_ns: number | null;
   /** The time behind figures of tokens. */
   readonly basis: string;
+  /** Of prefill: FLOPs ÷ period ÷ peak rate. Without a period: device time. */
+  readonly mfu_ratio: number | null;
+  /** Of decode: weights, keys and values ÷ period ÷ bandwidth. Without a period: device time. */
+  readonly mbu_ratio: number | null;
   /** Of the batches that ran; where the engine writes it. */
   readonly padding_ratio: number | null;
   /** Share of device time in replayed graphs. */

@@ -19,6 +19,25 @@ class GapBefore(Struct, frozen=True):
     holder_ns: int = 0  # idle time under events of that name
 
 
+class KeyReads(Struct, frozen=True):
+    """Attention of some iterations, by the kernel that runs longest."""
+
+    kernel: str
+    ns: int  # Σ of the calls of attention that it leads
+    rate_ratio: float  # keys and values ÷ that time ÷ bandwidth
+
+
+class PhaseUse(Struct, frozen=True):
+    """Use of a device by some iterations; None where unknown."""
+
+    mfu_ratio: float | None  # FLOPs ÷ (time · peak): for prefill
+    mbu_ratio: float | None  # weights and cached keys and values ÷ (time · bandwidth): for decode
+    figure_ratio: float  # part of the compute time behind them
+    at_least: bool  # that part is small: both are lower bounds
+    weights_ratio: float | None = None  # of the bytes of ``mbu_ratio``; the others are keys, values
+    reads: KeyReads | None = None
+
+
 class IterationFacts(Struct, frozen=True):
     """One iteration: what its name tells, its range on the host, and its work on the device.
 

@@ -16,13 +16,15 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I8, I32, I64, B
+from ...base.arrays import F64, I8, I32, I64, B, Mask, of_names
 from ...base.group_sums import first_largest, group_sums
 from ..modules.model import Phase
+from ..serving.model import KeyReads, PhaseUse
 from .attribution import light_of
 from .model import NONE, REASONS, Reason, SpeedColumns
 
 _LEAST_FIGURE = 0.8  # share of the compute time with a figure, below which MFU is a lower bound
+_LEAST_KNOWN = 0.5  # … and below which MFU and MBU of a phase say nothing
 _ATTENTION = "attention"
 
 
@@ -44,15 +46,6 @@ class Utilization(Struct, frozen=True):
     at_least: bool  # too little of the time has a figure
 
 
-class PhaseUse(Struct, frozen=True):
-    """Use of a device by some iterations; None where unknown."""
-
-    mfu_ratio: float | None  # FLOPs ÷ (time · peak): for prefill
-    mbu_ratio: float | None  # weights and cached keys and values ÷ (time · bandwidth): for decode
-    figure_ratio: float  # part of the compute time behind them
-    at_least: bool  # that part is small: both are lower bounds
-
-
 def phase_use(
     columns: SpeedColumns, steps: Sequence[int], device: int | None, time_ns: int
 ) -> PhaseUse:
@@ -66,7 +59,17 @@ def phase_use(
     """
     chosen = SpeedSelection(columns, tuple(steps), device)
     use = chosen.utilization(time_ns)
-    return PhaseUse(use.mfu_ratio, chosen.mbu_ratio(time_ns), chosen.figure_ratio, use.at_least)
+    if chosen.figure_ratio < _LEAST_KNOWN:
+        return PhaseUse(None, None, chosen.figure_ratio, at_least=True, reads=chosen.key_reads())
+    mbu = chosen.mbu_ratio(time_ns)
+    return PhaseUse(
+        use.mfu_ratio,
+        mbu,
+        chosen.figure_ratio,
+        use.at_least,
+        None if mbu is None else chosen.weights_ratio,
+        chosen.key_reads(),
+    )
 
 
 class SpeedSelection(Struct, frozen=True, dict=True):
@@ -175,13 +178,58 @@ class SpeedSelection(Struct, frozen=True, dict=True):
 
     def mbu_ratio(self, length_ns: int) -> float | None:
         """Bytes of weights and of cached keys and values ÷ (length · bandwidth)."""
-        peak = None if self.device is None else self.columns.peaks[self.device]
-        if peak is None or self.device is None or not length_ns:
+        if self._bandwidth is None or not length_ns:
             return None
         weights = self.columns.kinds.weights[self.columns.calls.kind[self.calls]]
-        rate = peak.bandwidth_gb_s * self.columns.part_ratios[self.device]  # bytes per ns
-        found = float(np.nansum(weights)) / (rate * length_ns)
+        found = float(np.nansum(weights)) / (self._bandwidth * length_ns)
         return found if 0 < found <= 1 else None
+
+    @cached_property
+    def _bandwidth(self) -> float | None:
+        """Bytes per ns; None without a data sheet."""
+        peak = None if self.device is None else self.columns.peaks[self.device]
+        if peak is None or self.device is None:
+            return None
+        return peak.bandwidth_gb_s * self.columns.part_ratios[self.device]
+
+    @cached_property
+    def _is_attention(self) -> Mask:
+        """Mask of the kinds that are attention, which read keys and values."""
+        kinds, strings = self.columns.kinds, self.columns.strings
+        found: Mask = of_names(
+            strings, np.maximum(kinds.op, 0), lambda name: _ATTENTION in name, np.bool_
+        )
+        return found & (kinds.op >= 0)
+
+    @property
+    def weights_ratio(self) -> float | None:
+        """Weights in the bytes of ``mbu_ratio``; None where keys and values are not known."""
+        kind = self.columns.calls.kind[self.calls]
+        keys = kind[self._is_attention[kind]]
+        read = self.columns.kinds.weights
+        if not len(keys) or np.isnan(read[keys]).any():
+            return None
+        whole = float(np.nansum(read[kind]))
+        return 1 - float(read[keys].sum()) / whole if whole else None
+
+    def key_reads(self) -> KeyReads | None:
+        """The longest kernel of attention, if the keys and values that it reads are known."""
+        calls, kinds = self.columns.calls, self.columns.kinds
+        mine = self.calls[self._is_attention[calls.kind[self.calls]]]
+        kernel = kinds.kernel[calls.kind[mine]]
+        known = mine[kernel >= 0]
+        if not len(known) or self._bandwidth is None:
+            return None
+        names, row = np.unique(kernel[kernel >= 0], return_inverse=True)
+        sums = group_sums(row.astype(np.int32), calls.measured_ns[known], len(names))
+        top = int(sums.total.argmax())
+        read = float(kinds.weights[calls.kind[known[row == top]]].sum())
+        spent = int(sums.total[top])
+        if np.isnan(read) or not read or not spent:
+            return None
+        return KeyReads(
+            self.columns.strings[int(names[top])], spent, read / spent / self._bandwidth
+        )
 
     # --- rows -------------------------------------------------------------------------------------
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
-from msgspec import Struct
+import numpy as np
+from msgspec import Struct, structs
 
-from ...analysis.facts import IDLE_CAUSES
+from ...analysis.facts import IDLE_CAUSES, Facts
 from ...analysis.findings import Reference, at_time
-from ...analysis.serving.model import IterationFacts
+from ...analysis.kernel_families import UNCLASSIFIED, families
+from ...analysis.serving.model import IterationFacts, PhaseUse
 from ...analysis.serving.phases import PhaseFigures, chosen_iterations, phases
-from ...analysis.steps import Selection
+from ...analysis.steps import Limits, Selection, select
 from ...analysis.wording import CAUSE_NAMES
 from ...base.units import plural, share
+from ..origins import has_replays, near_captures, operators_of, phase_uses
+from ..shared import device_row
 from ..table import Column, Table, column, heads, table_from
+from ..view import Subject
 
 MOST_ITERATIONS = 2_000
 MOST_FAMILIES = 8  # of a phase; the smaller ones are one part
@@ -68,6 +74,18 @@ class ServedPhase(Struct, frozen=True):
         float | None, column("Time per output token", "Period · requests ÷ generated tokens.")
     ]
     basis: Annotated[str, column("Tokens by", "The time behind figures of tokens.", kind="words")]
+    mfu_ratio: Annotated[
+        float | None,
+        column("MFU", "Of prefill: FLOPs ÷ period ÷ peak rate. Without a period: device time."),
+    ]
+    mbu_ratio: Annotated[
+        float | None,
+        column(
+            "MBU",
+            "Of decode: weights, keys and values ÷ period ÷ bandwidth. Without a period: device"
+            " time.",
+        ),
+    ]
     padding_ratio: Annotated[
         float | None,
         column("Padding", "Of the batches that ran; where the engine writes it.", is_minor=True),
@@ -113,22 +131,41 @@ class Serving(Struct, frozen=True):
     notes: tuple[str, ...]  # what the figures cannot tell, and why
 
 
-def serving_of(selection: Selection) -> Serving | None:
-    """The phases and iterations of the chosen steps; None without an inference engine."""
+def chosen_of(of: Subject | Facts, steps: str, device: str, limits: Limits) -> Selection:
+    """The chosen steps and device; of a served model with MFU and MBU of its phases.
+
+    Raises:
+        QueryError: there are no such steps, or no such device.
+        NotReadyError: what MFU and MBU are made of is being made.
+    """
+    facts = of.facts if isinstance(of, Subject) else of
+    selection = select(facts, steps, device_row(facts, device), limits)
+    if not isinstance(of, Subject) or not facts.iterations:
+        return selection
+    return structs.replace(selection, use=phase_uses(of, selection))
+
+
+def serving_of(of: Subject | Facts, selection: Selection) -> Serving | None:
+    """The phases and iterations of the chosen steps; None without an inference engine.
+
+    Raises:
+        NotReadyError: a recording of a capture is being read.
+    """
     chosen = chosen_iterations(selection)
     if not chosen:
         return None
     found = phases(selection)
     whole = sum(one.span_ns for one in found)
+    moved = _lent_families(of) if isinstance(of, Subject) else {}
     engine = next((one.engine for one in chosen if one.engine), "")
     return Serving(
         title=f"Phases of {engine}" if engine else "Phases",
         phases_columns=heads(ServedPhase),
-        phases=tuple(_phase(selection, one, whole) for one in found if one.count),
+        phases=tuple(_phase(selection, one, whole, moved) for one in found if one.count),
         iterations_columns=heads(ServedIteration),
         iterations=tuple(_iteration(one) for one in chosen[:MOST_ITERATIONS]),
         iteration_count=len(chosen),
-        notes=tuple(_notes(found, has_device=selection.device is not None)),
+        notes=tuple(_notes(found, selection, has_lent=bool(moved))),
     )
 
 
@@ -148,8 +185,36 @@ def _steps(selection: Selection, one: PhaseFigures) -> str:
     return ",".join(f"{mark}{low}" if low == high else f"{mark}{low}-{high}" for low, high in runs)
 
 
-def _phase(selection: Selection, one: PhaseFigures, whole: int) -> ServedPhase:
+def _lent_families(subject: Subject) -> Mapping[int, Mapping[str, int]]:
+    """By step, device time that operators lent by a capture move between families.
+
+    A graph's kernels have names alone; an operator names what it computes: experts, attention.
+    """
+    if not has_replays(subject.facts) or not near_captures(subject):
+        return {}
+    columns = operators_of(subject)
+    work, strings, known = columns.activities, columns.strings, families()
+    own = np.flatnonzero(work.call >= len(columns.calls) - columns.lent_count)
+    if not columns.lent_count:
+        return {}
+    found: dict[int, Counter[str]] = {}
+    key = np.stack([work.step[own], work.name[own], columns.calls.name[work.call[own]]])
+    values, at = np.unique(key, axis=1, return_inverse=True)
+    sums = np.bincount(at.reshape(-1), work.dur_ns[own]).astype(np.int64)
+    for (step, kernel, op), ns in zip(values.T.tolist(), sums.tolist(), strict=True):
+        before, after = known.of(strings[kernel]).name, known.of(strings[op]).name
+        if after not in (UNCLASSIFIED, before):
+            moves = found.setdefault(step, Counter())
+            moves[before] -= ns
+            moves[after] += ns
+    return found
+
+
+def _phase(
+    selection: Selection, one: PhaseFigures, whole: int, moved: Mapping[int, Mapping[str, int]]
+) -> ServedPhase:
     period = one.period_ns
+    use = selection.use.get(one.phase)
     return ServedPhase(
         phase=one.phase,
         steps=_steps(selection, one),
@@ -166,9 +231,11 @@ def _phase(selection: Selection, one: PhaseFigures, whole: int) -> ServedPhase:
         generated_per_s=_whole(one.generated_per_s),
         token_ns=one.token_ns,
         basis=_basis(one),
+        mfu_ratio=use.mfu_ratio if use is not None and one.phase == "prefill" else None,
+        mbu_ratio=use.mbu_ratio if use is not None and one.phase == "decode" else None,
         padding_ratio=one.padding_ratio,
         graph_ratio=one.graph_ratio,
-        families=_families(one),
+        families=_families(one, moved),
     )
 
 
@@ -184,9 +251,14 @@ def _basis(one: PhaseFigures) -> str:
     return "period"
 
 
-def _families(one: PhaseFigures) -> tuple[PhaseFamily, ...]:
+def _families(one: PhaseFigures, moved: Mapping[int, Mapping[str, int]]) -> tuple[PhaseFamily, ...]:
     whole = sum(one.families.values())
-    listed = list(one.families.items())
+    total = Counter(one.families)
+    for step in {each.step for each in one.iterations}:
+        total.update(moved.get(step, {}))
+    if min(total.values(), default=0) < 0:
+        total = Counter(one.families)  # a step of other iterations, too
+    listed = [(name, ns) for name, ns in total.most_common() if ns]
     rest = sum(ns for _, ns in listed[MOST_FAMILIES:])
     listed = [*listed[:MOST_FAMILIES], *([(OTHERS, rest)] if rest else [])]
     return tuple(
@@ -223,9 +295,12 @@ def _cause(key: str) -> str:
     return CAUSE_NAMES[key] if key in IDLE_CAUSES else key.removesuffix("_ns").replace("_", " ")
 
 
-def _notes(found: tuple[PhaseFigures, ...], *, has_device: bool) -> Iterator[str]:
+def _notes(
+    found: tuple[PhaseFigures, ...], selection: Selection, *, has_lent: bool
+) -> Iterator[str]:
     """Limits of the figures."""
-    if not has_device:
+    yield from _uses(found, selection)
+    if selection.device is None:
         yield "No device was recorded: device time is the range of an iteration on the host."
     if left := sum(one.left_out_count for one in found):
         yield f"{plural(left, 'iteration')} left out: see the table."
@@ -240,7 +315,9 @@ def _notes(found: tuple[PhaseFigures, ...], *, has_device: bool) -> Iterator[str
     if any(one.is_speculative for one in found):
         yield "Not available: accepted tokens. Figures of speculation are per drafted token."
     graphs = max((one.graph_ratio for one in found), default=0.0)
-    if graphs > 0.5:
+    if has_lent:
+        yield "Families of work in replayed graphs follow the operators of the capture."
+    elif graphs > 0.5:
         yield (
             f"Up to {share(graphs)} of the device time of a phase is in replayed graphs: families"
             " are told by kernel names alone."
@@ -249,6 +326,36 @@ def _notes(found: tuple[PhaseFigures, ...], *, has_device: bool) -> Iterator[str
         "Not available: time to first token, queueing, latency of a request, because requests have"
         " no identity in a trace."
     )
+
+
+def _uses(found: tuple[PhaseFigures, ...], selection: Selection) -> Iterator[str]:
+    """Why MFU or MBU is not available, and where they are lower bounds."""
+    for phase, name, figure in (("prefill", "MFU of prefill", "mfu_ratio"),
+                                ("decode", "MBU of decode", "mbu_ratio")):  # fmt: skip
+        if not any(one.phase == phase and one.count for one in found):
+            continue
+        use = selection.use.get(phase)
+        if use is None or getattr(use, figure) is None:
+            why = _why_no_use(selection, use)
+            yield f"Not available: {name}, because {why}."
+        elif use.at_least:
+            yield f"{name} is a lower bound: {share(use.figure_ratio)} of compute time has sizes."
+
+
+def _why_no_use(selection: Selection, use: PhaseUse | None) -> str:
+    device, facts = selection.device_facts, selection.facts
+    if device is None:
+        return "no device was recorded"
+    if not device.has_peak:
+        return "the data sheet of this device is not in the table"
+    has_shapes = facts.recording.shapes or facts.recording.record_shapes
+    if not has_shapes and not facts.traits.graph_launches:
+        return "shapes are not recorded"
+    if use is not None and use.figure_ratio:
+        return f"only {share(use.figure_ratio)} of its compute time has sizes and a model"
+    if facts.traits.graph_launches:
+        return "no capture beside tells the sizes of replayed work"
+    return "no product or attention has a figure"
 
 
 def serving_tables(answer: Serving) -> tuple[Table, ...]:

@@ -21,7 +21,7 @@ from ...analysis.findings import (
 )
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
-from ...analysis.steps import Limits, Selection, outliers, select
+from ...analysis.steps import Limits, Selection, outliers
 from ...analysis.wording import StepNoun, device_name, step_noun
 from ...base.units import NBSP
 from ..legend import (
@@ -31,7 +31,7 @@ from ..legend import (
     cores_name,
     gauge_help,
 )
-from ..shared import DeviceName, as_structs, device_row
+from ..shared import DeviceName, as_structs
 from ..table import Column, Table, column, heads, table_from
 from ..view import Subject, View
 from .document import AdviceDocument, advise
@@ -46,7 +46,7 @@ from .parts import (
     parts_of_step,
     parts_of_steps,
 )
-from .serving import Serving, serving_of, serving_tables
+from .serving import Serving, chosen_of, serving_of, serving_tables
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -181,7 +181,7 @@ _MISSING = ("steps", "devices", "counters")
 def build(of: Subject | Facts, query: OverviewQuery) -> Overview:
     """The first screen, knowing the ranks that are read. Raises QueryError for a bad choice."""
     facts, ranks, waiting = _among_ranks(of, query.steps, read=False)
-    selection, told = _told(facts, query, ranks)
+    selection, told = _told(of, query, ranks)
     of_step, classic = parts_of_step(selection), classic_parts(facts)
     return Overview(
         sentence=told.sentence,
@@ -197,7 +197,7 @@ def build(of: Subject | Facts, query: OverviewQuery) -> Overview:
         gaps=gaps_of(selection),
         figures=figures_of(selection),
         measured=measured_of(selection),
-        serving=serving_of(selection),
+        serving=serving_of(of, selection),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=told.findings,
         unanswered=told.unanswered,
@@ -235,14 +235,13 @@ def _among_ranks(
 
 
 def _told(
-    facts: Facts, query: OverviewQuery, ranks: RanksSaid | None = None
+    of: Subject | Facts, query: OverviewQuery, ranks: RanksSaid | None = None
 ) -> tuple[Selection, Said]:
     """The chosen steps and device, and the answer about them."""
-    # An answer that was kept needs no rules.
-    from ...analysis.advice.rule import thresholds
+    from ...analysis.advice.rule import thresholds  # an answer that was kept needs no rules
     from ...analysis.headline import verdict
 
-    selection = select(facts, query.steps, device_row(facts, query.device), thresholds())
+    selection = chosen_of(of, query.steps, query.device, thresholds())
     return selection, verdict(selection, ranks)
 
 
@@ -255,10 +254,10 @@ def advice_on(of: Subject | Facts, steps: str, device: str, limits: Limits) -> A
         QueryError: there are no such steps, or no such device.
     """
     facts, ranks, _ = _among_ranks(of, steps, read=True)
-    selection = select(facts, steps, device_row(facts, device), limits)
-    missing = _missing(facts, parts_of_step(selection), classic_parts(facts))
-    noun = step_noun(facts)
-    return advise(selection, {_part_of_page(key, noun): why for key, why in missing.items()}, ranks)
+    selection = chosen_of(of, steps, device, limits)
+    parts, noun = (parts_of_step(selection), classic_parts(facts)), step_noun(facts)
+    missing = {_part_of_page(key, noun): why for key, why in _missing(facts, *parts).items()}
+    return advise(selection, missing, ranks)
 
 
 def _missing(facts: Facts, *divisions: ToldParts) -> dict[str, str]:
@@ -597,4 +596,5 @@ VIEW = View(
     badge=badge,
     parts=PARTS,
     looks_beside=True,
+    lends=True,
 )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ...analysis.facts import Facts, Partition
-from ...analysis.serving.phases import phases
 from ...analysis.speed_of_light.artifact import SPEED
-from ...analysis.speed_of_light.figures import SpeedGroups, SpeedSelection, phase_use
+from ...analysis.speed_of_light.figures import SpeedGroups, SpeedSelection
 from ...analysis.speed_of_light.model import REASONS
 from ...analysis.steps import Selection, select
 from ...base.units import duration, share
-from ..origins import speed_of
+from ..origins import phase_uses, speed_of
 from ..shared import column_named, device_row
 from ..table import Table, heads, rows_from, sorts, table_from
 from ..view import Part, Subject, View
@@ -49,7 +48,7 @@ def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
         all_flops=use.flops,
         mfu_ratio=use.mfu_ratio,
         hfu_ratio=use.hfu_ratio,
-        mbu_ratio=_mbu(selection, chosen),
+        mbu_ratio=_mbu(subject, selection),
         at_least=use.at_least,
         source=_source(chosen),
         table=_window(groups, query),
@@ -72,7 +71,7 @@ def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary
         ranking=tuple(one for one in ranking if one.key == "op")[:_LARGEST],
         mfu_ratio=use.mfu_ratio,
         hfu_ratio=use.hfu_ratio,
-        mbu_ratio=_mbu(selection, chosen),
+        mbu_ratio=_mbu(subject, selection),
         at_least=use.at_least,
         source=_source(chosen),
     )
@@ -91,14 +90,10 @@ def _source(chosen: SpeedSelection) -> str:
     return peak.source if peak else ""
 
 
-def _mbu(selection: Selection, chosen: SpeedSelection) -> float | None:
+def _mbu(subject: Subject, selection: Selection) -> float | None:
     """MBU of the whole iterations of decode; None where there are none."""
-    decode = next((one for one in phases(selection) if one.phase == "decode"), None)
-    if decode is None or not decode.count:
-        return None
-    steps = [one.step for one in decode.iterations]
-    time_ns = sum(one.period_ns or one.span_ns for one in decode.iterations)
-    return phase_use(chosen.columns, steps, chosen.device, time_ns).mbu_ratio
+    decode = phase_uses(subject, selection).get("decode")
+    return decode.mbu_ratio if decode is not None else None
 
 
 def table(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedTable:

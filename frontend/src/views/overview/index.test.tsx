@@ -335,6 +335,8 @@ const PHASE = {
   generated_per_s: 28_571,
   token_ns: 280_000,
   basis: "period",
+  mfu_ratio: null,
+  mbu_ratio: 0.4,
   padding_ratio: null,
   graph_ratio: 1,
   families: [
