@@ -13,11 +13,11 @@ from ..findings import Evidence, Gain, at_time
 from ..serving.model import IterationFacts
 from ..serving.phases import PhaseFigures, chosen_iterations, phases
 from ..steps import Selection
-from ..wording import CAUSE_NAMES, the_device
-from .claims import ceiling
+from ..wording import CAUSE_NAMES, the_device, whereabouts
+from .claims import ceiling, shares_of
 from .rule import DEVICE_ACTIVITY, TIME, WHOLE, Advice, Need, Threshold, rule, sentences
+from .waits import FEWEST, WAITING_COPY_REMEDIES, each_iteration, longest_held
 
-FEWEST = 5  # iterations from which a typical one is told
 GAP_RATIO = Threshold(
     "iteration_gap_ratio", 0.05, "the median gap between iterations, of the median period"
 )
@@ -27,6 +27,17 @@ EAGER_RATIO = Threshold(
 PADDING_RATIO = Threshold("padding_ratio", 0.15, "padded requests, of the batches that ran")
 STALL_FACTOR = Threshold(
     "prefill_stall_factor", 3.0, "the longest period with prefill, by the median decode period"
+)
+SMALL_BATCH = Threshold("small_decode_batch", 8.0, "requests below which a decode batch is small")
+WEIGHTS_RATIO = Threshold(
+    "decode_weights_ratio", 0.80, "weights, of the bytes that decode must read"
+)
+KEYS_RATE = Threshold(
+    "attention_rate_ratio", 0.30, "keys and values by the time of attention, of the bandwidth"
+)
+KEYS_TIME = Threshold("attention_time_ratio", 0.10, "the kernel of attention, of decode")
+COPY_RATIO = Threshold(
+    "iteration_copy_ratio", 0.05, "idle time under one blocking copy, of the iterations"
 )
 MANY_LAUNCHES = 100  # of an iteration
 # What a server without requests waits in: no gap of its host.
@@ -70,6 +81,21 @@ def _served(need: Need) -> Need:
 SEVERAL = Need(
     f"{FEWEST} whole iterations of the inference engine: record more of them",
     lambda chosen: len(_whole(chosen)) >= FEWEST,
+)
+BYTES = Need(
+    "bytes that decode must read: record shapes of inputs, of replayed graphs the capture as well,"
+    " and let the engine write the lengths of requests",
+    lambda chosen: (
+        _of(chosen, "decode") is None
+        or ((use := chosen.use.get("decode")) is not None and use.weights_ratio is not None)
+    ),
+)
+KEYS = Need(
+    BYTES.text,
+    lambda chosen: (
+        _of(chosen, "decode") is None
+        or ((use := chosen.use.get("decode")) is not None and use.reads is not None)
+    ),
 )
 _NEEDS = (TIME, *(_served(need) for need in (WHOLE, DEVICE_ACTIVITY, SEVERAL)))
 
@@ -235,6 +261,111 @@ def padding(selection: Selection) -> Advice | None:
         confidence=0.7,
         verify="Record again: less padding in the table of phases.",
         evidence=(Evidence("padding", ratio, "ratio", limit),),
+    )
+
+
+@rule("SV4", "Small decode batches", (*_NEEDS, BYTES), SMALL_BATCH, WEIGHTS_RATIO)
+def small_batches(selection: Selection) -> Advice | None:
+    """Most decode batches are smaller than {small_decode_batch} requests.
+
+    And weights are more than {decode_weights_ratio} of the bytes that decode must read: further
+    requests would share them.
+    """
+    decode, use = _of(selection, "decode"), selection.use.get("decode")
+    if decode is None or use is None or use.mbu_ratio is None or use.weights_ratio is None:
+        return None
+    least = WEIGHTS_RATIO.of(selection.limits)
+    limit = SMALL_BATCH.of(selection.limits)
+    sizes = sorted(one.batch for one in decode.iterations if one.batch is not None)
+    small = sum(size < limit for size in sizes)
+    if use.weights_ratio <= least or 2 * small <= decode.count:
+        return None
+    return Advice(
+        title="Decode reads all weights for few requests",
+        said=(
+            f"{small:,} of {plural(decode.count, 'decode iteration')} have fewer than {limit:g}"
+            f" requests. Weights are {share(use.weights_ratio)} of the bytes that decode reads, at"
+            f" {share(use.mbu_ratio)} of the bandwidth."
+        ),
+        action="Send more requests at once: they share the weights, so tokens/s grow with them.",
+        confidence=0.7,
+        verify="Record again: more generated tokens/s in the table of phases.",
+        evidence=(
+            Evidence("weights, of the bytes of decode", use.weights_ratio, "ratio", least),
+            Evidence("median decode batch", float(median(sizes)), "count", limit),
+        ),
+    )
+
+
+@rule("SV6", "Attention far from its bytes", (*_NEEDS, KEYS), KEYS_RATE, KEYS_TIME)
+def slow_attention(selection: Selection) -> Advice | None:
+    """Attention of decode reads keys and values below {attention_rate_ratio} of the bandwidth.
+
+    Its kernel takes more than {attention_time_ratio} of the device time of decode.
+    """
+    decode, use = _of(selection, "decode"), selection.use.get("decode")
+    if decode is None or use is None or use.reads is None or not decode.span_ns:
+        return None
+    reads, part = use.reads, use.reads.ns / decode.span_ns
+    limit, least = KEYS_RATE.of(selection.limits), KEYS_TIME.of(selection.limits)
+    if reads.rate_ratio >= limit or part <= least:
+        return None
+    return Advice(
+        title="Attention of decode reads far below the bandwidth",
+        said=(
+            f"`{reads.kernel}` takes {share(part)} of decode, and reads keys and values at"
+            f" {share(reads.rate_ratio)} of the bandwidth."
+        ),
+        action="Try another attention backend of the engine, or one that splits long requests.",
+        confidence=0.6,
+        verify="Record again: attention is a smaller part of decode.",
+        evidence=(
+            Evidence("bandwidth of keys and values", reads.rate_ratio, "ratio", limit),
+            Evidence("attention, of decode", part, "ratio", least),
+        ),
+    )
+
+
+@rule(
+    "SV7",
+    "A blocking copy in each iteration",
+    _NEEDS,
+    COPY_RATIO,
+    answers={"idle_blocking_ns", "idle_sync_ns"},
+    remedies=WAITING_COPY_REMEDIES,
+)
+def copies_each_time(selection: Selection) -> Advice | None:
+    """A device idles for more than {iteration_copy_ratio} under a copy that blocks the host.
+
+    The copy comes in each iteration, at the same place. A first call is none, and neither is a copy
+    in the head of the recording.
+
+    Ceiling: that idle time.
+    """
+    held = each_iteration(selection)
+    limit = COPY_RATIO.of(selection.limits)
+    if held is None or selection.ratio(held.idle_ns) <= limit:
+        return None
+    place = whereabouts(held.place, held.name)
+    device = the_device(selection)
+    return Advice(
+        title="A copy blocks the host in each iteration",
+        said=(
+            f"`{held.name}` blocks the host in each iteration{f', {place}' if place else ''}."
+            f" {device} idles meanwhile, {share(selection.ratio(held.idle_ns))} of the time."
+        ),
+        headline=f"{device} idles while `{held.name}` blocks the host, for {{part}}.",
+        confidence=0.85,
+        verify="Record again: the call is shorter, or the next batch is launched before it.",
+        gain=ceiling(selection, held.idle_ns, "idle time under this copy", "idle_blocking_ns"),
+        shares=shares_of(selection, "idle_blocking_ns"),
+        limit=limit,
+        evidence=(
+            Evidence("idle under it", selection.ratio(held.idle_ns), "ratio", limit),
+            Evidence("calls", float(held.count), "count"),
+        ),
+        links=longest_held((held,)),
+        frame=held.place.frame if held.place else "",
     )
 
 

@@ -133,8 +133,10 @@ HIDDEN_DEVICE = Fact(
     "the run used a device that was not recorded: calls may wait for it",
     lambda chosen: chosen.device is None and bool(chosen.facts.recording.accelerator.type),
 )
+FEWEST = 5  # iterations of an engine from which a typical one is told
 REPEATS_RATIO = 0.5  # of the steps in which a call comes that comes again and again
 RELEASES = r"Free"
+_COPIES = regex(COPY_NAMES)
 
 
 def repeats(selection: Selection, held: HeldSum) -> bool:
@@ -146,6 +148,34 @@ def repeats(selection: Selection, held: HeldSum) -> bool:
     least = 2 if is_whole else REPEATS_RATIO * selection.count
     is_start = bool(held.longest.first) and 2 * held.longest.longest_ns > held.idle_ns
     return held.count >= least and not is_start
+
+
+def each_iteration(selection: Selection) -> HeldSum | None:
+    """The copy that blocks the host once or more in each iteration of an engine, at one place.
+
+    All but one iteration have it: nothing waits before the first. No first call, not in the head.
+    """
+    whole = {one.step for one in selection.facts.iterations if one.is_whole} & set(
+        selection.indexes
+    )
+    if len(whole) < FEWEST or selection.facts.step_source != "iteration":
+        return None
+    tables = selection.facts.idle
+    for one in selection.held_of("idle_blocking_ns")[:1]:
+        if not _COPIES.search(one.name) or not repeats(selection, one):
+            continue
+        parts = [
+            held
+            for step in selection.steps
+            if step.index in whole and (device := selection.device_step(step))
+            for held in device.idle.held
+            if tables.names[held.name].name == one.name
+            and tables.names[held.name].cause == one.cause
+        ]
+        places = {held.place for held in parts if held.place >= 0}  # not every one is kept
+        if len(parts) >= len(whole) - 1 and len(places) <= 1:
+            return one
+    return None
 
 
 READ_REMEDY = Remedy(
@@ -335,8 +365,9 @@ SYNC_REMEDIES = (
 def blocking(selection: Selection) -> Advice | None:
     """A device idles for more than {blocking_ratio} in a call of the host that waits.
 
-    It names the call, the op and the line. Without a device: values are read into Python
-    (`item()`, `nonzero`, …) for more than {read_back_ratio}. Silent where the run used a device
+    It names the call, the op and the line; of a copy in each iteration SV7 speaks. Without a
+    device: values are read into Python (`item()`, `nonzero`, …) for more than {read_back_ratio}.
+    Silent where the run used a device
     that was not recorded: these calls may wait for it.
 
     Ceiling: that idle time.
@@ -345,6 +376,8 @@ def blocking(selection: Selection) -> Advice | None:
         return None
     if selection.device is None:
         return on_patterns(selection, "read_back", reads, (READ_BACK_RATIO,))
+    if each_iteration(selection) is not None:
+        return None  # SV7
     held = selection.held_of(*_BLOCKING)
     frame = f"{held[0].place.frame}" if held and held[0].place and held[0].place.frame else ""
     name = held[0].name if held else ""

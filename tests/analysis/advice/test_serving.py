@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.findings import Finding
 from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.serving.model import KeyReads, PhaseUse
 from kinetoscope.analysis.steps import select
 from tests.analysis.advice.checks import plain
 from tests.analysis.serving.drawn import Pass, decode, facts_of
@@ -104,6 +107,92 @@ def test_padding(batch: int, fires: bool) -> None:
         assert one.action == "Capture more sizes between 108 and 128: `--cudagraph-capture-sizes`."
 
 
+def used(weights: float = 0.9, rate: float = 0.2, ns: int = 900_000) -> PhaseUse:
+    """Decode at 40 % of the bandwidth; its kernel of attention takes ``ns``."""
+    return PhaseUse(None, 0.4, 1.0, False, weights, KeyReads("paged_attention", ns, rate))
+
+
+def found_with(rule: str, use: PhaseUse | None, *passes: Pass) -> Finding | None:
+    chosen = replace(select(facts_of(*passes)), use={"decode": use} if use else {})
+    return next((one for one in check_all(chosen)[0] if one.id == rule), None)
+
+
+@pytest.mark.parametrize(
+    ("batches", "weights", "fires"),
+    [
+        ((7, 7, 7, 8, 8), 0.81, True),
+        ((7, 7, 7, 8, 8), 0.80, False),
+        ((7, 7, 8, 8, 8), 0.81, False),
+        ((7, 7, 7, 8, 8, 8), 0.81, False),
+    ],
+)
+def test_small_decode_batches(batches: Sequence[int], weights: float, fires: bool) -> None:
+    passes = [Pass(decode(one)) for one in batches]
+    one = found_with("SV4", used(weights), *passes)
+    assert (one is not None) == fires
+    if one is not None:
+        assert plain(one.text) == (
+            "3 of 5 decode iterations have fewer than 8 requests. Weights are 81.0 % of the bytes"
+            " that decode reads, at 40.0 % of the bandwidth. Send more requests at once: they share"
+            " the weights, so tokens/s grow with them."
+        )
+
+
+@pytest.mark.parametrize(
+    ("rate", "ns", "fires"),
+    [
+        (0.29, 201_000, True),
+        (0.30, 201_000, False),
+        (0.29, 200_000, False),
+    ],
+)
+def test_attention_that_reads_slowly(rate: float, ns: int, fires: bool) -> None:
+    """Five iterations of 400 µs: 200 µs are a tenth."""
+    one = found_with("SV6", used(0.5, rate, ns), *[Pass(decode(8))] * 5)
+    assert (one is not None) == fires
+    if one is not None:
+        assert plain(one.text).startswith(
+            "`paged_attention` takes 10.1 % of decode, and reads keys and values at 29.0 % of the"
+            " bandwidth."
+        )
+
+
+@pytest.mark.parametrize("rule", ["SV4", "SV6"])
+def test_without_sizes_nothing_is_said_of_bytes(rule: str) -> None:
+    few = [Pass(decode(2))] * 5
+    assert found_with(rule, None, *few) is None
+    assert "record shapes of inputs" in needs(rule, *few)
+    assert needs(rule, *[Pass("execute_context_1(70)_generation_0(0)")] * 5) == ""
+
+
+COPIED = Pass(decode(8), kernels=(300,), copied=40)
+
+
+def test_a_copy_that_blocks_in_each_iteration() -> None:
+    """A period of 355 µs, of which the device idles for 40 under the copy, and 10 to launch."""
+    one = found("SV7", *[COPIED] * 6)
+    assert one is not None
+    assert plain(one.text).startswith(
+        "`cudaMemcpy` blocks the host in each iteration. The GPU idles meanwhile, "
+    )
+    assert one.gain is not None
+    assert one.gain.ns_per_step == 40_000, "a step ends with the copy"
+    assert found("SY1", *[COPIED] * 6) is None, "the same time has one finding"
+
+
+@pytest.mark.parametrize(
+    ("why", "passes"),
+    [
+        ("few iterations", [COPIED] * 4),
+        ("not in each one", [COPIED, COPIED._replace(copied=0.0)] * 3),
+        ("short", [COPIED._replace(copied=10.0)] * 6),
+        ("a first call", [COPIED._replace(copied=2000.0), *[COPIED._replace(copied=1.0)] * 5]),
+    ],
+)
+def test_copies_that_hold_nothing_up(why: str, passes: list[Pass]) -> None:
+    assert found("SV7", *passes) is None, why
+
+
 def served(prefill: float) -> list[Pass]:
     decodes = [Pass(decode(8), kernels=(200,))] * 4
     return [*decodes, Pass("execute_context_1(512)_generation_0(0)", kernels=(prefill,)), *decodes]
@@ -135,10 +224,14 @@ FIRES: dict[str, list[Pass]] = {
     "SV2": [EAGER] * 5,
     "SV3": [Pass("decode[bs=100/128 tok=100 d=100]")] * 5,
     "SV5": served(900),
+    "SV7": [COPIED] * 6,
 }
 """A server for each rule in which it fires."""
 
 
 def findings() -> tuple[Finding, ...]:
     """A finding of every rule of serving."""
-    return tuple(one for rule, some in FIRES.items() if (one := found(rule, *some)) is not None)
+    drawn = [found(rule, *some) for rule, some in FIRES.items()]
+    few = [Pass(decode(2))] * 5
+    drawn += [found_with(rule, used(), *few) for rule in ("SV4", "SV6")]
+    return tuple(one for one in drawn if one is not None)

@@ -10,6 +10,7 @@ from kinetoscope.analysis.summarize import summarize
 from tests.drawing import PID, STREAM, Event, trace_of
 
 HOST_US = 100.0  # an iteration's range on the host
+COPY_US = 5.0  # work of a copy on the device
 
 
 class Pass(NamedTuple):
@@ -20,6 +21,7 @@ class Pass(NamedTuple):
     host: float = 0.0  # µs in the scheduler before it
     pause: float = 0.0  # µs between its kernels: each is launched so late
     graph: bool = False  # one replay launches all of its kernels
+    copied: float = 0.0  # µs for which a blocking copy to the host goes on when it is done
 
 
 SCHEDULER = "schedule: allocate_slots"
@@ -58,6 +60,25 @@ def served(*passes: Pass, kernel: str = "gemm") -> list[Event]:
             free = start + dur
             if one.pause:
                 now = free + one.pause - 10
+        if one.copied:
+            number += 1
+            end = max(now, free) + COPY_US
+            events.append(
+                event(
+                    "gpu_memcpy",
+                    "Memcpy DtoH (Device -> Pageable)",
+                    end - COPY_US,
+                    COPY_US,
+                    STREAM,
+                    correlation=number,
+                    device=0,
+                    stream=STREAM,
+                )
+            )
+            events.append(
+                event("cuda_runtime", "cudaMemcpy", now, end + one.copied - now, correlation=number)
+            )
+            now, free = end + one.copied, end
         now = max(begun + HOST_US, now)
         events.append(event("user_annotation", one.name, begun, now - begun))
     return events
