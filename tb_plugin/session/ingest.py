@@ -114,7 +114,7 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
         OSError: it cannot be read, or the cache cannot be written.
     """
     path, root = task.path, Path(task.root)
-    version = FileVersion.of(os.stat(path))
+    version = FileVersion.at(path)
     code = content_key.code_version(READER, SUMMARIZE)
     cache = Cache((root,), 0)
     key = content_key.digest(path, version, code, root)
@@ -150,7 +150,7 @@ def _stored(task: IngestTask) -> tuple[int, int, bool]:
 def _read(path: str, version: FileVersion) -> Trace:
     """The trace of a file, if it is still of this version when it was read."""
     trace: Trace = load_callable(READER)(path, lambda _: None)
-    if FileVersion.of(os.stat(path)) != version:
+    if FileVersion.at(path) != version:
         raise KinetoscopeError("It changed while it was read.", hint="Run it again.")
     return trace
 

@@ -412,7 +412,7 @@ class FileSession(Session):
         self.shown = address or path
         self._on_progress = on_progress
         self._beside = beside
-        self._version = FileVersion.of(os.stat(path))
+        self._version = FileVersion.at(path)
         self._cache = open_user_cache()
         notes = next(iter(self._cache.roots), None)
         code = content_key.code_version(READER, SUMMARIZE, root=notes)
@@ -512,7 +512,7 @@ class FileSession(Session):
     def is_current(self) -> bool:
         """True if the file is still the one whose content key is known."""
         try:
-            return FileVersion.of(os.stat(self.path)) == self._version
+            return FileVersion.at(self.path) == self._version
         except OSError:  # removed while it was read
             return False
 

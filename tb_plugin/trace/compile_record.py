@@ -137,7 +137,9 @@ def record_beside(path: Path, handler: Any) -> CompileRecord | None:  # noqa: AN
         # A copied or renamed trace keeps its record beside it under its own name.
         if own is not None and own != name and path.with_name(own).is_file():
             return record_beside(path, {"compile": {"file": own, "sha256": digest}})
-        return CompileRecord(problem=f"{name} is not beside the trace: copy it, too")
+        # Under another name than its own the cached answer would not change with it.
+        how = "" if own in (None, name) else f", as {own}"
+        return CompileRecord(problem=f"{name} is not beside the trace: copy it, too{how}")
     except (OSError, ValueError, zlib.error, TraceFormatError) as error:
         return CompileRecord(problem=f"{name}: {error}"[:_MOST_CHARACTERS])
 
@@ -151,7 +153,27 @@ def _is_plain(name: str) -> bool:
     )
 
 
-def _read(path: Path, digest: object) -> CompileRecord:
+def record_hash(path: Path) -> bytes:
+    """Hash of the record beside a trace under the trace's own name; b"" where there is none.
+
+    It is a part of the trace's content key. A record that is refused has a hash of the reason.
+    """
+    own = record_name(path.name)
+    try:
+        return hashlib.sha256(_bytes(path.with_name(own))).digest() if own else b""
+    except FileNotFoundError:
+        return b""
+    except (OSError, ValueError) as error:
+        return hashlib.sha256(f"refused: {type(error).__name__}".encode()).digest()
+
+
+def _bytes(path: Path) -> bytes:
+    """The packed record.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no regular file, or too large.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -159,6 +181,11 @@ def _read(path: Path, digest: object) -> CompileRecord:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ValueError(f"more than {MOST_BYTES >> 20} MiB")
+    return data
+
+
+def _read(path: Path, digest: object) -> CompileRecord:
+    data = _bytes(path)
     if isinstance(digest, str) and hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("it is not the file that the trace was recorded with")
     unpack = zlib.decompressobj(31)

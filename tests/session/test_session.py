@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.web.trace_files import write_trace
 
 ROWS = ArtifactSpec("rows", f"{__name__}:make_rows", lambda folder: (folder / "rows").read_text())
 MADE: list[str] = []
+RECORD = b'{"format": 1, "compilations": [{"id": "0/0", "dur_us": 7}]}'  # of torch.compile
 
 
 def make_rows(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
@@ -108,6 +110,22 @@ def test_a_changed_file_is_read_again(reads: list[str], path: str) -> None:
     after = FileSession(path).facts().steps
     assert [step.dur_ns for step in after] == [2 * step.dur_ns for step in before]
     assert reads == [path, path]
+
+
+def test_a_record_that_is_copied_beside_a_trace_later_is_read(reads: list[str], path: str) -> None:
+    beside = Path(path).with_name("x.compile.json.gz")
+    assert FileSession(path).facts().compiled is None
+    opened = FileSession(path)
+    beside.write_bytes(gzip.compress(RECORD))
+    assert not opened.is_current()
+    found = FileSession(path).facts().compiled
+    assert found is not None
+    assert found.recorded
+    assert reads == [path, path]
+    FileSession(path).facts()
+    assert reads == [path, path]
+    beside.unlink()
+    assert FileSession(path).facts().compiled is None
 
 
 def test_nothing_of_a_changed_file_is_kept_under_the_key_of_the_file_before(

@@ -233,6 +233,24 @@ def test_a_touched_file_keeps_its_key(logdir: Path, serve: Serve) -> None:
     assert service.locate("run", "w0", "1").digest == digest
 
 
+def test_a_trace_is_read_again_once_its_record_of_compilations_is_there(
+    logdir: Path, serve: Serve
+) -> None:
+    path = write_trace(logdir / "run" / RULE)
+    service = serve()
+    wait_for(lambda: states(service) == {f"run/{RULE}": "ready"})
+    first = service.locate("run", "w0", "1").digest
+    record = path.with_name("w0.1700000000000.compile.json.gz")
+    record.write_bytes(b"as it is")
+    wait_for(lambda: service.locate("run", "w0", "1").digest != first)
+    second = service.locate("run", "w0", "1").digest
+    record.write_bytes(b"as it is now")
+    wait_for(lambda: service.locate("run", "w0", "1").digest not in (first, second))
+    assert states(service) == {f"run/{RULE}": "ready"}
+    record.unlink()
+    wait_for(lambda: service.locate("run", "w0", "1").digest == first)
+
+
 def test_deleted_files_and_runs_go(logdir: Path, serve: Serve) -> None:
     write_trace(logdir / "a" / RULE)
     write_trace(logdir / "b" / RULE)

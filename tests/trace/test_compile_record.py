@@ -73,8 +73,12 @@ def test_a_renamed_pair_is_found_and_must_be_the_same(tmp_path: Path) -> None:
     assert "not the file" in found.problem
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
-    assert _problem(tmp_path, _named("0" * 64)) == f"{NAME} is not beside the trace: copy it, too"
+def test_a_missing_file_is_said_under_the_name_that_it_is_to_have(tmp_path: Path) -> None:
+    missing = f"{NAME} is not beside the trace: copy it, too"
+    assert _problem(tmp_path, _named("0" * 64)) == missing
+    renamed = record_beside(tmp_path / "copy.json", _named("0" * 64))
+    assert renamed is not None
+    assert renamed.problem == f"{missing}, as copy.compile.json.gz"
 
 
 @pytest.mark.parametrize(

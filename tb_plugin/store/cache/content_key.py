@@ -6,6 +6,9 @@
 * Above, the size, the time of the last change and evenly spread samples count (the ends among
   them): reading gigabytes twice would delay the first picture. A copy then has a key of its own,
   and so has a file that was edited in the middle, as long as its time stamp moves.
+* The record of torch.compile beside a trace counts with it: a record that is copied there later is
+  read. Recordings of a capture do not: they are traces with keys of their own, and what they lend
+  is never stored with this one.
 * The key covers the code that reads and summarizes: an upgrade never uses results of older code.
 
 What the bytes of a larger file came to is noted in the cache, so that an unchanged file is not
@@ -37,6 +40,7 @@ except ImportError:
 
 from ... import base
 from ...base.machine import ITERATIONS_VARIABLE
+from ...trace.compile_record import record_hash
 from ..discovery.walk import FileVersion
 from ..ingest import resources
 
@@ -75,6 +79,8 @@ def digest(
         OSError: the file cannot be read.
     """
     key = blake2b(f"{version}\0{identity.bytes}\0".encode(), digest_size=16)
+    if record := record_hash(Path(path)):
+        key.update(b"record\0" + record)
     if identity.bytes > WHOLE:
         key.update(f"{identity.modified_ns}\0".encode())
         with open(path, "rb") as file:

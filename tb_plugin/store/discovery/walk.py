@@ -16,6 +16,7 @@ import os
 import stat
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -30,6 +31,7 @@ from ...handlers.remote_address import (
     parse,
     without_file_scheme,
 )
+from ...trace.compile_record import SUFFIX, record_name
 from ..contract import ErrorInfo
 from ..discovery import file_names
 
@@ -49,11 +51,26 @@ class FileVersion(Struct, frozen=True):
 
     bytes: int
     modified_ns: int
-    tag: str = ""  # of a remote file, where its server has one
+    tag: str = ""  # of a remote file, where its server has one; else of the record beside it
 
     @classmethod
-    def of(cls, status: os.stat_result) -> FileVersion:
-        return cls(status.st_size, status.st_mtime_ns)
+    def of(cls, status: os.stat_result, record: os.stat_result | None = None) -> FileVersion:
+        tag = f"{record.st_size}-{record.st_mtime_ns}" if record is not None else ""
+        return cls(status.st_size, status.st_mtime_ns, tag)
+
+    @classmethod
+    def at(cls, path: str | Path) -> FileVersion:
+        """The version of a file of this machine, with the record of torch.compile beside it.
+
+        Raises:
+            OSError: the file is not there.
+        """
+        status, record = os.stat(path), record_name(os.path.basename(path))
+        with suppress(OSError):
+            if record is not None:
+                beside = os.path.join(os.path.dirname(path), record)
+                return cls.of(status, os.stat(beside, follow_symlinks=False))
+        return cls.of(status)
 
     @property
     def modified(self) -> float:
@@ -103,7 +120,7 @@ def look(root: str, tally: PassedOver) -> Iterator[FoundFile | Unreadable]:
             yield item
         elif item.is_folder:
             continue
-        elif found := _file(item.entry, item.path):
+        elif found := _file(item):
             yield found
         else:
             tally.others += 1
@@ -149,6 +166,7 @@ class _Entry(Struct, frozen=True):
     entry: os.DirEntry[str]
     path: str  # relative
     is_folder: bool  # one that is not entered
+    record: os.DirEntry[str] | None = None  # of torch.compile, beside it
 
 
 def _entries(root: str, tally: PassedOver) -> Iterator[_Entry | Unreadable]:
@@ -171,6 +189,7 @@ def _entries(root: str, tally: PassedOver) -> Iterator[_Entry | Unreadable]:
                 yield Unreadable(path, error.strerror or str(error), missing)
             continue
         tally.directories += 1
+        records = {entry.name: entry for entry in listed if entry.name.endswith(SUFFIX)}
         for entry in listed:
             below = f"{path}/{entry.name}" if path else entry.name
             if _is_directory(entry):
@@ -179,7 +198,8 @@ def _entries(root: str, tally: PassedOver) -> Iterator[_Entry | Unreadable]:
                 else:
                     (links if entry.is_symlink() else real).append((entry.path, below))
             else:
-                yield _Entry(entry, below, is_folder=False)
+                own = record_name(entry.name) if records else None
+                yield _Entry(entry, below, is_folder=False, record=records.get(own or ""))
 
 
 def shown(path: str) -> str:
@@ -202,7 +222,8 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
+def _file(item: _Entry) -> FoundFile | None:
+    entry, record = item.entry, None
     unfinished = file_names.is_unfinished(entry.name)
     hidden = entry.name.startswith(".")
     if not unfinished and (hidden or not file_names.is_plausible(entry.name)):
@@ -215,7 +236,10 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
         return None
     if os.name == "nt":
         status = os.stat(entry.path)  # the listing's numbers are late there
-    return FoundFile(shown(path), entry.path, FileVersion.of(status), unfinished)
+    if item.record is not None:
+        with suppress(OSError):  # gone meanwhile
+            record = os.stat(item.record.path, follow_symlinks=False)
+    return FoundFile(shown(item.path), entry.path, FileVersion.of(status, record), unfinished)
 
 
 # --- logdirs --------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ fetched gets an event like one that cannot be read; the others go on. Files of t
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -153,7 +152,7 @@ class FetchingPool(Generic[S]):
         """Have a copy read. The pool compares it with its own time stamp, not with the remote."""
         try:
             place = self._copies.bring(origin)
-            identity = FileVersion.of(os.stat(place))
+            identity = FileVersion.at(place)
         except OSError as error:
             self._fail(request, error)
             return

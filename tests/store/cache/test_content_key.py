@@ -44,6 +44,24 @@ def test_one_changed_byte_changes_the_key(tmp_path: Path, place: int) -> None:
     assert key(path) != before
 
 
+def test_the_record_beside_a_trace_counts_by_its_content(tmp_path: Path) -> None:
+    path, record = tmp_path / "w.1.pt.trace.json", tmp_path / "w.1.compile.json.gz"
+    path.write_bytes(b"x")
+    alone = key(path)
+    (tmp_path / "other.compile.json.gz").write_bytes(b"r")
+    assert key(path) == alone
+    record.write_bytes(b"r")
+    first = key(path)
+    os.utime(record, (1, 1))
+    assert key(path) == first
+    record.write_bytes(b"s")
+    assert len({alone, first, key(path)}) == 3
+    record.unlink()
+    assert key(path) == alone
+    record.mkdir()  # refused, which is another answer than none
+    assert key(path) not in (alone, first)
+
+
 def test_other_code_another_key(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     assert key(tmp_path / "a", "v1") != key(tmp_path / "a", "v2")

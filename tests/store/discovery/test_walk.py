@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store.discovery.walk import FoundFile, PassedOver, Unreadable, look
+from kinetoscope.store.discovery.walk import (
+    FileVersion,
+    FoundFile,
+    PassedOver,
+    Unreadable,
+    look,
+)
 from tests.store.conftest import needs_permissions
 
 
@@ -44,6 +50,24 @@ def test_finds_what_may_be_a_trace_at_any_depth(tmp_path: Path) -> None:
         ("run", "w.1.pt.trace.json.gz", False),
     ]
     assert (tally.directories, tally.others) == (6, 3)
+
+
+def test_a_trace_is_another_version_with_a_record_beside_it(tmp_path: Path) -> None:
+    make(tmp_path, "run/w.1.pt.trace.json.gz", "run/w.2.pt.trace.json.gz", "w.2.compile.json.gz")
+
+    def versions() -> list[FileVersion]:
+        found = [i for i in look(str(tmp_path), PassedOver()) if isinstance(i, FoundFile)]
+        assert [i.identity for i in found] == [FileVersion.at(i.absolute) for i in found]
+        return [i.identity for i in sorted(found, key=lambda i: i.name)]
+
+    before = versions()
+    record = tmp_path / "run/w.1.compile.json.gz"
+    record.write_bytes(b"r")
+    first = versions()
+    os.utime(record, (1, 1))
+    later = versions()
+    assert len({before[0], first[0], later[0]}) == 3
+    assert before[1] == first[1] == later[1]
 
 
 def test_follows_links_once_and_out_of_loops(tmp_path: Path) -> None:
