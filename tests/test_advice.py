@@ -18,7 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from kinetoscope.analysis.advice import check_all
-from kinetoscope.analysis.headline import headline, unanswered
+from kinetoscope.analysis.advice.unanswered import unanswered
+from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import structs
 
 from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
-from ..trace.recipes import FRAMES, with_option
 from .advice import RULES, check_all
 from .advice.claims import claimed_ns, with_shared
 from .advice.distributed import COMMUNICATION_RATIO
-from .advice.input import LOADER_RATIO
-from .advice.launches import IDLE_RATIO
 from .advice.rule import severity_of
+from .advice.unanswered import CAPTURE, CUT, NOTHING, unanswered
 from .advice.waits import compute_bound, device_causes, is_compute_bound
 from .facts import HostPartition, Partition, StepFacts
-from .findings import Explanation, Finding, RanksSaid, Reference, Said, Sentence
-from .recording import OTHER_RECORDER
+from .findings import Finding, RanksSaid, Said, Sentence
 from .serving.phases import bound_by_device
 from .steps import Selection
 from .wording import (
@@ -39,9 +36,6 @@ from .wording import (
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
 NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
-
-# What the sentence may say that is no field of a partition.
-CUT, CAPTURE, NOTHING = "cut", "capture", "nothing"
 
 _TIMED = ("op", "kernel", "annotation", "python", "module", "runtime", "memcpy", "memset")
 
@@ -175,29 +169,35 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
         text = "The steps differ: no single cause leads in most of them."
         return Sentence(text, said.detail, cause=NOTHING, beyond=said.beyond)
     alike = tuple(at for at, one in zip(selection.indexes, causes, strict=True) if one == cause)
-    most = _of_all(structs.replace(selection, indexes=alike), ())
+    most = _of_some(structs.replace(selection, indexes=alike), ())
     some = f"{count} of {plural(selection.count, 'step')}"
     lengths = most.detail.replace("a mean step of", f"the mean of {some},", 1)
     longest = max(selection.steps, key=lambda step: step.dur_ns)
     alone = f"Step {longest.number} alone takes {duration(longest.dur_ns)}."
-    return Sentence(
+    said = Sentence(
         most.headline.replace("of every step", f"of the step in {some}"),
         f"{lengths} {alone}",
         f"in {some}",
         most.cause,
         f"{most.beyond} {alone}".lstrip(),
     )
+    # Compilation, for example, is often in the other steps alone.
+    return _and(said, *not_judged(selection))
 
 
 def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
+    """The sentence on the mean of all chosen steps, with what no figure of it contains."""
+    return _and(_of_some(selection, findings), *not_judged(selection))
+
+
+def _of_some(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     """The sentence on the mean of some steps.
 
     On the host, the first finding is the cause where it claims as much as ``LEADS_RATIO``: it names
     the code, and a part of the step does not.
     """
     sentence = _headline(selection, findings)
-    details = (sentence.detail, _unnamed(selection, sentence), *not_judged(selection))
-    detail = " ".join(text for text in details if text)
+    detail = " ".join(filter(None, (sentence.detail, _unnamed(selection, sentence))))
     beyond = detail.removeprefix(_lengths(selection)).lstrip()
     return structs.replace(sentence, detail=detail, beyond=beyond)
 
@@ -510,91 +510,3 @@ def _leading(selection: Selection, step: StepFacts) -> str:
     host = step.host or HostPartition()
     keys = (*_HOST_CAUSES, *_HOST_WORK)
     return max(keys, key=lambda key: getattr(host, key))
-
-
-# --- causes without a finding ---------------------------------------------------------------------
-
-
-def unanswered(
-    selection: Selection, said: Sentence, findings: Sequence[Finding]
-) -> Explanation | None:
-    """Why the cause in the headline has no finding, and where to look; None where it has one."""
-    answering = {said.cause, *(rule.id for rule in RULES if said.cause in rule.answers)}
-    if any(finding.id in answering for finding in findings):
-        return None
-    why: Explanation | None
-    if said.cause in (CUT, "uninstrumented_ns"):
-        why = _cut_short() if said.cause == CUT else _uninstrumented(selection)
-    else:
-        why = _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
-    if why is not None and why.links == _TRACE and selection.facts.step_source == "whole_trace":
-        return structs.replace(why, links=_WHOLE_TRACE)
-    return why
-
-
-_KERNELS = (Reference("The longest kernels", "kernels"),)
-_OPERATORS = (Reference("The longest operators", "operators"),)
-_TRACE = (Reference("These steps in the trace", "timeline"),)
-_WHOLE_TRACE = (Reference("The recording in the trace", "timeline"),)
-_COMPUTES = Explanation("No rule finds a cause in the operators.", _OPERATORS)
-_COMMUNICATES = Explanation(
-    f"The rule on communication asks for more than {share(COMMUNICATION_RATIO.value)} of the "
-    "time, with nothing else running.",
-    _TRACE,
-)
-_LOADS = Explanation(
-    f"The rule on the DataLoader asks for more than {share(LOADER_RATIO.value)} of the time, "
-    "with nothing else running.",
-    _TRACE,
-)
-_IDLE_IS_SMALL = Explanation(
-    f"The rule on idle devices asks for {share(IDLE_RATIO.value)} of the time, apart from the "
-    "DataLoader.",
-    _TRACE,
-)
-_UNANSWERED: Mapping[str, Explanation | None] = {
-    NOTHING: None,
-    CAPTURE: Explanation(
-        "Capturing a graph happens once. To see how the device is used, record steps that replay "
-        "it.",
-        _TRACE,
-    ),
-    "compute_ns": Explanation(
-        "The device works most of the time: what is left to gain is in its kernels.", _KERNELS
-    ),
-    "forward_ns": _COMPUTES,
-    "backward_ns": _COMPUTES,
-    "optimizer_ns": _COMPUTES,
-    "runtime_ns": Explanation(
-        "No rule says why the host calls the runtime for so long.", _OPERATORS
-    ),
-    "python_ns": Explanation("No rule finds a cause in the Python code.", _OPERATORS),
-    "compile_ns": Explanation(
-        "Code is compiled when it first runs, or when shapes change: run some steps before the "
-        "recording starts.",
-        _TRACE,
-    ),
-    "exposed_communication_ns": _COMMUNICATES,
-    "communication_ns": _COMMUNICATES,
-    "idle_dataloader_ns": _LOADS,
-    "dataloader_ns": _LOADS,
-}
-
-
-def _cut_short() -> Explanation:
-    return Explanation(
-        "What is missing could be the cause of anything: rules on times were not checked. Record "
-        "again, or copy the whole file.",
-        (Reference("Where it ends", "health"),),
-    )
-
-
-def _uninstrumented(selection: Selection) -> Explanation:
-    if selection.facts.counts.get("python", 0):
-        text = "Neither ops nor Python frames were recorded on this thread in that time."
-    elif is_of_other_recorder(selection.facts.torch_era):
-        text = f"{OTHER_RECORDER}: Trace shows its events."
-    else:
-        how = with_option(FRAMES, selection.facts.torch_era)
-        text = f"To see the Python that ran there: {how}."
-    return Explanation(text, _TRACE)

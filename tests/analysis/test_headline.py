@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from kinetoscope.analysis import headline as headlines
 from kinetoscope.analysis.advice import check_all
+from kinetoscope.analysis.advice.unanswered import unanswered
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.findings import Finding, Gain, RanksSaid, Sentence
-from kinetoscope.analysis.headline import headline, unanswered
+from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
@@ -298,32 +299,6 @@ def test_a_chosen_step_that_was_cut_off() -> None:
     assert facts.steps[-1].excluded == "incomplete"
     assert "within a chosen step" in headline(select(facts, "all")).headline
     assert "within a chosen step" not in headline(select(facts)).headline
-
-
-CAUSES = [*headlines._DEVICE_CAUSES, *headlines._HOST_CAUSES, *headlines._HOST_WORK, "compute_ns"]
-
-
-@pytest.mark.parametrize("cause", [*CAUSES, headlines.CUT, headlines.CAPTURE])
-def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
-    chosen = select(summarize(draw("op |aaa|")))
-    why = unanswered(chosen, Sentence("", "", cause=cause), ())
-    assert why is not None
-    assert why.text.endswith(".")
-    assert why.links
-
-
-@pytest.mark.parametrize(
-    ("drawn", "link"),
-    [
-        ("op |aaa|", "The recording in the trace"),
-        ("step |111|\nop   |aaa|", "These steps in the trace"),
-    ],
-)
-def test_a_recording_without_steps_is_led_to_as_a_whole(drawn: str, link: str) -> None:
-    chosen = select(summarize(draw(drawn)), "all")
-    why = unanswered(chosen, Sentence("", "", cause=headlines.CAPTURE), ())
-    assert why is not None
-    assert [one.text for one in why.links] == [link]
 
 
 def test_launches_without_kernels_are_no_run_on_the_host() -> None:

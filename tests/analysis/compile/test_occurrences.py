@@ -68,6 +68,29 @@ def test_the_detail_tells_first_from_again_and_counts_what_is_left_out() -> None
     assert "left out" not in every
 
 
+@pytest.mark.parametrize(
+    ("identity", "chosen", "told"),
+    [("0/1", "", "90.0 µs again"), ("0/0", "all", "90.0 µs first, which is warm-up")],
+)
+def test_compilation_in_a_step_unlike_the_others_is_told_of_all(
+    identity: str, chosen: str, told: str
+) -> None:
+    """Three steps of 40 µs run forward; the second, of 400 µs, compiles for 360 µs."""
+    picture = f"""
+        step |{"1" * 40}{"2" * 400}{"3" * 40}{"4" * 40}|
+        op   |{"a" * 40}{"C" * 360}{"b" * 40}{"a" * 40}{"b" * 39} |
+        op   |{" " * 41}t{" " * 478}|
+    """
+    twin = f"entire_frame_compile_data: fn_name=x, compile_id={identity}"
+    facts = summarize(draw(picture, names={**NAMES, "t": twin}))
+    said = verdict(select(facts, chosen, None, {})).sentence
+    assert said.agreement.replace("\u00a0", " ") == "in 3 of 4 steps"
+    for text in (said.detail, said.beyond):
+        plain = text.replace("\u00a0", " ")
+        assert plain.endswith(f"Step 2 alone takes 400 µs. Compilation per step: {told}.")
+        assert "left out" not in plain
+
+
 def test_phases_that_nothing_ties_to_a_function_are_counted() -> None:
     names = {**NAMES, "D": "backend_compile (dynamo_timed)"}
     facts = summarize(draw("op |CCCCC RR  DD|\nop | DD         |", names=names)).compiled
