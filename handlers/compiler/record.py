@@ -60,7 +60,11 @@ SOURCES: Mapping[str, tuple[str, str]] = {
 
 
 def since_then(version: str) -> str:
-    """Data on compilations that a version of torch has, in words."""
+    """Data on compilations that a version of torch has, in words.
+
+    >>> since_then("2.2.1")
+    'graph breaks only: compilations and failed guards need torch 2.3'
+    """
     numbers = [int(one) for one in re.findall(r"\d+", version)[:2]]
     absent = [
         f"{tells} (torch {first})"
@@ -69,6 +73,8 @@ def since_then(version: str) -> str:
     ]
     if numbers < [2, 1]:
         return "nothing: needs torch 2.1"
+    if numbers < [2, 3]:
+        return "graph breaks only: compilations and failed guards need torch 2.3"
     return (
         f"all but {'; '.join(absent)}" if absent else 'all, lines of kernels with compile="lines"'
     )
