@@ -134,6 +134,18 @@ it("opens by its title and shows the tree", async () => {
   expect(block.getAttribute("aria-expanded")).toBe("false");
 });
 
+it("shows a compiled function that lies deep", async () => {
+  const rows = [
+    rowOf("0", "", "Net_0", { inside: 1 }),
+    rowOf("1", "0", "Body_0", { inside: 1 }),
+    rowOf("2", "1", "Layer_0", { inside: 1 }),
+    rowOf("3", "2", "scaled", { compiled: "2 versions" }),
+  ];
+  server.answer("view/modules", { ...ANSWER, table: { ...ANSWER.table, rows } });
+  openPage("#view=modules");
+  expect(await names()).toEqual(["Net_0", "Body_0", "Layer_0", "scaled"]);
+});
+
 it("shows names from a trace as text", async () => {
   const { container } = openPage("#view=modules");
   await table();

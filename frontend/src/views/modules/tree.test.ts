@@ -1,6 +1,14 @@
 import { expect, it } from "vitest";
 import type { ModuleRow } from "../../api/types.gen";
-import { ALL_LEVELS, byParent, isOpen, seenRows, USUAL_LEVELS } from "./tree";
+import {
+  ALL_LEVELS,
+  byParent,
+  isOpen,
+  MOST_WAYS,
+  seenRows,
+  USUAL_LEVELS,
+  waysToCompiled,
+} from "./tree";
 
 const rowOf = (key: string, parent: string, total_ns: number, more: Partial<ModuleRow> = {}) =>
   ({ key, parent, name: `m${key}`, total_ns, members: 1, inside: 1, ...more }) as ModuleRow;
@@ -44,4 +52,32 @@ it("opens all levels of what a search finds, but rows of several on demand", () 
     seenRows(byParent([rows]), { levels, toggled: new Set() }, DOWN).map(({ key }) => key);
   expect(keys(ALL_LEVELS)).toEqual(["0", "2+", "1", "5", "6", "7"]);
   expect(keys(USUAL_LEVELS)).toEqual(["0", "2+", "1", "5"]);
+});
+
+it("opens the way to a compiled function, however deep it lies, until someone closes it", () => {
+  const rows = [
+    rowOf("0", "", 10, { compiled: null }),
+    rowOf("1", "0", 3, { compiled: null }),
+    rowOf("5", "1", 3, { compiled: null }),
+    rowOf("6", "5", 2, { compiled: "2 versions" }),
+    rowOf("7", "6", 1, { compiled: null, inside: 0 }),
+    rowOf("8", "1", 1, { compiled: null }),
+    rowOf("9", "8", 1, { compiled: null, inside: 0 }),
+  ];
+  const keys = (toggled: readonly string[]) =>
+    seenRows(
+      byParent([rows]),
+      { levels: USUAL_LEVELS, ways: waysToCompiled(rows), toggled: new Set(toggled) },
+      DOWN,
+    ).map(({ key }) => key);
+  expect(keys([])).toEqual(["0", "1", "5", "6", "8"]);
+  expect(keys(["5"])).toEqual(["0", "1", "5", "8"]);
+});
+
+it("opens the ways to the longest compiled functions alone", () => {
+  const rows = Array.from({ length: MOST_WAYS + 1 }, (_, at) => [
+    rowOf(`${at}`, "", 10, { compiled: null }),
+    rowOf(`c${at}`, `${at}`, at, { compiled: "1 version" }),
+  ]).flat();
+  expect([...waysToCompiled(rows)]).toEqual(["8", "7", "6", "5", "4", "3", "2", "1"]);
 });

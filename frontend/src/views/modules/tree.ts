@@ -5,18 +5,35 @@ import type { Sorting } from "../../components/data_table/rows";
 /** What is open before someone opens or closes anything: so many levels, and no folded row. */
 export const USUAL_LEVELS = 2;
 export const ALL_LEVELS = Number.POSITIVE_INFINITY;
+/** So many compiled functions, the longest, are seen at first, however deep they lie. */
+export const MOST_WAYS = 8;
 
 export const isFolded = (row: ModuleRow): boolean => row.members > 1;
 
-/** Which rows are open: of the first levels those that no press has closed, else those opened. */
+/** Which rows are open: of the first levels and `ways` those that no press has closed, else those opened. */
 export interface Opening {
   readonly levels: number;
+  readonly ways?: ReadonlySet<string>;
   readonly toggled: ReadonlySet<string>;
 }
 
-export function isOpen(row: ModuleRow, { levels, toggled }: Opening): boolean {
-  const isUsually = row.depth < levels && !isFolded(row);
+export function isOpen(row: ModuleRow, { levels, ways, toggled }: Opening): boolean {
+  const isNear = row.depth < levels || ways?.has(row.key) === true;
+  const isUsually = isNear && !isFolded(row);
   return row.inside > 0 && isUsually !== toggled.has(row.key);
+}
+
+/** Keys of the rows around the longest compiled functions. */
+export function waysToCompiled(rows: readonly ModuleRow[]): ReadonlySet<string> {
+  const parents = new Map(rows.map(({ key, parent }) => [key, parent]));
+  const compiled = rows.filter((row) => row.compiled !== null);
+  const ways = new Set<string>();
+  for (const row of compiled.sort((a, b) => b.total_ns - a.total_ns).slice(0, MOST_WAYS)) {
+    for (let key = row.parent; parents.has(key); key = parents.get(key) ?? "") {
+      ways.add(key);
+    }
+  }
+  return ways;
 }
 
 /** Rows by the key of the row around them, in the order of each answer. */

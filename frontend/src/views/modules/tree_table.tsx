@@ -23,7 +23,7 @@ import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart, useParts } from "../../state/parts";
 import { cellsOf, PhaseLegend } from "./cells";
-import { ALL_LEVELS, byParent, isOpen, seenRows, USUAL_LEVELS } from "./tree";
+import { ALL_LEVELS, byParent, isOpen, seenRows, USUAL_LEVELS, waysToCompiled } from "./tree";
 
 const FORMS = [
   ["1", "Fold equal siblings"],
@@ -63,7 +63,11 @@ function useTree(answer: Modules, steps: string) {
     fold,
     found,
     inside: byParent([found?.rows ?? [], ...parts.map(({ data }) => data?.rows ?? [])]),
-    opening: { levels: search === "" ? USUAL_LEVELS : ALL_LEVELS, toggled },
+    opening: {
+      levels: search === "" ? USUAL_LEVELS : ALL_LEVELS,
+      ways: waysToCompiled(found?.rows ?? []),
+      toggled,
+    },
     onToggle: (key: string) => {
       const next = new Set(toggled);
       if (!next.delete(key)) {
