@@ -145,7 +145,7 @@ def look_far(
             if not unfinished and (hidden or not file_names.is_plausible(found.name)):
                 tally.others += 1
                 continue
-            identity = FileVersion(found.bytes, found.modified_ns, found.tag)
+            identity = FileVersion(found.bytes, found.modified_ns, found.tag + found.record)
             path, copy = shown(found.below), str(copies.place(found))
             yield FoundFile(path, copy, identity, unfinished, found)
     except RemoteError as error:

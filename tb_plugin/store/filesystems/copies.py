@@ -5,9 +5,9 @@
     <root>/copies/<digest>.compile.json.gz  the record of torch.compile beside a trace
     <root>/copies/<digest>-<token>.part   on its way
 
-The digest is of the address and the version (size, etag, time) of a file: a changed file has
-another one, and no name from outside becomes a path. What was used longest ago goes when there is
-too much.
+The digest is of the address and the version (size, etag, time) of a file, and of the record beside
+it: a changed file has another one, and no name from outside becomes a path. What was used longest
+ago goes when there is too much.
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ class Copies:
 def _digest(found: RemoteObject) -> str:
     address = found.filesystem.address
     told = (address.protocol, address.url.partition("/")[0], found.path, found.bytes)
-    text = "\0".join(map(str, (*told, found.modified_ns, found.tag)))
+    version = found.modified_ns, found.tag, *filter(None, [found.record])
+    text = "\0".join(map(str, (*told, *version)))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 

@@ -10,12 +10,14 @@ import datetime as dt
 import functools
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.errors import KinetoscopeError, NotFoundError, UnavailableError
 from ...handlers.remote_address import RemoteError
 from ...handlers.remote_filesystem import CALL_S, RemoteFilesystem
+from ...trace.compile_record import record_name
 from ..contract import ErrorInfo
 
 
@@ -29,6 +31,7 @@ class RemoteObject:
     bytes: int
     modified_ns: int  # 0: not told
     tag: str  # etag or the like; "": not told
+    record: str = ""  # version of the record of torch.compile beside it; "": there is none
 
     @property
     def name(self) -> str:
@@ -76,7 +79,7 @@ def list_files(filesystem: RemoteFilesystem) -> Iterator[RemoteObject]:
                     "Name a folder with fewer files.",
                 )
             info = filesystem.call(functools.partial(_info, path=path))  # noqa: PLW2901
-        yield _object(filesystem, path, below, info)
+        yield _object(filesystem, path, below, info, listed.get(record_name(path) or ""))
 
 
 def named_file(filesystem: RemoteFilesystem) -> RemoteObject | None:
@@ -88,7 +91,12 @@ def named_file(filesystem: RemoteFilesystem) -> RemoteObject | None:
     root = filesystem.root
     info = filesystem.call(functools.partial(_info, path=root))
     is_file = info.get("type") == "file" and not root.endswith("/")
-    return _object(filesystem, root, "", info) if is_file else None
+    if not is_file:
+        return None
+    record, own = None, record_name(root)
+    with suppress(RemoteError):  # most have none
+        record = filesystem.call(functools.partial(_info, path=own), once=True) if own else None
+    return _object(filesystem, root, "", info, record)
 
 
 def _find(fs: Any, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401  # fsspec: no types
@@ -104,10 +112,15 @@ def _info(fs: Any, path: str) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _object(
-    filesystem: RemoteFilesystem, path: str, below: str, info: Mapping[str, Any]
+    filesystem: RemoteFilesystem,
+    path: str,
+    below: str,
+    info: Mapping[str, Any],
+    record: Mapping[str, Any] | None,
 ) -> RemoteObject:
-    size = info.get("size")
-    return RemoteObject(filesystem, path, below, int(size or 0), modified_of(info), tag_of(info))
+    size = int(info.get("size") or 0)
+    known = f"{record.get('size')}-{modified_of(record)}-{tag_of(record)}" if record else ""
+    return RemoteObject(filesystem, path, below, size, modified_of(info), tag_of(info), known)
 
 
 _TIMES = ("LastModified", "last_modified", "mtime", "modificationTime", "updated", "modified")

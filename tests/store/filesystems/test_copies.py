@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from kinetoscope.handlers.remote_address import parse
 from kinetoscope.handlers.remote_filesystem import RemoteFilesystem
 from kinetoscope.session.session import choose
 from kinetoscope.store.cache.location import open_cache
+from kinetoscope.store.discovery.walk import FileVersion, FoundFile, PassedOver, look_far
 from kinetoscope.store.filesystems.copies import Copies
 from kinetoscope.store.filesystems.listing import list_files
 from kinetoscope.trace.compile_record import CompileRecord
@@ -68,6 +70,32 @@ def test_the_record_beside_a_remote_trace_is_read(bucket: Any, handler: dict[str
     own = choose("memory://b/w.1.pt.trace.json").session().facts().compiled
     assert own is not None
     assert own.recorded
+
+
+def test_a_record_that_comes_later_is_read_with_the_trace(bucket: Any) -> None:
+    bucket.pipe_file("/b/w.1.pt.trace.json", _trace())
+    bucket.pipe_file("/b/w.2.pt.trace.json", _trace(is_other=True))
+    folder, address = RemoteFilesystem(parse("memory://b")), "memory://b/w.1.pt.trace.json"
+
+    def copied() -> list[Path]:
+        copies = Copies(open_cache())
+        return [copies.place(one) for one in sorted(list_files(folder), key=lambda i: i.path)]
+
+    def seen() -> list[FileVersion]:
+        found = look_far(folder, Copies(open_cache()), PassedOver())
+        files = [one for one in found if isinstance(one, FoundFile)]
+        return [one.identity for one in sorted(files, key=lambda i: i.path)]
+
+    assert choose(address).session().facts().compiled is None
+    places, versions = copied(), seen()
+    bucket.pipe_file("/b/w.1.compile.json.gz", RECORD)
+    found = choose(address).session().facts().compiled
+    assert found is not None
+    assert found.recorded
+    assert copied()[1] != places[0]
+    assert copied()[2] == places[1]
+    assert seen()[0] != versions[0]
+    assert seen()[1] == versions[1]
 
 
 def test_a_record_of_another_recording_is_refused(bucket: Any) -> None:
