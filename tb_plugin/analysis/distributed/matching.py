@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from ...base.alignment import align
 from ...base.arrays import F64, I8, I32, I64, rows_between
-from .model import POINT_TO_POINT, SYMMETRIC, RankDigest, RankGroup
+from .model import POINT_TO_POINT, SYMMETRIC, RankDigest, RankGroup, comparable
 
 METHODS = ("comms_id", "sequence", "order", "lcs", "pairs")
-LEAST_COMMON = 0.8
-"""Part of the calls that must have a counterpart where the order differs."""
+LEAST_COMMON = 0.8  # of the calls must have a counterpart where the order differs
 
 LATE_NS = 2_000_000
 """So much later than it ended may a range of a host back end be stamped."""
@@ -482,6 +481,7 @@ def _by_order(
     """Calls in the same order; else those of a longest common subsequence with the longest list."""
     members = [m for m in rows if rows[m]]
     tokens = {m: [_token(digests[m], row) for row in rows[m]] for m in members}
+    turns = {m: [digests[m].iteration_of(row) for row in rows[m]] for m in members}
     longest = max(members, key=lambda m: len(tokens[m]))
     aligned = {m: align(tokens[longest], tokens[m]) for m in members}
     same = all(len(aligned[m]) == len(tokens[m]) == len(tokens[longest]) for m in members)
@@ -489,7 +489,7 @@ def _by_order(
     left: dict[int, list[int]] = {m: [] for m in members}
     for m in members:
         pairs = aligned[m]
-        if len(pairs) < LEAST_COMMON * min(len(tokens[longest]), len(tokens[m])):
+        if len(pairs) < LEAST_COMMON * comparable(turns[longest], turns[m]):
             left[m] = list(rows[m])
             continue
         taken = {mine for _, mine in pairs}

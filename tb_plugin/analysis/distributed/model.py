@@ -17,6 +17,7 @@ The release is the one junction that other ranks decide; every other one is deci
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 from msgspec import Struct
@@ -217,12 +218,29 @@ class RankDigest(Struct, frozen=True, eq=False):
 
     def shape_of(self, row: int) -> str:
         """The shape of a call; with the iteration that it lies in, where an engine numbers them."""
-        shape, step = self.text(int(self.calls.shape[row])), int(self.calls.step[row])
-        numbers = self.steps.number
+        shape, number = self.text(int(self.calls.shape[row])), self.iteration_of(row)
+        return shape if number is None else f"{shape} in {number}"
+
+    def iteration_of(self, row: int) -> int | None:
+        """The number of the iteration that a call lies in; None where no engine numbers them."""
+        numbers, step = self.steps.number, int(self.calls.step[row])
         if self.step_source != "iteration" or step < 0 or not len(numbers) or numbers[0] <= 0:
-            return shape  # running numbers of two ranks need not begin at one iteration
-        return f"{shape} in {numbers[step]}"
+            return None  # running numbers of two ranks need not begin at one iteration
+        return int(numbers[step])
 
     def text(self, code: int) -> str:
         """The string behind a code, "" for −1."""
         return self.strings[code] if code >= 0 else ""
+
+
+def comparable(first: Sequence[int | None], second: Sequence[int | None]) -> int:
+    """Most calls that can have a counterpart, by their iterations (``iteration_of``) on two ranks.
+
+    Where both recorded numbered iterations, only those in between have one.
+    """
+    counts = []
+    for mine, other in ((first, second), (second, first)):
+        numbers = [one for one in other if one is not None]
+        low, high = min(numbers, default=0), max(numbers, default=-1)
+        counts.append(sum(one is None or low <= one <= high for one in mine))
+    return min(counts)

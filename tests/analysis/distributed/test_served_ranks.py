@@ -79,6 +79,16 @@ def test_iterations_are_compared_by_their_numbers() -> None:
     assert pairs(run) == [(number, number) for number in range(41, 50)]
 
 
+def test_ranks_that_begin_at_other_iterations_wait_in_those_that_both_have() -> None:
+    """Rank 0 recorded 40 to 49, rank 1 43 to 52, with 200 µs more of scheduler in each."""
+    run = compared(range(40, 50), range(43, 53))
+    assert pairs(run) == [(number, number) for number in range(43, 50)]
+    waiting = dict(zip(run.step_numbers.tolist(), run.waiting.waiting_ns[0].tolist(), strict=True))
+    assert waiting == {number: 200_000 if 43 <= number < 50 else 0 for number in range(40, 53)}
+    assert not run.waiting.waiting_ns[1].any()
+    assert "Rank 1 starts 200\u00a0µs late" in run.verdict.sentence
+
+
 def test_each_iteration_waits_for_the_late_rank() -> None:
     """Rank 1 schedules 200 µs longer, in every one."""
     run = compared(range(40, 50), range(40, 50))

@@ -77,7 +77,8 @@ def own_time(
         for m in _candidates(over, matches):
             after = lengths(joint, joint.times(without_excess(joint, alone, over, end_over, [m])))
             gain[m] = round(mean_length(before, chosen) - mean_length(after, chosen))
-    starts = np.array([joint.measured[steps[0, 0]] if len(steps) and steps[0, 0] >= 0 else 0
+    row = _first_of_all(joint)
+    starts = np.array([joint.measured[steps[row, 0]] if len(steps) and steps[row, 0] >= 0 else 0
                        for steps in joint.steps])  # fmt: skip
     return OwnTime(
         own_ns=own,
@@ -93,6 +94,13 @@ def own_time(
         bare_ns=bare,
         above=above_peers(bare, peers),
     )
+
+
+def _first_of_all(joint: JointGraph) -> int:
+    """The first step that all ranks recorded; 0 where there is none."""
+    least = min((len(steps) for steps in joint.steps), default=0)
+    begins = (all(steps[row, 0] >= 0 for steps in joint.steps) for row in range(least))
+    return next((row for row, has in enumerate(begins) if has), 0)
 
 
 def _chosen(digest: RankDigest) -> tuple[int, ...]:
