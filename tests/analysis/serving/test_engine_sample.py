@@ -18,7 +18,9 @@ from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.link.iterations import read_name
 from kinetoscope.trace.read import read
+from tests.analysis.serving.drawn import event
 from tests.conftest import ROOT
+from tests.drawing import trace_of
 from tests.handlers.recording import files_in
 from tests.handlers.recording import read as json_of
 
@@ -123,3 +125,61 @@ def test_figures_of_tokens_are_those_of_the_events(facts: Facts, recorded: Path)
     )
     prefill = next(one for one in phases(select(facts)) if one.phase == "prefill")
     assert prefill.prefill_per_s == pytest.approx(768 / periods[0] * 1e6, rel=1e-4)
+
+
+def drawn() -> Facts:
+    """The same iterations with the times that the engine was made with, to the microsecond."""
+    scheduler, forward = (1e6 * ENGINE[name] for name in ("SCHEDULER_SECONDS", "FORWARD_SECONDS"))
+    events, at = [], 0.0
+    for batch in PLAN:
+        name = ENGINE["FORMS"]["vllm-detailed"](batch)
+        events.append(event("user_annotation", "schedule: batch", at, scheduler))
+        events.append(event("user_annotation", name, at + scheduler, forward))
+        at += scheduler + forward
+    return summarize(trace_of(events))
+
+
+def test_drawn_figures_are_what_the_engine_was_made_with() -> None:
+    """3 ms of scheduler and 5 of work: a token takes 8 ms, whatever the batch."""
+    facts = drawn()
+    period = 8_000_000
+    gaps = [one.gap for one in facts.iterations[1:]]
+    assert {(one.ns, one.idle_ns, one.holder, one.holder_ns) for one in gaps if one} == {
+        (3_000_000, 3_000_000, "schedule: batch", 3_000_000)
+    }
+    assert {one.period_ns for one in facts.iterations[:-1]} == {period}
+    assert facts.iterations[-1].period_ns is None
+    for one in phases(select(facts)):
+        made = [
+            batch
+            for batch in PLAN[:-1]
+            if one.phase
+            == (
+                "mixed"
+                if batch.prompts and batch.keys
+                else "prefill"
+                if batch.prompts
+                else "decode"
+            )
+        ]
+        prompts, tokens = (
+            sum(sum(batch.prompts) for batch in made), sum(len(batch.keys) for batch in made)
+        )  # fmt: skip
+        assert one.span_ns == 5_000_000 * one.count
+        assert one.token_ns == (period if tokens else None)
+        for told, count in ((one.prefill_per_s, prompts), (one.generated_per_s, tokens)):
+            assert told == (pytest.approx(count / (len(made) * 8e-3)) if count else None)
+
+
+def test_recorded_figures_are_those_at_least(facts: Facts) -> None:
+    """Sleeping and working take as long as asked for, or longer; the shortest is nearly that."""
+    scheduler, forward = (1e9 * ENGINE[name] for name in ("SCHEDULER_SECONDS", "FORWARD_SECONDS"))
+    gaps = [one.gap.ns for one in facts.iterations if one.gap]
+    spans = [one.span_ns for one in facts.iterations]
+    periods = [one.period_ns for one in facts.iterations if one.period_ns]
+    assert scheduler <= min(gaps) < 2 * scheduler
+    assert forward <= min(spans) < 2 * forward
+    assert scheduler + forward <= min(periods)
+    decode = next(one for one in phases(select(facts)) if one.phase == "decode")
+    assert decode.token_ns is not None
+    assert decode.token_ns >= scheduler + forward
