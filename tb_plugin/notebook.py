@@ -182,13 +182,14 @@ class OpenTrace:
             UnavailableError: the recording does not have a table that it names; says why.
             KinetoscopeError: DuckDB is not installed.
         """
-        from .ask.sql import MOST_BYTES, MOST_ROWS, SqlRequest
+        from .ask.sql import MOST_BYTES, MOST_ROWS, SqlRequest, advice_among_ranks
         from .ask.worker import SqlWorker
 
         if self._worker is None:
             self._worker = SqlWorker()
         request = SqlRequest(query, MOST_ROWS, MOST_BYTES, seconds)
-        found = self._worker.ask(self.trace.path, request)
+        advice = advice_among_ranks(self._session, query)
+        found = self._worker.ask(self.trace.path, request, advice)
         columns = tuple(Column(key, key) for key in found.columns)
         return table_frame(Table("Rows", columns, found.rows, len(found.rows)))
 

@@ -17,6 +17,8 @@ from msgspec import Struct
 
 from ..base.errors import QueryError, nearest
 from ..base.regex import regex
+from ..session.session import Session
+from ..views import view_named
 from .sources import TABLES, Source, declared
 
 ROWS, BYTES, SECONDS = 200, 16384, 20.0
@@ -155,6 +157,18 @@ class SqlAnswer(Struct, frozen=True):
     more: bool
 
 
+def advice_among_ranks(session: Session, query: str) -> msgspec.Raw | None:
+    """The advice for SQL that asks for it, as JSON; None for a file that is opened alone.
+
+    The process of SQL opens one file. Only this session knows the other ranks of its run.
+    """
+    if not _ADVICE & _words(query):
+        return None
+    if session.recordings(view_named("overview")).own is None:
+        return None
+    return msgspec.Raw(msgspec.json.encode(Source(session).advice))
+
+
 def answer(source: Source, request: SqlRequest) -> SqlAnswer:
     """The rows of a query, within its limits.
 
@@ -165,7 +179,7 @@ def answer(source: Source, request: SqlRequest) -> SqlAnswer:
     import duckdb
 
     statement = request.query.strip()
-    words = frozenset(word.lower() for word in _WORD.findall(statement))
+    words = _words(statement)
     tables = {name for name in TABLES if name in words}
     tables |= {table for macro, table in _NEEDS.items() if macro in words}
     with duckdb.connect(":memory:", config=dict(_SETTINGS)) as database:
@@ -189,6 +203,11 @@ def answer(source: Source, request: SqlRequest) -> SqlAnswer:
             raise _told(error, source, tables) from None
 
 
+def _words(query: str) -> frozenset[str]:
+    """The words of a query in lower case: names of tables and macros are among them."""
+    return frozenset(word.lower() for word in _WORD.findall(query))
+
+
 def _one_select(database: Any, text: str) -> None:  # noqa: ANN401
     import duckdb
 
@@ -198,6 +217,7 @@ def _one_select(database: Any, text: str) -> None:  # noqa: ANN401
 
 
 _WORD = regex(r"[A-Za-z_]\w*")
+_ADVICE = frozenset({"findings", "evidence"})  # tables that are made of the advice
 _COUNT_ALL = regex(r"count\s*\(\s*\*\s*\)", re.IGNORECASE)
 _WHOLE_ROWS = frozenset({"describe", "summarize", "columns", "show", "pivot", "unpivot", "natural"})
 _OF_MACROS = frozenset(name.partition("(")[0] for name in MACROS)

@@ -56,10 +56,11 @@ class WorkerReply(Struct, frozen=True):
 
 
 class WorkerJob(Struct, frozen=True):
-    """A query of a file; ``address`` is that of the remote file of which this is a copy."""
+    """A query of a file; ``advice`` is that among all ranks, which the process does not see."""
 
     path: str
     request: SqlRequest
+    advice: msgspec.Raw = msgspec.Raw(b"null")
 
 
 def main() -> None:
@@ -73,6 +74,8 @@ def main() -> None:
         try:
             if job.path not in sources:
                 sources = {job.path: _opened(job.path)}
+            if (advice := _advice(job.advice)) is not None:
+                sources[job.path].advice = advice
             _send(output, WorkerReply(opened=True))
             reply = WorkerReply(answer(sources[job.path], job.request))
         except KinetoscopeError as error:
@@ -91,6 +94,12 @@ def _opened(path: str) -> Any:  # noqa: ANN401  # a Source, which only this proc
     source = Source(FileSession(path))
     source.session.facts()
     return source
+
+
+def _advice(given: msgspec.Raw) -> Any:  # noqa: ANN401  # as above
+    from ..views.overview.document import AdviceDocument
+
+    return msgspec.json.decode(given, type=AdviceDocument | None)
 
 
 def _send(output: Any, reply: WorkerReply) -> None:  # noqa: ANN401
@@ -119,8 +128,8 @@ class SqlWorker:
         self._end: Callable[[], object] = _nothing
         self._lock = threading.Lock()
 
-    def ask(self, path: str, request: SqlRequest) -> SqlAnswer:
-        """The rows of a query of a file.
+    def ask(self, path: str, request: SqlRequest, advice: msgspec.Raw | None = None) -> SqlAnswer:
+        """The rows of a query of a file; ``advice`` is that of ``advice_among_ranks``.
 
         Raises:
             QueryError: it is no single SELECT, it is wrong, or it takes too long or too much.
@@ -130,8 +139,9 @@ class SqlWorker:
         with self._lock:
             process = self._started()
             assert process.stdin is not None
+            job = WorkerJob(path, request, advice or msgspec.Raw(b"null"))
             with suppress(OSError):  # dead already: found out by reading
-                process.stdin.write(msgspec.json.encode(WorkerJob(path, request)) + b"\n")
+                process.stdin.write(msgspec.json.encode(job) + b"\n")
                 process.stdin.flush()
             reply = self._heard(process)
             if reply is not None and reply.opened:
@@ -197,10 +207,10 @@ def _raised(failure: WorkerFailure | None) -> KinetoscopeError:
     return TraceFormatError(failure.kind, failure.message, hint=failure.hint)
 
 
-def asked(path: str, request: SqlRequest) -> SqlAnswer:
+def asked(path: str, request: SqlRequest, advice: msgspec.Raw | None = None) -> SqlAnswer:
     """The rows of one query, in a process that ends after it; see ``SqlWorker.ask``."""
     worker = SqlWorker()
     try:
-        return worker.ask(path, request)
+        return worker.ask(path, request, advice)
     finally:
         worker.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kinetoscope import notebook
 from kinetoscope.analysis.overview.whole import WHOLE
 from kinetoscope.ask.explain import ExplainDocument, brief, explain, fitted, unanswered
 from kinetoscope.ask.sources import Source
@@ -65,6 +66,18 @@ def test_findings_in_sql_know_the_other_ranks() -> None:
     ids = columns["id"]
     assert isinstance(ids, list)
     assert ids[0] == "CO5"
+
+
+def test_sql_in_its_process_knows_the_other_ranks() -> None:
+    pytest.importorskip("duckdb")
+    run_folder = ROOT / "samples/traces/train_ddp_cpu"
+    query = "SELECT id FROM Findings"
+    told = json.loads(run("sql", run_folder, query, "--format", "json").stdout)
+    assert told["rows"][0] == ["CO5"]
+    assert notebook.open_trace(run_folder).sql(query).iloc[0, 0] == "CO5"
+    alone = min(run_folder.glob("*.pt.trace.json.gz"))
+    told = json.loads(run("sql", alone, query, "--format", "json").stdout)
+    assert ["CO5"] not in told["rows"]
 
 
 def test_what_was_compiled_and_where_a_graph_breaks_is_told() -> None:

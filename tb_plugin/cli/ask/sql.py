@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ...ask.sql import BYTES, MOST_SECONDS, ROWS, SECONDS, SqlRequest
+from ...ask.sql import BYTES, MOST_SECONDS, ROWS, SECONDS, SqlRequest, advice_among_ranks
 from ...ask.worker import asked
 from ...session.session import ChosenTrace
 from ...views.table import Column, Table
@@ -47,7 +47,8 @@ def sql(
     `FROM dictionary` lists every table and column. Nothing can be written, and no file is read.
     """
     session = chosen.session()
-    answer = asked(session.path, SqlRequest(query, limit, max_bytes, timeout, skip))
+    request = SqlRequest(query, limit, max_bytes, timeout, skip)
+    answer = asked(session.path, request, advice_among_ranks(session, query))
     if form == "json":
         write(as_json(answer, indent=-1))
     else:

@@ -20,7 +20,7 @@ import msgspec
 
 from ...ask.explain import MOST_BYTES, brief, event_of, explain, fitted, ranks_of, section_of
 from ...ask.sources import TABLES, declared, no_table
-from ...ask.sql import SqlRequest
+from ...ask.sql import SqlRequest, advice_among_ranks
 from ...ask.worker import SqlWorker
 from ...base.errors import (
     KinetoscopeError,
@@ -114,7 +114,7 @@ class Toolbox:
         """Rows of one SELECT."""
         session = self._opened(recording)
         request = SqlRequest(query, limit, max_bytes - 600, skip=skip)
-        found = self._worker.ask(session.path, request)
+        found = self._worker.ask(session.path, request, advice_among_ranks(session, query))
         more = self._more(skip + len(found.rows), session, scope) if found.more else {}
         return {"columns": found.columns, "rows": found.rows, **more}
 
