@@ -57,7 +57,7 @@ def test_on_devices_less_than_2_percent_is_not_named(size: float, named: tuple[i
 @pytest.mark.parametrize(
     ("size", "says"),
     [
-        (0.08, "No rank is slow by itself."),
+        (0.08, "No rank is a straggler."),
         (0.125, "Cannot tell which rank is late: rank 3 may be, in 3 of 9 steps. Record 18 steps."),
         (0.18, "Rank 3 is slower by itself in 3 of 9 steps (4, 7 and 10), by 4.41\u00a0ms"),
     ],

@@ -118,7 +118,7 @@ def plain(text: str) -> str:
 def test_waiting_is_no_longer_step_by_itself(tmp_path: Path) -> None:
     """Rank 2 is 500 µs late in steps that the host ends: what is said below is no contradiction."""
     found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}))
-    assert found.headline == "No rank is slow by itself."
+    assert found.headline == "No rank is a straggler."
     assert plain(found.detail) == (
         "In a step the 4 ranks wait 1.50 ms for each other, all of it for rank 2."
     )
@@ -173,7 +173,7 @@ def test_no_rank_is_last_where_all_begin_at_once(tmp_path: Path) -> None:
     cells = [cell for row in (found.steps.waiting, found.collectives.waiting) for cell in row]
     assert not any(any(cell.last) for cell in cells)
     two = answer(write_run(tmp_path / "two", 2))
-    assert two.headline == "No rank is slow by itself."
+    assert two.headline == "No rank is a straggler."
 
 
 @pytest.mark.parametrize(("steps", "title"), [(1, "The step"), (3, "Mean step of 3 steps")])

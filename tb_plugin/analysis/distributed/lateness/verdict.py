@@ -493,8 +493,8 @@ class _Judge:
                 f" {share(float(np.median(self.cost[m])))} of a step."
             )
         if stages:
-            return "No rank is slower than its peers, the ranks that make the same calls."
-        return "No rank is slow by itself."
+            return "No rank is a straggler among the ranks that make the same calls."
+        return "No rank is a straggler."
 
     def _one_step(self) -> str:
         """The step in which one rank alone held up the others; "" none."""
