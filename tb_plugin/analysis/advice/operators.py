@@ -434,7 +434,7 @@ def conversions(selection: Selection, seen: Seen) -> Advice | None:
             f"{', most of it' if len(seen) > 1 else ''}{seen[0].place}."
         ),
         action="Keep one type and one layout from the input to the result.",
-        method="time of these copies, of loops over them, and of their backward pass",
+        method="time of these copies alone, with loops and backward; ops that follow may gain, too",
         headline="Conversions take {part}.",
         confidence=0.8,
         verify="Record again: fewer `aten::_to_copy` and `aten::contiguous`.",

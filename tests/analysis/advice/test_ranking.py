@@ -85,6 +85,7 @@ def test_copies_in_the_backward_pass_belong_to_conversions() -> None:
     assert found is not None
     assert found.gain is not None
     assert found.gain.ns_per_step == (6 * 50 + 30) * 1000
+    assert "these copies alone" in found.gain.method
     assert finding(run(backward, matmul), "DT4") is None  # alone, nobody asked for them
 
 
