@@ -77,9 +77,9 @@ def run_action(folder: Path, **inputs: str) -> Ran:
     files = {name: runner / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
     for path in files.values():
         path.touch()
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     basis = {**os.environ, **{name: str(one) for name, one in files.items()}}
-    basis |= {"RUNNER_TEMP": str(runner), "PATH": path}
+    basis |= {"RUNNER_TEMP": str(runner), "PATH": found}
     code, outcome, log = 0, "", ""
     kept: frozenset[str] = frozenset()
     for step in ACTION["runs"]["steps"]:
