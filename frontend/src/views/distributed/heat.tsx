@@ -446,7 +446,7 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
   return (
     <Panel
       title={`${METRICS[metric]}, rank by ${columns === "steps" ? "step" : "collective"}`}
-      hint={`${grid.scale.unit.name}; ${HINTS[columns][metric]}${grouped ? "; one line a node, its worst rank" : ""}`}
+      hint={`${grid.scale.unit.name}; ${HINTS[columns][metric]}${grouped ? "; one line a node, its worst rank; costliest first" : ""}`}
       isOld={isOld}
       className="heat-panel"
       controls={

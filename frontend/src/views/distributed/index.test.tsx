@@ -597,7 +597,18 @@ it("draws a thousand ranks as nodes, and the late one's node rank by rank", () =
   const lines = linesOf(answerOf(1024, 2), 411);
   expect(lines.length).toBe(127 + 8);
   expect(lines.find(({ rows }) => rows.includes(411))?.label).toBe("rank 411");
-  expect(lines[0]).toEqual({ label: "node0", rows: [0, 1, 2, 3, 4, 5, 6, 7] });
+  expect(lines[3]?.label).toBe("rank 411");
+  expect(lines.findIndex(({ label }) => label === "node0")).toBeGreaterThan(7);
+});
+
+it("puts the node whose worst rank costs most first", () => {
+  const answer = answerOf(1024, 2);
+  const ranks = answer.ranks.map((rank, row) => ({
+    ...rank,
+    cost_ns: row === 77 ? 9e6 : row === 901 ? 8e6 : 1e6,
+  }));
+  const labels = linesOf({ ...answer, ranks }, null).map(({ label }) => label);
+  expect(labels.slice(0, 3)).toEqual(["node9", "node112", "node0"]);
 });
 
 it("parts small values of the ramp, and none from some", () => {

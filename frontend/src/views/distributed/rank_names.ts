@@ -32,7 +32,28 @@ export interface RankLine {
 /** More lines than this are nodes, or neighbours, of which the worst is shown. */
 export const MOST_LINES = 96;
 
-/** The lines of a picture of all ranks; those around `open` have a line each. */
+/** What its worst rank costs the others, then what it waits for them. */
+function weight(answer: Distributed, { rows }: { readonly rows: readonly number[] }): number[] {
+  const most = (key: "cost_ns" | "lost_ns") =>
+    Math.max(0, ...rows.map((row) => answer.ranks[row]?.[key] ?? 0));
+  return [most("cost_ns"), most("lost_ns")];
+}
+
+/** Nodes or neighbours with that of `open` first, then by what their worst rank costs. */
+function worstFirst<T extends { readonly rows: readonly number[] }>(
+  answer: Distributed,
+  lines: Iterable<T>,
+  open: number | null,
+): T[] {
+  const known = [...lines].map((line) => ({
+    line,
+    key: [Number(open !== null && line.rows.includes(open)), ...weight(answer, line)],
+  }));
+  known.sort((a, b) => b.key.map((one, at) => one - (a.key[at] ?? 0)).find(Boolean) ?? 0);
+  return known.map(({ line }) => line);
+}
+
+/** The lines of a picture of all ranks; many are nodes, the worst first, with `open`'s ranks apart. */
 export function linesOf(answer: Distributed, open: number | null): readonly RankLine[] {
   const used = answer.ranks.flatMap((rank, row) => (rank.used ? [{ rank, row }] : []));
   if (used.length <= MOST_LINES) {
@@ -48,7 +69,7 @@ export function linesOf(answer: Distributed, open: number | null): readonly Rank
     line.rows.push(row);
     nodes.set(key, line);
   }
-  return [...nodes.values()].flatMap((line): RankLine[] => {
+  return worstFirst(answer, nodes.values(), open).flatMap((line): RankLine[] => {
     const first = answer.ranks[line.rows[0] ?? 0];
     const last = answer.ranks[line.rows.at(-1) ?? 0];
     const label =
