@@ -20,7 +20,7 @@ from msgspec import Struct
 if TYPE_CHECKING:  # a server asks for the library before it needs numbers
     from numpy.typing import NDArray
 
-INTERFACE = 18  # of native/src/ffi.rs
+INTERFACE = 19  # of native/src/ffi.rs
 PANICKED = -1
 OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"

@@ -77,7 +77,8 @@ def test_every_part_of_the_trace_view_is_listed_with_its_parameters(part: ViewPa
 
 
 def _options(command: click.Command) -> set[str]:
-    return {name for param in command.params for name in param.opts if name.startswith("--")}
+    named = (name for one in command.params for name in (*one.opts, *one.secondary_opts))
+    return {name for name in named if name.startswith("--")}
 
 
 def _every_command() -> dict[str, click.Command]:
