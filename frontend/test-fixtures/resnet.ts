@@ -369,6 +369,7 @@ export const TRACE: TraceInfo = {
 
 export const INFO: Info = {
   version: VERSION,
+  release: VERSION,
   contract: CONTRACT,
   reader: "python",
   host: "standalone",

@@ -21,6 +21,7 @@ from ...base.regex import regex
 from ...trace.link.iterations import batch_of
 from ...trace.model import DeviceKind, HostKind, Link, Trace
 from ..call_tree.paths import call_paths, innermost
+from ..modules.sources import module_rows
 from ..operators.calls import spread
 from ..operators.model import Stacks
 from ..operators.stacks import add_written_stacks
@@ -144,8 +145,6 @@ def _launches(
     strings, stacks, stack = add_written_stacks(
         trace.strings, Stacks(above, frames), around, host.args.get("call_stack")
     )
-    from ..modules.sources import module_rows  # an answer that was kept needs none
-
     modules = np.where(module_rows(trace), host.name, np.int32(NONE))
     known = op >= 0
     shapes = np.full(len(rows), NONE, np.int32)

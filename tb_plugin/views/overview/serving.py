@@ -17,7 +17,6 @@ from ...analysis.serving.phases import PhaseFigures, chosen_iterations, phases
 from ...analysis.steps import Limits, Selection, select
 from ...analysis.wording import CAUSE_NAMES
 from ...base.units import plural, share
-from ..origins import has_replays, near_captures, operators_of, phase_uses
 from ..shared import device_row
 from ..table import Column, Table, column, heads, table_from
 from ..view import Subject
@@ -142,6 +141,8 @@ def chosen_of(of: Subject | Facts, steps: str, device: str, limits: Limits) -> S
     selection = select(facts, steps, device_row(facts, device), limits)
     if not isinstance(of, Subject) or not facts.iterations:
         return selection
+    from ..origins import phase_uses  # a recording without iterations needs none
+
     return structs.replace(selection, use=phase_uses(of, selection))
 
 
@@ -190,6 +191,8 @@ def _lent_families(subject: Subject) -> Mapping[int, Mapping[str, int]]:
 
     A graph's kernels have names alone; an operator names what it computes: experts, attention.
     """
+    from ..origins import has_replays, near_captures, operators_of
+
     if not has_replays(subject.facts) or not near_captures(subject):
         return {}
     columns = operators_of(subject)
