@@ -67,7 +67,7 @@ export function Others() {
     }),
   });
   return others.length === 0 ? null : (
-    <Panel title="Other recordings" hint="step time and headline" className="apart" isOld={false}>
+    <Panel title="Other recordings" className="apart" isOld={false}>
       <div className="others-row">
         {others.map((other, at) => {
           const { data } = answers[at] ?? {};
