@@ -192,14 +192,19 @@ WORDS = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("run", "most"), [("train_cpu", 158), ("train_ddp_cpu", 145)])
+@pytest.mark.parametrize(
+    ("run", "most", "said"),
+    [("train_cpu", 158, "DataLoader"), ("train_ddp_cpu", 145, "Rank 1 makes the others wait")],
+)
 def test_the_first_screen_has_few_words(
-    browser: Browser, served: Server, run: str, most: int
+    browser: Browser, served: Server, run: str, most: int, said: str
 ) -> None:
     """Half of what it had when findings showed everything they know."""
     with watched(browser) as (page, _):
         page.set_viewport_size({"width": 1440, "height": 900})
         opened(page, f"{served.page}#run={run}")
+        # Until the ranks are compared, it says that they are not yet.
+        expect(page.locator("main h1")).to_contain_text(said)
         expect(page.locator(".finding").first).to_be_visible()
         expect(page.locator(".path-shares")).to_be_attached()
         page.wait_for_timeout(500)

@@ -436,7 +436,7 @@ def thread_wait(selection: Selection, seen: Seen) -> Advice:
     return Advice(
         title=f"The main thread {what}{place}",
         said=f"For {spent_by(selection, seen)}, the main thread {what}{place}.",
-        action="Leave out `time.sleep()`, or wait in another thread."
+        action="Avoid `time.sleep()`, or wait in another thread."
         if sleeps
         else "Start that work a step earlier, or give it more threads.",
         method="time in these calls",
