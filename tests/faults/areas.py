@@ -176,12 +176,19 @@ def _ingested(work: Path) -> Iterator[str]:
     yield from _unfinished(work / "cache")
 
 
-def _stored(root: Path) -> Mapping[str, int]:
-    return {
-        file.relative_to(root).as_posix(): file.stat().st_size
-        for file in sorted((root / "entries").rglob("*"))
-        if file.is_file() and file.name not in {"summary.json", "seal.json"}
-    }
+def _stored(root: Path) -> frozenset[frozenset[tuple[str, int]]]:
+    """Names and sizes of the files of each entry.
+
+    A record of torch.compile that could not be read belongs to the key of a trace: then there are
+    two entries, both whole.
+    """
+    found: dict[str, set[tuple[str, int]]] = {}
+    for file in (root / "entries").rglob("*"):
+        if file.is_file() and file.name not in {"summary.json", "seal.json"}:
+            within = file.relative_to(root / "entries")
+            entry, name = within.parts[0], Path(*within.parts[1:])
+            found.setdefault(entry, set()).add((name.as_posix(), file.stat().st_size))
+    return frozenset(map(frozenset, found.values()))
 
 
 # --- files that are written for others ------------------------------------------------------------
