@@ -85,12 +85,14 @@ def follow(block: Block, folder: Path, environment: Mapping[str, str]) -> None:
 
 def run(command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
     """A command that ends, and ends well."""
-    for _ in range(8):
+    tries = 8
+    while True:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False,
             timeout=SECONDS,
         )  # fmt: skip
-        if done.returncode == 0 or TORCH_ABORTS not in done.stderr:
+        tries -= 1
+        if done.returncode == 0 or TORCH_ABORTS not in done.stderr or not tries:
             break
     assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
