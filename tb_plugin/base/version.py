@@ -31,7 +31,7 @@ def release() -> str:
 
 
 def _of_checkout() -> str:
-    """What git says, where this package lies in a checkout of its own."""
+    """The commit that git names, where this package lies in a checkout of its own; else ""."""
     root = PACKAGE.parent
     if not (root / ".git").exists() or not (root / "pyproject.toml").is_file():
         return ""

@@ -22,13 +22,9 @@ from typing import IO
 
 import click
 
-from ..analysis.advice.rule import thresholds
 from ..base.errors import KinetoscopeError, UnavailableError
 from ..session.folder import look
-from ..session.session import choose
 from ..store.discovery.walk import resolve
-from ..views.overview.view import VIEW as OVERVIEW
-from ..views.overview.view import advice_on
 from ..web.serve import Address, free_port
 from ..web.tab import plugin_name
 from .entry import end_gently, say
@@ -118,6 +114,12 @@ def list_samples() -> None:
     Raises:
         UnavailableError: there are none here.
     """
+    # A demo that shows samples in TensorBoard reads none of them itself.
+    from ..analysis.advice.rule import thresholds
+    from ..session.session import choose
+    from ..views.overview.view import VIEW as OVERVIEW
+    from ..views.overview.view import advice_on
+
     folder = recorded_samples()
     if folder is None:
         raise UnavailableError("no recorded samples are here", hint="kinetoscope demo records one")

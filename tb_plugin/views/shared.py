@@ -25,7 +25,7 @@ from ..base.arrays import I32
 from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
 from ..base.units import duration, plural
-from .table import PER_STEP, Values, ValuesOf
+from .table import PER_STEP, Values, ValuesOf, column, summed
 
 if TYPE_CHECKING:
     from ..analysis.operators.groups import Grouped
@@ -375,4 +375,30 @@ def of_light(field: str) -> ValuesOf:
 
 LIGHT_HELP = "Light ÷ measured time: how near to the least time by the device's data sheet."
 WASTE_HELP = "Measured time − light, of work with a model of its FLOPs and bytes."
-BOUND_HELP = "The larger need of time by the data sheet: FLOPs or bytes."
+LightRatio = Annotated[
+    float | None,
+    column(
+        "Share of light",
+        LIGHT_HELP,
+        is_minor=True,
+        is_sortable=False,
+        of=of_light("light_ratio"),
+        when=has_light,
+    ),
+]
+WasteNs = Annotated[
+    int | None,
+    summed("Waste", WASTE_HELP, is_sortable=False, of=of_light("waste_ns"), when=has_light),
+]
+LightBound = Annotated[
+    str | None,
+    column(
+        "Bound",
+        "The larger need of time by the data sheet: FLOPs or bytes.",
+        kind="words",
+        is_minor=True,
+        of=of_light("bound"),
+        when=has_light,
+    ),
+]
+"""Columns of every table whose rows are work on a device."""

@@ -102,7 +102,7 @@ def drawn(text: str, depth: int = 0) -> str:
 
 
 def _with_id(token: Token, after: Token) -> str:
-    """Give a heading the id that GitHub gives it; its text, "" of what is no heading."""
+    """Give a heading GitHub's id and return its text; "" for any other token."""
     if token.type != "heading_open":
         return ""
     words = _NO_WORD.sub("", after.content.lower().replace("`", ""))

@@ -25,7 +25,7 @@ from ...analysis.overview.utilization import ELIGIBLE_OPS
 from ...base.arrays import I64
 from ...base.regex import regex
 from ...trace.model import Link
-from ..shared import BOUND_HELP, LIGHT_HELP, WASTE_HELP, device_row, has_light, of_light, steps_of
+from ..shared import LightBound, LightRatio, WasteNs, device_row, steps_of
 from ..table import Values, ValuesOf, column, recorded, summed
 
 MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
@@ -282,27 +282,9 @@ class KernelRow(Struct, frozen=True):
             when=_not_by_graph,
         ),
     ]
-    light_ratio: Annotated[
-        float | None,
-        column(
-            "Share of light",
-            LIGHT_HELP,
-            is_minor=True,
-            is_sortable=False,
-            of=of_light("light_ratio"),
-            when=has_light,
-        ),
-    ]
-    waste_ns: Annotated[
-        int | None,
-        summed("Waste", WASTE_HELP, is_sortable=False, of=of_light("waste_ns"), when=has_light),
-    ]
-    bound: Annotated[
-        str | None,
-        column(
-            "Bound", BOUND_HELP, kind="words", is_minor=True, of=of_light("bound"), when=has_light
-        ),
-    ]
+    light_ratio: LightRatio
+    waste_ns: WasteNs
+    bound: LightBound
     occupancy_percent: Annotated[
         float | None,
         column(

@@ -15,7 +15,7 @@ from ...analysis.operators.table import CallSelection, CallTable, call_table, ki
 from ...analysis.steps import scope_of
 from ...base.arrays import I64
 from ...base.errors import QueryError
-from ..shared import BOUND_HELP, LIGHT_HELP, WASTE_HELP, column_named, has_light, of_light
+from ..shared import LightBound, LightRatio, WasteNs, column_named
 from ..table import Column, Values, column, sorts, summed
 
 if TYPE_CHECKING:
@@ -311,27 +311,9 @@ class OperatorRow(Struct, frozen=True):
             " is two.",
         ),
     ]
-    light_ratio: Annotated[
-        float | None,
-        column(
-            "Share of light",
-            LIGHT_HELP,
-            is_minor=True,
-            is_sortable=False,
-            of=of_light("light_ratio"),
-            when=has_light,
-        ),
-    ]
-    waste_ns: Annotated[
-        int | None,
-        summed("Waste", WASTE_HELP, is_sortable=False, of=of_light("waste_ns"), when=has_light),
-    ]
-    bound: Annotated[
-        str | None,
-        column(
-            "Bound", BOUND_HELP, kind="words", is_minor=True, of=of_light("bound"), when=has_light
-        ),
-    ]
+    light_ratio: LightRatio
+    waste_ns: WasteNs
+    bound: LightBound
     tensor_core_eligible: Annotated[
         bool,
         column(
