@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-from gen_api_types import TARGET, TypeGenerationError, main, type_text
+from gen_api_types import TARGET, TypeGenerationError, field_comments, main, type_text
 from gen_docs import main as main_of_docs
 from gen_docs import with_tables
 
@@ -90,3 +90,22 @@ def test_the_docs_have_the_declared_columns() -> None:
     assert written.endswith("after")
     assert with_tables(written) == written
     assert main_of_docs(["--check"]) == 0
+
+
+class Commented(msgspec.Struct):
+    """Not a comment."""
+
+    size_bytes: int  # of the leaf
+    note: str = "# not a comment"
+    # above it,
+    # on two lines
+    hue: str = ""
+    age: int = 0  # at the end wins
+
+
+def test_comments_beside_and_above_fields() -> None:
+    assert field_comments(Commented) == {
+        "size_bytes": "of the leaf",
+        "hue": "above it, on two lines",
+        "age": "at the end wins",
+    }

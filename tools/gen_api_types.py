@@ -13,11 +13,14 @@ says. With --check nothing is written; the exit status is 1 when the file is sta
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
+import io
 import json
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +30,9 @@ from typing import Literal, get_args, get_origin
 import msgspec
 
 from kinetoscope import __version__
-from kinetoscope.cli.show import field_comments
 from kinetoscope.store import contract as catalog_types
 from kinetoscope.views import all_views
+from kinetoscope.views.shared import described
 from kinetoscope.views.table import fields_of
 from kinetoscope.views.view import Part
 from kinetoscope.web import contract
@@ -211,6 +214,37 @@ def _aliases(modules: set[ModuleType | None]) -> list[Alias]:
     return [found[name] for name in sorted(found)]
 
 
+def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Field → its comment at the end of the line or right above; those of the Struct above, too."""
+    above = struct.__base__
+    found = (
+        field_comments(above)
+        if above and issubclass(above, msgspec.Struct) and above != msgspec.Struct
+        else {}
+    )
+    source = inspect.cleandoc("\n" + inspect.getsource(struct))
+    comments = {
+        (token.start[0], token.line.lstrip().startswith("#")): token.string.lstrip("#").strip()
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            lines: list[str] = []
+            while (node.lineno - len(lines) - 1, True) in comments:
+                lines.append(comments[node.lineno - len(lines) - 1, True])
+            if text := comments.get((node.lineno, False)) or " ".join(reversed(lines)):
+                found[node.target.id] = text
+    return found
+
+
+def _told(field: msgspec.inspect.Field) -> str:
+    """What an option of a query declares, with what its default means."""
+    _, text, default = described(field.type)
+    meant = f"{json.dumps(field.default, ensure_ascii=False)} = {default}" if default else ""
+    return "; ".join(filter(None, (text, meant)))
+
+
 def _interface(struct: type[msgspec.Struct], names: Names, *, optional: bool) -> str:
     """One interface. In a query, what has a default may be left out."""
     comments = field_comments(struct) | {
@@ -221,7 +255,7 @@ def _interface(struct: type[msgspec.Struct], names: Names, *, optional: bool) ->
     lines = [*_comment(_own_doc(struct), ""), f"export interface {struct.__name__}{inherits} {{"]
     own = inspect.get_annotations(struct)
     for field in [field for field in _fields(struct) if field.name in own]:
-        lines += _comment(comments.get(field.name, ""), "  ")
+        lines += _comment(_told(field) or comments.get(field.name, ""), "  ")
         mark = "?" if optional and not field.required else ""
         lines.append(f"  readonly {field.encode_name}{mark}: {type_text(field.type, names)};")
     return "\n".join([*lines, "}", ""])
@@ -243,6 +277,7 @@ def type_text(node: msgspec.inspect.Type, names: Names) -> str:
     Raises:
         TypeGenerationError: the type has no form here.
     """
+    node = described(node)[0]
     match node:
         case msgspec.inspect.StructType():
             return node.cls.__name__

@@ -1,17 +1,14 @@
 """``kinetoscope show VIEW PATH``: a view of a trace as tables or JSON.
 
 Each view is a command of its own, made from the registry. The fields of its query are its options:
-``steps: str = ""`` is ``--steps TEXT``. The comment beside a field, or above it, is the help of its
-option; its words on the default, ``"" = all``, become ``[default: all]``.
+``steps: Annotated[str, option("their numbers", "all")] = ""`` is ``--steps TEXT  Their numbers.
+[default: all]``.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from io import StringIO
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -22,7 +19,7 @@ from ..analysis.findings import Sentence
 from ..base.errors import NotFoundError, QueryError, nearest
 from ..session.session import Wanted, choose
 from ..views import STEMS, view_named
-from ..views.shared import EVERY_ROW, LIMIT, choices, parse, with_limit
+from ..views.shared import EVERY_ROW, LIMIT, choices, described, parse, with_limit
 from ..views.table import Table, as_said, per_step
 from ..views.view import View
 from .entry import FORMAT, PATH, START_HELP, CommandGroup, as_json, printable, say, write
@@ -41,102 +38,40 @@ from .render import (
     write_csv,
 )
 
-
-def field_comments(struct: type[Struct]) -> dict[str, str]:
-    """Field → its comment, for fields that have one.
-
-    A comment stands at the end of the field's line, or on lines of its own right above it; fields
-    of the Struct above come along. Empty where the source is not at hand.
-    """
-    import ast
-    import inspect
-
-    above = struct.__base__
-    found = field_comments(above) if above and issubclass(above, Struct) and above != Struct else {}
-    try:
-        source = inspect.cleandoc("\n" + inspect.getsource(struct))
-    except OSError:
-        return found
-    comments = _comments(source)
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            text = comments.get((node.lineno, False)) or _above(comments, node.lineno)
-            if text:
-                found[node.target.id] = text
-    return found
-
-
-def _comments(source: str) -> dict[tuple[int, bool], str]:
-    """(Line, whether the line holds nothing else) → comment."""
-    import tokenize
-
-    found = {}
-    for token in tokenize.generate_tokens(StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            alone = token.line.lstrip().startswith("#")
-            found[token.start[0], alone] = token.string.lstrip("#").strip()
-    return found
-
-
-def _above(comments: dict[tuple[int, bool], str], line: int) -> str:
-    lines: list[str] = []
-    while (line - 1, True) in comments:
-        line -= 1
-        lines.insert(0, comments[line, True])
-    return " ".join(lines)
-
-
 S = TypeVar("S", bound=Struct)
 
 ROWS = 25
 """Rows of the first table in a terminal, unless an option asks for more."""
 _LIMIT_HELP = "Rows of the first table."
-_NOTHING: Mapping[object, str] = {None: "None", "": '""', -1: "−1", 0: "0"}
-"""Defaults that a comment explains, as it writes them."""
 
 
 def options(query: type[Struct]) -> Sequence[click.Option]:
-    """One option per field, with the comment beside the field as its help.
+    """One option per field; its help is what the field declares by ``option``.
 
     Values stay texts until ``chosen`` makes the Struct: the page's parameters obey the same rules.
     """
     info = msgspec.inspect.type_info(query)
     if not isinstance(info, msgspec.inspect.StructType):
         raise TypeError(f"{query!r} is no Struct")
-    comments = cache(lambda: field_comments(query))
-    return [_option(field, comments) for field in info.fields]
+    return [_option(field) for field in info.fields]
 
 
-class _QueryOption(click.Option):
-    """An option whose help is read from the source only when needed."""
-
-    def __init__(self, names: list[str], told: Callable[[], str], **given: Any) -> None:  # noqa: ANN401  # as theirs
-        super().__init__(names, **given)
-        self._told = told
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = self._told()
-        return super().get_help_record(ctx)
-
-
-def _option(field: msgspec.inspect.Field, comments: Callable[[], dict[str, str]]) -> click.Option:
+def _option(field: msgspec.inspect.Field) -> click.Option:
     names = [f"--{field.name.replace('_', '-')}", field.name]
     if field.name == LIMIT:
         text = f"{_LIMIT_HELP}  [default: {ROWS} in a table; all in JSON and CSV]"
         return click.Option(names, metavar="NUMBER", type=click.IntRange(min=1), help=text)
-    words = choices(field.type)
-
-    def told() -> str:
-        return _help(field, comments().get(field.name, ""))
-
-    if isinstance(field.type, msgspec.inspect.BoolType) and field.default is False:
-        return _QueryOption(names, told, is_flag=True, flag_value="true", default=None)
-    return _QueryOption(
+    kind, text, default = described(field.type)
+    text = _help(field, text, default)
+    if isinstance(kind, msgspec.inspect.BoolType) and field.default is False:
+        return click.Option(names, is_flag=True, flag_value="true", default=None, help=text)
+    words = choices(kind)
+    return click.Option(
         names,
-        told,
-        metavar=_metavar(field.type),
+        metavar=_metavar(kind),
         required=field.required,
         shell_complete=lambda *said: [word for word in words if word.startswith(said[-1])],
+        help=text,
     )
 
 
@@ -153,18 +88,14 @@ def chosen(query: type[S], values: Mapping[str, Any], most: int | None = None) -
     return with_limit(parse(given, query), limit)
 
 
-def _help(field: msgspec.inspect.Field, comment: str) -> str:
-    """The comment as a sentence, and the default in brackets."""
+def _help(field: msgspec.inspect.Field, text: str, default: str) -> str:
+    """The text as a sentence, and the default in brackets."""
     if field.required:
-        return _sentence(comment)
+        return _sentence(text)
     value = "" if field.default is msgspec.NODEFAULT else field.default
-    written = _NOTHING.get(value)
-    meaning = written and re.search(rf"(?:^|[;,]\s*){re.escape(written)} = ([^;.]+)", comment)
-    if meaning:
-        said = (comment[: meaning.start()] + comment[meaning.end() :]).strip(" .;")
-        return f"{_sentence(said)}  [default: {meaning[1].strip()}]".strip()
-    default = {False: "off", True: "on"}.get(value) if isinstance(value, bool) else value
-    return f"{_sentence(comment)}  [default: {default}]".strip()
+    if isinstance(value, bool):
+        value = "on" if value else "off"
+    return f"{_sentence(text)}  [default: {default or value}]".strip()
 
 
 def _sentence(text: str) -> str:

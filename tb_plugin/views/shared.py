@@ -33,6 +33,49 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Struct)
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 Words = Annotated[str, Meta(max_length=4000)]
+
+
+def option(text: str, default: str = "") -> Meta:
+    """What a field of a query chooses; ``default``: what its default means, if its value does not.
+
+    ``--help``, the documentation and the page's types show both.
+    """
+    return Meta(description=text, extra={"default": default})
+
+
+def described(node: msgspec.inspect.Type) -> tuple[msgspec.inspect.Type, str, str]:
+    """The type of a field without its ``option``, and the two texts of that; empty without one."""
+    if not isinstance(node, msgspec.inspect.Metadata):
+        return node, "", ""
+    text = (node.extra_json_schema or {}).get("description", "")
+    return node.type, text, (node.extra or {}).get("default", "")
+
+
+DeviceName = Annotated[str, Meta(max_length=60)]
+"""A device in a query: its number, "0", or its key, "cuda:0", "hip:1", "cpu"."""
+BusiestDevice = Annotated[
+    DeviceName, option('device by its number or key: "0", "cuda:0", "hip:1"', "the busiest")
+]
+Steps = Annotated[
+    str,
+    option(
+        'steps by their numbers: "3", "2-5", "1,4-6" or "all"',
+        "all but warm-up and incomplete ones",
+    ),
+]
+StepsOrOutside = Annotated[
+    str,
+    option(
+        'steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded,'
+        " outside of steps too",
+        "all but warm-up and cut-off steps",
+    ),
+]
+Ascending = Annotated[bool, option("smallest first")]
+Offset = Annotated[Count, option("rows to skip")]
+RowLimit = Annotated[int, Meta(ge=1, le=1000), option("rows of the window")]
+
+
 """A search text; kernel names can exceed a thousand characters."""
 
 
@@ -149,8 +192,6 @@ def outside_words(scope: Scope, noun: str, recorded_ns: int, counted_ns: int) ->
 
 # --- devices --------------------------------------------------------------------------------------
 
-DeviceName = Annotated[str, Meta(max_length=60)]
-"""A device in a query: its number, "0", or its key, "cuda:0", "hip:1", "cpu"."""
 _GPU = regex(r"(?:hip|gpu):")  # a recording of ROCm may call its devices cuda
 _KEY_TYPES = MappingProxyType({"NVIDIA": "cuda", "AMD": "hip"})
 
@@ -297,6 +338,7 @@ def _fields(query: type[Struct]) -> tuple[msgspec.inspect.Field, ...]:
 
 
 def _members(node: msgspec.inspect.Type) -> Iterable[msgspec.inspect.Type]:
+    node = described(node)[0]
     return node.types if isinstance(node, msgspec.inspect.UnionType) else (node,)
 
 

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "62ec10fe";
+export const CONTRACT = "e25c73fa";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -729,7 +729,7 @@ export interface DiffQuery {
   readonly base_worker?: string;
   /** its span; "" = the last */
   readonly base_span?: string;
-  /** steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones */
+  /** steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
   /** steps of the base; "" = all but warm-up and incomplete ones */
   readonly base_steps?: string;
@@ -2178,7 +2178,7 @@ export interface ModuleFlameQuery {
   readonly steps?: string;
   /** of device, ops, calls on the host, or idle time before them */
   readonly metric?: ModuleMetric;
-  /** module; −1 = all roots */
+  /** module; -1 = all roots */
   readonly root?: number;
   readonly focus?: number | null;
   readonly min_ratio?: number;
@@ -2492,7 +2492,7 @@ export interface OpOfKernel {
 /** Communication of one rank. */
 export interface OperationsQuery {
   readonly steps?: string;
-  /** row of the view's ranks; −1 = all ranks */
+  /** row of the view's ranks; -1 = all ranks */
   readonly rank?: number;
   /** of what is there while other recordings are being read */
   readonly so_far?: boolean;
@@ -3525,9 +3525,9 @@ export interface SpeedPoint {
 
 /** A choice of steps and a grouping. */
 export interface SpeedQuery {
-  /** steps by their numbers: "3", "2-5", "1,4-6"; "all"; "" = all but warm-up and cut-off steps */
+  /** steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
-  /** a device by its key or number, "cuda:0" or 0; "" = the busiest */
+  /** device by its number or key: "0", "cuda:0", "hip:1"; "" = the busiest */
   readonly device?: string;
   /** rows; "kind": by op, shapes, types and kernels */
   readonly group_by?: SpeedGrouping;
@@ -3535,7 +3535,7 @@ export interface SpeedQuery {
   readonly sort_by?: string;
   /** smallest first */
   readonly ascending?: boolean;
-  /** rows to leave out */
+  /** rows to skip */
   readonly offset?: number;
   /** rows */
   readonly limit?: number;

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Count, Words
+from ..shared import Ascending, Offset, RowLimit, Steps, Words, option
 from ..table import Column, column
 
 Outcome = Literal["better", "worse", "differs", "no change", "cannot tell"]
@@ -36,44 +36,63 @@ DiffStatus = Literal[
 class DiffQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The two recordings and their steps."""
 
-    base_run: Words = ""  # run of the base; "" = none
-    base_worker: Words = ""  # its worker; "" = the same as of the trace itself
-    base_span: Words = ""  # its span; "" = the last
-    steps: str = ""  # steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones
-    base_steps: str = ""  # steps of the base; "" = all but warm-up and incomplete ones
-    # how a step is divided; "" = the best that both have
-    seen: Literal["", "device", "host", "classic"] = ""
-    budget: Annotated[float, Meta(ge=0, le=10)] = 0.02  # a smaller change of the step is none
-    equal_clocks: bool = False  # judge the other as if it had run at the clock of the base
+    base_run: Annotated[Words, option("run of the base", "none")] = ""
+    base_worker: Annotated[Words, option("its worker", "the same as of the trace itself")] = ""
+    base_span: Annotated[Words, option("its span", "the last")] = ""
+    steps: Steps = ""
+    base_steps: Annotated[
+        str, option("steps of the base", "all but warm-up and incomplete ones")
+    ] = ""
+    seen: Annotated[
+        Literal["", "device", "host", "classic"],
+        option("how a step is divided", "the best that both have"),
+    ] = ""
+    budget: Annotated[float, Meta(ge=0, le=10), option("a smaller change of the step is none")] = (
+        0.02
+    )
+    equal_clocks: Annotated[
+        bool, option("judge the other as if it had run at the clock of the base")
+    ] = False
 
 
 class DiffTableQuery(DiffQuery, frozen=True, forbid_unknown_fields=True):
     """A window of the table."""
 
-    group: DiffGroup = "operators"  # what the rows are
-    metric: DiffMetric = "self_ns"  # the time that is compared
-    by_shape: bool = False  # keep calls of operators with other input shapes apart
-    # what kernels are matched by: their name, name and launch size, or what they are for
-    # (family, operator and shapes), or their family; "" = role where the devices differ, else name
-    kernels_by: Literal["", "name", "launch", "role", "family"] = ""
-    search: Words = ""  # rows whose name has these words; "" = all
-    sort_by: str = ""  # the column to sort by; "" = change_ns
-    ascending: bool = False  # smallest first
-    offset: Count = 0  # rows to skip
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
+    group: Annotated[DiffGroup, option("what the rows are")] = "operators"
+    metric: Annotated[DiffMetric, option("the time that is compared")] = "self_ns"
+    by_shape: Annotated[bool, option("keep calls of operators with other input shapes apart")] = (
+        False
+    )
+    kernels_by: Annotated[
+        Literal["", "name", "launch", "role", "family"],
+        option(
+            "what kernels are matched by: their name, name and launch size, or what they are for"
+            " (family, operator and shapes), or their family",
+            "role where the devices differ, else name",
+        ),
+    ] = ""
+    search: Annotated[Words, option("rows whose name has these words", "all")] = ""
+    sort_by: Annotated[str, option("the column to sort by", "change_ns")] = ""
+    ascending: Ascending = False
+    offset: Offset = 0
+    limit: RowLimit = 200
 
 
 class PiecesQuery(DiffQuery, frozen=True, forbid_unknown_fields=True):
     """The pieces inside one piece."""
 
-    path: Words = ""  # places from the outermost list on: "0-2-1"; "" = the step itself
+    path: Annotated[
+        Words, option('places from the outermost list on: "0-2-1"', "the step itself")
+    ] = ""
 
 
 class DiffFlameQuery(DiffQuery, frozen=True, forbid_unknown_fields=True):
     """The flame graph of both."""
 
-    metric: Literal["host", "device", "calls"] = "host"  # what the width of a box is
-    min_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.0005  # narrower boxes are left to "…"
+    metric: Annotated[Literal["host", "device", "calls"], option("what the width of a box is")] = (
+        "host"
+    )
+    min_ratio: Annotated[float, Meta(ge=0, le=1), option('narrower boxes are left to "…"')] = 0.0005
 
 
 class DiffSide(Struct, frozen=True):

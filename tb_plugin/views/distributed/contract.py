@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ...analysis.findings import Reference
-from ..shared import Words
+from ..shared import Words, option
 from ..table import Column
 from .declared import (
     BandwidthPoint,
@@ -49,10 +49,18 @@ DistributedRole = Literal[
 class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of steps, and the user's changes of groups."""
 
-    steps: str = ""  # steps by their numbers: "3", "2-5"; "" = those that are not left out
-    # roles of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"; "" = guessed
-    roles: Words = ""
-    so_far: bool = False  # compare what is there while other recordings are being read
+    steps: Annotated[
+        str, option('steps by their numbers: "3", "2-5"', "those that are not left out")
+    ] = ""
+    roles: Annotated[
+        Words,
+        option(
+            'roles of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"', "guessed"
+        ),
+    ] = ""
+    so_far: Annotated[
+        bool, option("compare what is there while other recordings are being read")
+    ] = False
 
 
 class RankCell(Struct, frozen=True):
@@ -159,8 +167,12 @@ class OperationsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Communication of one rank."""
 
     steps: str = ""
-    rank: Annotated[int, Meta(ge=-1, lt=1 << 20)] = -1  # row of the view's ranks; −1 = all ranks
-    so_far: bool = False  # of what is there while other recordings are being read
+    rank: Annotated[
+        int, Meta(ge=-1, lt=1 << 20), option("row of the view's ranks", "all ranks")
+    ] = -1
+    so_far: Annotated[bool, option("of what is there while other recordings are being read")] = (
+        False
+    )
 
 
 class RankOperations(Struct, frozen=True):
@@ -192,9 +204,15 @@ class WhatIfQuery(Struct, frozen=True, forbid_unknown_fields=True):
     ``late``: the ranks that make the others wait; the input where there are none.
     """
 
-    # what works like the median of its peers; "late" = the ranks that make the others wait
-    kind: Literal["late", "rank", "node", "stage", "group", "input"] = "late"
-    target: Annotated[int, Meta(ge=0, lt=1 << 20)] = 0  # row of ranks or groups; number from 0
+    kind: Annotated[
+        Literal["late", "rank", "node", "stage", "group", "input"],
+        option(
+            'what works like the median of its peers; "late" = the ranks that make the others wait'
+        ),
+    ] = "late"
+    target: Annotated[
+        int, Meta(ge=0, lt=1 << 20), option("row of ranks or groups; number from 0")
+    ] = 0
 
 
 class WhatIfAnswer(Struct, frozen=True):
@@ -240,7 +258,9 @@ class HangAnswer(Struct, frozen=True):
 class AxisQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Workers shown beside the requested trace."""
 
-    workers: Annotated[str, Meta(max_length=4000)]  # "a,b"; a comma is %2C, a percent sign %25
+    workers: Annotated[
+        str, Meta(max_length=4000), option('"a,b"; a comma is %2C, a percent sign %25')
+    ]
 
 
 class RankClock(Struct, frozen=True):
@@ -266,10 +286,12 @@ class RankClocks(Struct, frozen=True):
 class JoinedQuery(AxisQuery, frozen=True, forbid_unknown_fields=True):
     """A window of the axis on which they are shown."""
 
-    offsets: Annotated[str, Meta(max_length=200)]  # ns to add to the times of each: "-12,34"
+    offsets: Annotated[
+        str, Meta(max_length=200), option('ns to add to the times of each: "-12,34"')
+    ]
     start_ns: Annotated[int, Meta(ge=-(2**62), le=2**62)]
     end_ns: Annotated[int, Meta(ge=-(2**62), le=2**62)]
-    layout: Annotated[str, Meta(max_length=40)] = "split"  # of the Trace view
+    layout: Annotated[str, Meta(max_length=40), option("of the Trace view")] = "split"
 
 
 class JoinedEnd(Struct, frozen=True):

@@ -15,7 +15,18 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ...analysis.graphs.captures import LEAST_SHARE
-from ..shared import Count, DeviceName, SharePart, SlowCall, Words
+from ..shared import (
+    Ascending,
+    Count,
+    DeviceName,
+    Offset,
+    RowLimit,
+    SharePart,
+    SlowCall,
+    StepsOrOutside,
+    Words,
+    option,
+)
 from ..table import Column, column
 from .copies import CopyRow
 from .rows import GraphRow, KernelRow
@@ -29,22 +40,26 @@ CaptureState = Literal["lent", "refused", "none"]
 class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of kernels, and their grouping."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside
-    # of steps too; "" = all but warm-up and cut-off steps
-    steps: str = ""
-    group_by: KernelGroupBy = "name"  # what kernels of one row have in common
-    device: DeviceName = ""  # device by its number or key: "0", "cuda:0", "hip:1"; "" = all
-    search: Words = ""  # kernels whose name has these words; "" = all
-    search_op: Words = ""  # kernels whose operator's name has these words; "" = all
-    sort_by: str = ""  # the column to sort by; "" = total_ns
-    ascending: bool = False  # smallest first
-    graph: str = ""  # key of a graph whose nodes are shown, too; "" = none
-    # run of the recording of its capture, which lends operators to the nodes; "" = one beside
-    # this trace whose name says so
-    capture_run: Words = ""
-    capture_worker: Words = ""  # worker of that run; "" = all of the same rank
-    offset: Count = 0  # rows to skip
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
+    steps: StepsOrOutside = ""
+    group_by: Annotated[KernelGroupBy, option("what kernels of one row have in common")] = "name"
+    device: Annotated[
+        DeviceName, option('device by its number or key: "0", "cuda:0", "hip:1"', "all")
+    ] = ""
+    search: Annotated[Words, option("kernels whose name has these words", "all")] = ""
+    search_op: Annotated[Words, option("kernels whose operator's name has these words", "all")] = ""
+    sort_by: Annotated[str, option("the column to sort by", "total_ns")] = ""
+    ascending: Ascending = False
+    graph: Annotated[str, option("key of a graph whose nodes are shown, too", "none")] = ""
+    capture_run: Annotated[
+        Words,
+        option(
+            "run of the recording of its capture, which lends operators to the nodes",
+            "one beside this trace whose name says so",
+        ),
+    ] = ""
+    capture_worker: Annotated[Words, option("worker of that run", "all of the same rank")] = ""
+    offset: Offset = 0
+    limit: RowLimit = 200
 
 
 class KernelTable(Struct, frozen=True):
@@ -63,18 +78,20 @@ class KernelTable(Struct, frozen=True):
 class GraphQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """One graph, and the recording of its capture."""
 
-    key: str  # of a row of the table by graph
+    key: Annotated[str, option("of a row of the table by graph")]
     steps: str = ""
     device: DeviceName = ""
-    capture_run: Words = ""  # "" = found by its name
+    capture_run: Annotated[Words, option("", "found by its name")] = ""
     capture_worker: Words = ""
 
 
 class NodeQuery(GraphQuery, frozen=True, forbid_unknown_fields=True):
     """A window of the nodes of a graph."""
 
-    search: Words = ""  # nodes whose name or lent operator has these words; "" = all
-    sort_by: str = ""  # "" = place
+    search: Annotated[Words, option("nodes whose name or lent operator has these words", "all")] = (
+        ""
+    )
+    sort_by: Annotated[str, option("", "place")] = ""
     ascending: bool = False
     offset: Count = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 200

@@ -23,7 +23,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Count, DeviceName, Words
+from ..shared import Count, DeviceName, Words, option
 from ..table import Column, column
 from .rows import CATEGORY_HELP, MemoryCategory, MemoryEventRow, StatisticsRow
 
@@ -38,18 +38,27 @@ LayerBy = Literal["category", "module", "line", "total"]
 class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A device and a range of time."""
 
-    # device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else
-    # the host
-    device: DeviceName = ""
-    # steps by their numbers, from the first of them to the last: "3", "2-5"; "all", or
-    # "everything" that is recorded; "" = all but warm-up and cut-off steps
-    steps: str = ""
-    start_ns: Instant | None = None  # start of the range; goes before steps
-    end_ns: Instant | None = None  # end of the range; goes before steps
-    by: LayerBy = "category"  # what the curve is divided by
-    points: Annotated[int, Meta(ge=10, le=20_000)] = 2000  # points of the curve, about
-    search: Words = ""  # ops whose name has these words; "" = all
-    limit: Limit = 100  # rows of each table
+    device: Annotated[
+        DeviceName,
+        option(
+            'device by its number or key: "0", "cuda:0", "hip:1", "cpu"',
+            "the first accelerator, else the host",
+        ),
+    ] = ""
+    steps: Annotated[
+        str,
+        option(
+            'steps by their numbers, from the first of them to the last: "3", "2-5"; "all", or'
+            ' "everything" that is recorded',
+            "all but warm-up and cut-off steps",
+        ),
+    ] = ""
+    start_ns: Annotated[Instant | None, option("start of the range; goes before steps")] = None
+    end_ns: Annotated[Instant | None, option("end of the range; goes before steps")] = None
+    by: Annotated[LayerBy, option("what the curve is divided by")] = "category"
+    points: Annotated[int, Meta(ge=10, le=20_000), option("points of the curve, about")] = 2000
+    search: Annotated[Words, option("ops whose name has these words", "all")] = ""
+    limit: Annotated[Limit, option("rows of each table")] = 100
 
 
 class MemoryDeviceRow(Struct, frozen=True):
@@ -260,11 +269,11 @@ class AliveQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     device: DeviceName = ""
     at: Literal["peak", "second", "time"] = "peak"
-    at_ns: Instant = 0  # with ``at`` "time"
-    steps: str = ""  # the range whose peak it is
+    at_ns: Annotated[Instant, option('with ``at`` "time"')] = 0
+    steps: Annotated[str, option("the range whose peak it is")] = ""
     start_ns: Instant | None = None
     end_ns: Instant | None = None
-    limit: Limit = 400  # groups; what is smaller is added up
+    limit: Annotated[Limit, option("groups; what is smaller is added up")] = 400
 
 
 class AliveNode(Struct, frozen=True):
@@ -353,9 +362,9 @@ class MapTilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Tiles of the address map at one level."""
 
     device: DeviceName = ""
-    level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of ns per bucket
-    row_level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of bytes per row
-    tiles: str = "0.0"  # time tile and row tile of each: "0.0,1.0"; at most 8
+    level: Annotated[int, Meta(ge=0, le=50), option("log2 of ns per bucket")] = 0
+    row_level: Annotated[int, Meta(ge=0, le=50), option("log2 of bytes per row")] = 0
+    tiles: Annotated[str, option('time tile and row tile of each: "0.0,1.0"; at most 8')] = "0.0"
 
 
 class FreePool(Struct, frozen=True):
@@ -395,7 +404,7 @@ class CompareQuery(Struct, frozen=True, forbid_unknown_fields=True):
     other_worker: str
     other_span: str
     device: DeviceName = ""
-    other_digest: str = ""  # of what the other file holds: an answer is of both
+    other_digest: Annotated[str, option("of what the other file holds: an answer is of both")] = ""
 
 
 SiteOutcome = Literal["new", "gone", "grown", "shrunk", "same"]

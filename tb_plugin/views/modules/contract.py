@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Words
+from ..shared import Ascending, StepsOrOutside, Words, option
 from ..table import Column, column, summed
 from .rows import ModuleRow
 
@@ -22,15 +22,13 @@ ModuleMetric = Literal["device", "op", "host", "idle"]
 class ModulesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of modules and their order."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside
-    # of steps too; "" = all but warm-up and cut-off steps
-    steps: str = ""
-    fold: bool = True  # siblings of equal type and structure are one row
-    below: Words = ""  # what lies in the row with this key; "" = everything
-    search: Words = ""  # modules whose name, type or path has these words; "" = all
-    sort_by: str = ""  # the column to sort siblings by; "" = total_ns
-    ascending: bool = False  # smallest first
-    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1000  # rows, the largest
+    steps: StepsOrOutside = ""
+    fold: Annotated[bool, option("siblings of equal type and structure are one row")] = True
+    below: Annotated[Words, option("what lies in the row with this key", "everything")] = ""
+    search: Annotated[Words, option("modules whose name, type or path has these words", "all")] = ""
+    sort_by: Annotated[str, option("the column to sort siblings by", "total_ns")] = ""
+    ascending: Ascending = False
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS), option("rows, the largest")] = 1000
 
 
 class ModuleTable(Struct, frozen=True):
@@ -95,7 +93,9 @@ class ModuleFlameQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A flame graph of modules."""
 
     steps: str = ""
-    metric: ModuleMetric = "device"  # of device, ops, calls on the host, or idle time before them
-    root: Annotated[int, Meta(ge=-1, le=2**31 - 1)] = -1  # module; −1 = all roots
+    metric: Annotated[
+        ModuleMetric, option("of device, ops, calls on the host, or idle time before them")
+    ] = "device"
+    root: Annotated[int, Meta(ge=-1, le=2**31 - 1), option("module", "all roots")] = -1
     focus: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     min_ratio: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0005

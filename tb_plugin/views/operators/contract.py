@@ -16,7 +16,17 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ...analysis.call_tree.flame import FlameNode
-from ..shared import Count, SharePart, SlowCall, Words
+from ..shared import (
+    Ascending,
+    Count,
+    Offset,
+    RowLimit,
+    SharePart,
+    SlowCall,
+    StepsOrOutside,
+    Words,
+    option,
+)
 from ..table import Column, column, summed
 from .rows import OperatorRow
 
@@ -26,24 +36,38 @@ GroupBy = Literal["name", "shape", "line", "stack", "module", "thread", "annotat
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of rows, and their grouping."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6"; "all", or "everything" that is recorded, outside
-    # of steps too; "" = all but warm-up and cut-off steps
-    steps: str = ""
-    group_by: GroupBy = "name"  # what calls of one row have in common
-    stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames of a stack, innermost first
-    kinds: Words = ""  # kinds of rows, "op,annotation"; "" = all, as key_averages() has
-    search: Words = ""  # rows whose name has these words; "" = all
-    # The column to sort by, or what key_averages().table() calls it;
-    # "" = device self time where the recording has it, else host self time
-    sort_by: str = ""
-    ascending: bool = False  # smallest first
-    offset: Count = 0  # rows to skip
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
-    # operators that each bar of shares names; the rest is one part
-    parts: Annotated[int, Meta(ge=1, le=50)] = 10
-    group_by_input_shape: bool = False  # the same as group_by shape, as key_averages() says it
-    # the same as group_by stack with this depth, as key_averages() says it; 0 = not given
-    group_by_stack_n: Annotated[int, Meta(ge=0, le=64)] = 0
+    steps: StepsOrOutside = ""
+    group_by: Annotated[GroupBy, option("what calls of one row have in common")] = "name"
+    stack_depth: Annotated[int, Meta(ge=1, le=64), option("frames of a stack, innermost first")] = 5
+    kinds: Annotated[
+        Words, option('kinds of rows, "op,annotation"', "all, as key_averages() has")
+    ] = ""
+    search: Annotated[Words, option("rows whose name has these words", "all")] = ""
+    sort_by: Annotated[
+        str,
+        option(
+            "The column to sort by, or what key_averages().table() calls it",
+            "device self time where the recording has it, else host self time",
+        ),
+    ] = ""
+    ascending: Ascending = False
+    offset: Offset = 0
+    limit: RowLimit = 200
+    parts: Annotated[
+        int,
+        Meta(ge=1, le=50),
+        option("operators that each bar of shares names; the rest is one part"),
+    ] = 10
+    group_by_input_shape: Annotated[
+        bool, option("the same as group_by shape, as key_averages() says it")
+    ] = False
+    group_by_stack_n: Annotated[
+        int,
+        Meta(ge=0, le=64),
+        option(
+            "the same as group_by stack with this depth, as key_averages() says it", "not given"
+        ),
+    ] = 0
 
 
 class OperatorTable(Struct, frozen=True):
@@ -63,8 +87,8 @@ class OperatorTable(Struct, frozen=True):
 class FindQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A search for names in the whole recording."""
 
-    search: Words  # every word, in any case
-    limit: Annotated[int, Meta(ge=1, le=100)] = 6  # names of each kind
+    search: Annotated[Words, option("every word, in any case")]
+    limit: Annotated[int, Meta(ge=1, le=100), option("names of each kind")] = 6
 
 
 class NameFound(Struct, frozen=True):
@@ -199,15 +223,17 @@ class FoldedQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     steps: str = ""
     metric: FlameMetric = "host"
-    levels: Words = "python,module,annotation,op,kernel"  # kinds of frames that are kept
-    waiting: bool = False  # with threads that only wait
+    levels: Annotated[Words, option("kinds of frames that are kept")] = (
+        "python,module,annotation,op,kernel"
+    )
+    waiting: Annotated[bool, option("with threads that only wait")] = False
 
 
 class FlameGraphQuery(FoldedQuery, frozen=True, forbid_unknown_fields=True):
     """The flame graph of the chosen steps."""
 
-    inverted: bool = False  # boxes by self value at the top, their callers below
-    focus: Count | None = None  # node of the whole graph to be its root
+    inverted: Annotated[bool, option("boxes by self value at the top, their callers below")] = False
+    focus: Annotated[Count | None, option("node of the whole graph to be its root")] = None
     min_ratio: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
 
 

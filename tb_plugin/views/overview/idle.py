@@ -16,7 +16,7 @@ from ...analysis.wording import CAUSE_NAMES, as_recorded, device_name, short_fra
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, share
 from ..legend import PARTITION, path_kind
-from ..shared import DeviceName, Flame, device_row, flame_of
+from ..shared import DeviceName, Flame, Steps, device_row, flame_of, option
 from ..table import Column, column, heads
 from ..view import Part, Subject
 from .document import AdvicePath, plain
@@ -89,18 +89,17 @@ class IdleFigure(Struct, frozen=True):
 class IdleQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The chosen steps and device, and a part of the flame graph."""
 
-    steps: str = ""  # as in the Overview
-    device: DeviceName = ""  # "" = the busiest
-    min_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.001  # narrower boxes are in "…"
-    focus: int | None = None  # the box to show by itself; None = all
+    steps: Annotated[str, option("as in the Overview")] = ""
+    device: Annotated[DeviceName, option("", "the busiest")] = ""
+    min_ratio: Annotated[float, Meta(ge=0, le=1), option('narrower boxes are in "…"')] = 0.001
+    focus: Annotated[int | None, option("the box to show by itself", "all")] = None
 
 
 class PathQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The chosen steps, and whether inferred dependencies count."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones
-    steps: str = ""
-    inferred: bool = True  # follow dependencies that are only inferred, too
+    steps: Steps = ""
+    inferred: Annotated[bool, option("follow dependencies that are only inferred, too")] = True
 
 
 class PathShare(Struct, frozen=True):

@@ -31,7 +31,7 @@ from ..legend import (
     cores_name,
     gauge_help,
 )
-from ..shared import DeviceName, as_structs
+from ..shared import BusiestDevice, Steps, as_structs
 from ..table import Column, Table, column, heads, table_from
 from ..view import Subject, View
 from .document import AdviceDocument, advise
@@ -52,10 +52,8 @@ from .serving import Serving, chosen_of, serving_of, serving_tables
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The chosen steps and device."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6" or "all"; "" = all but warm-up and incomplete ones
-    steps: str = ""
-    # device by its number or key: "0", "cuda:0", "hip:1"; "" = the busiest
-    device: DeviceName = ""
+    steps: Steps = ""
+    device: BusiestDevice = ""
 
 
 class Share(Struct, frozen=True):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...analysis.speed_of_light.figures import SpeedGroups
 from ...analysis.speed_of_light.model import REASONS, Reason
-from ..shared import DeviceName
+from ..shared import Ascending, BusiestDevice, Offset, Steps, option
 from ..table import Column, Values, ValuesOf, column, summed
 
 MOST_ROWS = 5000
@@ -25,14 +25,17 @@ NO_OP = "(kernels without an op)"
 class SpeedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of steps and a grouping."""
 
-    # steps by their numbers: "3", "2-5", "1,4-6"; "all"; "" = all but warm-up and cut-off steps
-    steps: str = ""
-    device: DeviceName = ""  # a device by its key or number, "cuda:0" or 0; "" = the busiest
-    group_by: SpeedGrouping = "op"  # rows; "kind": by op, shapes, types and kernels
-    sort_by: str = ""  # the column to sort by; "" = waste_ns, or measured_ns where none has light
-    ascending: bool = False  # smallest first
-    offset: Annotated[int, Meta(ge=0, lt=2**31)] = 0  # rows to leave out
-    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100  # rows
+    steps: Steps = ""
+    device: BusiestDevice = ""
+    group_by: Annotated[SpeedGrouping, option('rows; "kind": by op, shapes, types and kernels')] = (
+        "op"
+    )
+    sort_by: Annotated[
+        str, option("the column to sort by", "waste_ns, or measured_ns where none has light")
+    ] = ""
+    ascending: Ascending = False
+    offset: Offset = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS), option("rows")] = 100
 
 
 def _texts(groups: SpeedGroups, codes: list[int]) -> list[str]:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from ...analysis.idle.model import IDLE, PATH_KINDS, IdleColumns, PathParts
 from ...base.arrays import I32
 from ..legend import path_kind
+from ..shared import option
 from ..view import Subject
 from .common import check_range, opened_of, ref
 from .contract import LayoutName, SliceRef
@@ -23,7 +24,7 @@ class PathBandQuery(Struct, frozen=True, forbid_unknown_fields=True):
     start_ns: Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
     end_ns: Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
     columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
-    inferred: bool = True  # follow dependencies that are only inferred, too
+    inferred: Annotated[bool, option("follow dependencies that are only inferred, too")] = True
 
 
 class PathPiece(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Words
+from ..shared import Words, option
 from .contract import LayoutName
 
 Index = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -17,11 +17,15 @@ List = Annotated[str, Meta(max_length=4000)]  # "0,1,4-7"
 class LayoutQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A layout, for the manifest and for every answer that names tracks."""
 
-    # split: Python frames have tracks of their own below the ops of their thread;
-    # merged: both together, as recorded; filtered: split, without the frames of frameworks.
-    # -folded: nodes of replayed graphs by what they do, -recorded: each on its stream;
-    # without, folded where a device has more than eight such streams
-    layout: LayoutName = "split"
+    layout: Annotated[
+        LayoutName,
+        option(
+            "split: Python frames have tracks of their own below the ops of their thread; merged:"
+            " both together, as recorded; filtered: split, without the frames of frameworks."
+            " -folded: nodes of replayed graphs by what they do, -recorded: each on its stream;"
+            " without, folded where a device has more than eight such streams"
+        ),
+    ] = "split"
 
 
 class NamesQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,8 +39,8 @@ class TilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The cross product of tiles and lane blocks of one level."""
 
     level: Annotated[int, Meta(ge=0, le=54)]
-    tiles: List  # "120-126"
-    blocks: List  # "3.0,3.16,5.0": track and first lane, a multiple of 16
+    tiles: Annotated[List, option('"120-126"')]
+    blocks: Annotated[List, option('"3.0,3.16,5.0": track and first lane, a multiple of 16')]
     layout: LayoutName = "split"
 
 
@@ -77,7 +81,7 @@ class SearchQuery(Struct, frozen=True, forbid_unknown_fields=True):
     text: Words
     mode: Literal["text", "regex", "exact"] = "text"
     columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
-    tracks: List = ""  # "" = all
+    tracks: Annotated[List, option("", "all")] = ""
     layout: LayoutName = "split"
 
 
