@@ -20,7 +20,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -39,6 +39,7 @@ from ..analysis.diff.budget import (
 from ..analysis.diff.changes import changes
 from ..analysis.diff.noise import FEWEST_RECORDINGS
 from ..analysis.diff.sides import kernel_items, operator_items
+from ..analysis.operators.stacks import frame_place
 from ..base.errors import NotFoundError, QueryError, nearest, short
 from ..base.units import NBSP, plural
 from ..handlers.outputs import appearing
@@ -47,7 +48,7 @@ from ..views.diff.contract import DiffQuery
 from ..views.diff.rows import Pair
 from ..views.table import Column, Table
 from .diff import BASELINE, bridge_picture, choosing, comparable, opened_pair, wanted_of
-from .entry import FORMAT, PATH, as_json, printable, say, write
+from .entry import FORMAT, PATH, as_json, one_line, printable, say, write
 from .render import escaped, width_of, wrapped, write_csv
 
 WORSE, CANNOT_TELL = 7, 8
@@ -94,6 +95,12 @@ class CheckReport(msgspec.Struct, frozen=True):
 )
 @click.option("--format", "form", **FORMAT)
 @click.option("--junit", type=click.Path(path_type=Path), help="Writes a JUnit report, too.")
+@click.option(
+    "--github",
+    is_flag=True,
+    help="Sets the outputs `outcome` and `headline` of a step of GitHub Actions, and marks the"
+    " lines of code that are worse.",
+)
 @choosing
 @click.option(
     "--equal-clocks",
@@ -110,6 +117,7 @@ def check(  # noqa: PLR0913  # the options of the command
     last: int,
     form: str,
     junit: Path | None,
+    github: bool,
     equal_clocks: bool,
     **names: str | int | None,
 ) -> int:
@@ -124,7 +132,10 @@ def check(  # noqa: PLR0913  # the options of the command
         folder = _named(baselines, base)
         if keep and not folder.exists():
             _keep(folder, other, kept, last)
-            write(f"There is no baseline {base} yet: {other} is kept as its first recording.")
+            first = f"There is no baseline {base} yet: {other} is kept as its first recording."
+            write(first)
+            if github:
+                _set_outputs("ok", first)
             return 0
         if not folder.exists():
             known = sorted(one.name for one in baselines.glob("*") if one.is_dir())
@@ -158,6 +169,13 @@ def check(  # noqa: PLR0913  # the options of the command
         junit.parent.mkdir(parents=True, exist_ok=True)
         with appearing(junit) as hidden:
             hidden.write_text(junit_xml(cases), encoding="utf-8")
+    if github:
+        why = next(one for one in cases if one.outcome == outcome)
+        is_step = why is cases[0]
+        said = pair.comparison.headline if is_step else f"{why.name}: {why.text}"
+        _set_outputs(outcome, said)
+        for command in runner_commands(cases, Path(os.environ.get("GITHUB_WORKSPACE") or ".")):
+            sys.stderr.write(f"{command}\n")
     if keep and outcome != "worse":
         _keep(folder, other, kept, last)
         say(f"{other} is kept in the baseline {folder}")
@@ -351,3 +369,68 @@ def junit_xml(cases: Sequence[BudgetCase]) -> str:
         found.text = "\n".join(map(printable, case.evidence))
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+# --- GitHub Actions -------------------------------------------------------------------------------
+
+MOST_ANNOTATIONS = 9  # a step shows ten errors, one of which says that the check failed
+_ESCAPES = {"%": "%25", ":": "%3A", ",": "%2C"}
+
+
+def _set_outputs(outcome: CaseOutcome, headline: str) -> None:
+    """Set the outputs of this step, which are lines of a file; outside of a step nothing happens.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"outcome={outcome}\nheadline={one_line(headline)}\n")
+
+
+def runner_commands(cases: Sequence[BudgetCase], workspace: Path) -> list[str]:
+    """The runner's commands that show evidence of what is worse beside its line of code.
+
+    A frame whose file is not in the workspace has no line to stand at: the summary names it.
+    """
+    found: dict[tuple[str, int], str] = {}
+    for case in cases:
+        for text, frame in zip(case.evidence, case.frames, strict=False):
+            name, line = frame_place(frame)
+            file = _in_workspace(name, workspace) if case.outcome == "worse" and name else ""
+            if file:
+                found.setdefault((file, line), text)
+    return [
+        f"::error file={_property(file)},line={line},title=kinetoscope::{_data(text)}"
+        for (file, line), text in list(found.items())[:MOST_ANNOTATIONS]
+    ]
+
+
+def _data(text: str) -> str:
+    """A text inside a command: it stays one line, and nothing in it is a command."""
+    return one_line(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return "".join(_ESCAPES.get(one, one) for one in one_line(text))
+
+
+def _in_workspace(name: str, workspace: Path) -> str:
+    """The path of a recorded file below the workspace; "" where there is none, or more than one.
+
+    A script's own folder is not in its recorded name: `train.py` may be `samples/train.py`.
+    """
+    root = workspace.resolve()
+    path = root / name  # an absolute name stays what it is
+    parts = PurePath(name).parts
+    if ".." in parts or (PurePath(name).is_absolute() and not path.is_relative_to(root)):
+        return ""
+    if path.is_file():
+        return path.relative_to(root).as_posix()
+    alike = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [one for one in folders if one[0] != "." and one != "node_modules"]
+        path = Path(folder, parts[-1])
+        if parts[-1] in files and path.parts[-len(parts) :] == parts:
+            alike.append(path.relative_to(root).as_posix())
+    return alike[0] if len(alike) == 1 else ""

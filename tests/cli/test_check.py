@@ -17,6 +17,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from kinetoscope.analysis.diff.budget import BudgetCase, CaseOutcome
+from kinetoscope.cli.check import runner_commands
 from kinetoscope.cli.diff import bridge_picture
 from kinetoscope.views.diff.contract import Diff
 from tests.analysis.diff.training import Plant, events, metadata, write_training
@@ -264,13 +266,21 @@ def test_names_of_a_trace_move_no_cursor(log: Path) -> None:
 # --- the line of code, and the evidence -----------------------------------------------------------
 
 
-def with_frames(recorded: Iterable[Event]) -> Iterator[Event]:
+def write_framed(folder: Path, seed: int, plant: Plant, line: str) -> None:
+    """A recording with Python frames around `aten::mm`."""
+    folder.mkdir()
+    recorded = [*with_frames(events(seed, STEPS, plant), line)]
+    document = {"schemaVersion": 1, **metadata(plant), "traceEvents": recorded}
+    (folder / "w.pt.trace.json").write_text(json.dumps(document))
+
+
+def with_frames(recorded: Iterable[Event], line: str) -> Iterator[Event]:
     """Each call of `aten::mm` with the line that made it, and a frame of torch between them."""
     for event in recorded:
         yield event
         if event["name"] == "aten::mm":
             ids = {"Python id": 1, "Python parent id": None, "tid": event["tid"]}
-            for name, out in (("torch/nn/functional.py(2077): linear", 0.4), (LINE, 0.8)):
+            for name, out in (("torch/nn/functional.py(2077): linear", 0.4), (line, 0.8)):
                 yield python(name, event["ts"] - out, event["dur"] + 2 * out, **ids)
 
 
@@ -279,10 +289,7 @@ LINE = "/home/me/train.py(42): forward"
 
 def test_a_failure_names_operator_amount_line_and_events(log: Path) -> None:
     for run_, seed, plant in (("a", 1, Plant()), ("b", 5, SLOW)):
-        path = log / run_ / "w.pt.trace.json"
-        path.parent.mkdir()
-        document = {**metadata(plant), "traceEvents": [*with_frames(events(seed, STEPS, plant))]}
-        path.write_text(json.dumps({"schemaVersion": 1, **document}))
+        write_framed(log / run_, seed, plant, LINE)
     result = run("check", log / "a", log / "b")
     assert result.exit_code == 7, result.output
     told = next(line for line in result.stdout.splitlines() if "operator aten::mm" in line)
@@ -454,7 +461,9 @@ def test_the_forms_for_programs_keep_their_keys(log: Path) -> None:
     """docs/command-line.md names them."""
     report = json.loads(run("check", log / "base", log / "slow", "--format", "json").stdout)
     assert list(report) == ["outcome", "headline", "cases"]
-    assert {tuple(one) for one in report["cases"]} == {("name", "outcome", "text", "evidence")}
+    assert {tuple(one) for one in report["cases"]} == {
+        ("name", "outcome", "text", "evidence", "frames")
+    }
     answer = json.loads(run("diff", log / "base", log / "slow", "--format", "json").stdout)
     assert list(answer) == ["diff", "tables"]
     assert {
@@ -485,3 +494,67 @@ def test_a_count_that_is_nothing_on_both_sides_is_known(log: Path) -> None:
     result = run("check", log / "base", log / "same", "--budget", lines)
     assert result.exit_code == 0, result.output
     assert "✓ count collectives: Collectives: none in either recording." in result.stdout
+
+
+# --- in a job of GitHub Actions -------------------------------------------------------------------
+
+
+def test_what_is_worse_is_marked_at_its_line(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (log / "samples").mkdir()
+    (log / "samples" / "train.py").touch()
+    outputs = log / "outputs"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(outputs))
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(log))
+    for folder, seed, plant in (("a", 1, Plant()), ("b", 5, SLOW)):
+        write_framed(log / folder, seed, plant, "train.py(42): forward")
+    result = run("check", log / "a", log / "b", "--github")
+    assert result.exit_code == 7, result.output
+    (error,) = [line for line in result.stderr.splitlines() if line.startswith("::")]
+    start = "::error file=samples/train.py,line=42,title=kinetoscope::operator aten::mm at train.py"
+    assert error.startswith(start)
+    told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+    assert told["outcome"] == "worse"
+    assert re.match(r"1[45]\d µs slower per step: ", told["headline"])
+    assert run("check", log / "a", log / "a", "--github").exit_code == 0
+    assert "outcome=ok\n" in outputs.read_text()
+    lines = budget(log, step=10, counts={"launches": 0})
+    more = Plant(times={"aten::copy_": 2})
+    write_framed(log / "c", 2, more, "train.py(42): forward")
+    assert run("check", log / "a", log / "c", "--github", "--budget", lines).exit_code == 7
+    assert "headline=count launches: " in outputs.read_text()
+    kept = run("check", "main", log / "a", "--keep", "--github")
+    assert (kept.exit_code, "::" in kept.stderr) == (0, False)
+    assert "headline=There is no baseline main yet:" in outputs.read_text()
+
+
+def test_no_text_of_a_trace_is_a_command_of_the_runner(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    (folder / "50%:x.py").touch()
+    frame = "a,b/50%:x.py(7): f"
+    evil = "op\n::stop-commands::x 100%"
+    case = BudgetCase("step time", "worse", "", (evil, "other"), (frame,))
+    assert runner_commands([case], tmp_path) == [
+        "::error file=a%2Cb/50%25%3Ax.py,line=7,title=kinetoscope::op ::stop-commands::x 100%25"
+    ]
+
+
+def test_only_files_of_the_workspace_are_marked_and_at_most_nine(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    for name in ("a.py", "one/twice.py", "two/twice.py", "two/once.py", ".venv/hidden.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    (tmp_path / "outside.py").touch()
+
+    def marked(*names: str, outcome: CaseOutcome = "worse") -> list[str]:
+        frames = tuple(f"{name}({at}): f" for at, name in enumerate(names, 1))
+        case = BudgetCase("step time", outcome, "", tuple("x" for _ in frames), frames)
+        return [re.split("[=,]", line)[1] for line in runner_commands([case], root)]
+
+    assert marked("a.py", "once.py", "two/once.py", f"{root}/a.py") == [
+        "a.py", "two/once.py", "two/once.py", "a.py",
+    ]  # fmt: skip
+    assert marked("twice.py", "hidden.py", "../outside.py", f"{tmp_path}/outside.py") == []
+    assert marked("no.py", "<string>", "a/../a.py") == []
+    assert marked(*["a.py"] * 12) == ["a.py"] * 9
+    assert marked("a.py", outcome="cannot tell") == []

@@ -38,10 +38,14 @@ class Ran(NamedTuple):
     """What became of the action's steps."""
 
     code: int
-    outcome: str  # output of the action
+    outputs: Mapping[str, str]  # of the action
     summary: str
     log: str
     kept: frozenset[str]  # files of the artifact that the action made
+
+    @property
+    def outcome(self) -> str:
+        return self.outputs.get("outcome", "")
 
 
 def value_of(text: str, inputs: Mapping[str, str], outcome: str, runner: Path) -> str:
@@ -79,8 +83,9 @@ def run_action(folder: Path, **inputs: str) -> Ran:
         path.touch()
     found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     basis = {**os.environ, **{name: str(one) for name, one in files.items()}}
-    basis |= {"RUNNER_TEMP": str(runner), "PATH": found}
+    basis |= {"RUNNER_TEMP": str(runner), "PATH": found, "GITHUB_WORKSPACE": str(folder)}
     code, outcome, log = 0, "", ""
+    outputs: Mapping[str, str] = {}
     kept: frozenset[str] = frozenset()
     for step in ACTION["runs"]["steps"]:
         if not holds(step.get("if", ""), given, outcome, failed=bool(code)):
@@ -99,10 +104,12 @@ def run_action(folder: Path, **inputs: str) -> Ran:
             cwd=folder, env=basis | env, capture_output=True, text=True, check=False,
         )  # fmt: skip
         code, log = code or done.returncode, log + done.stdout + done.stderr
-        told = re.search(r"^outcome=(.*)$", files["GITHUB_OUTPUT"].read_text(), re.MULTILINE)
-        outcome = told[1] if told else ""
+        text = files["GITHUB_OUTPUT"].read_text(encoding="utf-8")
+        outputs = dict(line.split("=", 1) for line in text.splitlines())
+        outcome = outputs.get("outcome", "")
     summary = files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
-    return Ran(code, outcome, summary, log, kept)
+    assert outputs.keys() <= ACTION["outputs"].keys()
+    return Ran(code, outputs, summary, log, kept)
 
 
 def script(name: str) -> str:
@@ -155,12 +162,14 @@ def test_a_recorded_training_is_held_against_the_one_before(tmp_path: Path) -> N
     assert (worse.code, worse.outcome) == (7, "worse"), worse
     assert "count flops" in worse.summary
     assert "aten::conv" in worse.summary
+    assert "::error file=samples/train_cpu.py,line=" in worse.log
+    assert worse.outputs["headline"].endswith(".")
 
 
 @needs_bash
 def test_a_training_that_fails_fails_the_job(tmp_path: Path) -> None:
     ran = run_action(tmp_path, command="false | cat; echo on")
-    assert (ran.code, ran.outcome, "on" in ran.log, ran.kept) == (1, "", False, frozenset())
+    assert (ran.code, ran.outputs, "on" in ran.log, ran.kept) == (1, {}, False, frozenset())
 
 
 @needs_bash
@@ -170,8 +179,12 @@ def test_the_gate_passes_its_own_code_and_stops_a_regression(tmp_path: Path) -> 
     new = tmp_path / "log" / "new" / "w.pt.trace.json"
 
     write_training(new, 1, STEPS)
-    first = run_action(tmp_path, keep="true")  # the first recording of the main branch
+    first = run_action(
+        tmp_path, package="kinetoscope", keep="true"
+    )  # the first recording of the main branch
     assert (first.code, first.outcome) == (0, "ok"), first
+    assert "Requirement already satisfied: kinetoscope" in first.log
+    assert first.outputs["headline"].startswith("There is no baseline main yet")
     write_training(new, 2, STEPS)
     same = run_action(tmp_path, artifact="")
     assert (same.code, same.outcome, "kinetoscope check: ok" in same.summary) == (0, "ok", True), (
@@ -202,7 +215,7 @@ def test_a_recording_that_is_no_trace_has_no_outcome(tmp_path: Path) -> None:
     (tmp_path / "perf").mkdir()
     (tmp_path / "perf" / "budget.json").write_text("{}")
     ran = run_action(tmp_path)
-    assert (ran.code, ran.outcome, ran.kept) == (4, "", frozenset()), ran
+    assert (ran.code, ran.outputs, ran.kept) == (4, {}, frozenset()), ran
 
 
 def has_page() -> bool:

@@ -65,6 +65,14 @@ class BudgetCase(Struct, frozen=True):
     outcome: CaseOutcome
     text: str
     evidence: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()  # line of code of each evidence, "" without one; may be fewer
+
+
+class _Evidence(Struct, frozen=True):
+    """A line of evidence, and the frame that it names, if any."""
+
+    text: str
+    frame: str = ""
 
 
 class Checked(Struct, frozen=True, eq=False):
@@ -129,16 +137,23 @@ def _step(found: Checked, budget: Budget) -> BudgetCase:
     text = f"{comparison.headline} {comparison.certainty}".strip()
     why = tuple(one.text for one in comparison.mismatches if one.weight != "note")
     if comparison.outcome == "worse":
-        return BudgetCase("step time", "worse", text, (*culprits(found), *why))
+        return _worse("step time", text, culprits(found), why)
     if comparison.outcome in ("cannot tell", "differs"):
         settle = (comparison.settle,) if comparison.settle else ()
         return BudgetCase("step time", "cannot tell", text, (*settle, *why))
     return BudgetCase("step time", "ok", f"{text} · budget {share(budget.step)}", why)
 
 
-def culprits(found: Checked) -> tuple[str, ...]:
+def _worse(
+    name: str, text: str, evidence: Sequence[_Evidence], further: Sequence[str] = ()
+) -> BudgetCase:
+    said = (*(one.text for one in evidence), *further)
+    return BudgetCase(name, "worse", text, said, tuple(one.frame for one in evidence))
+
+
+def culprits(found: Checked) -> tuple[_Evidence, ...]:
     """The operators and kernels that take more time, each with amount, line and evidence."""
-    said: list[str] = []
+    said: list[_Evidence] = []
     for what, rows in (("operator", found.operators), ("kernel", found.kernels)):
         worse = [
             one
@@ -148,17 +163,18 @@ def culprits(found: Checked) -> tuple[str, ...]:
         said += [_culprit(what, one, found) for one in worse[:CULPRITS]]
     longest = max(found.comparison.bridge.parts, key=lambda one: one.change_ns, default=None)
     if longest is not None and longest.change_ns > 0:
-        said.insert(0, f"{phrase(longest.key)}: +{duration(longest.change_ns)} per step")
+        more = f"{phrase(longest.key)}: +{duration(longest.change_ns)} per step"
+        said.insert(0, _Evidence(more))
     return (*said, *_without_lines(found, said[1:]))
 
 
-def _without_lines(found: Checked, said: Sequence[str]) -> tuple[str, ...]:
+def _without_lines(found: Checked, said: Sequence[_Evidence]) -> tuple[_Evidence, ...]:
     """Why no line of code is named beside the operators, where none can be."""
     why = found.other.operators.missing.get("stacks", "")
-    return () if not said or not why else (f"Lines of code are not available. {why}",)
+    return () if not said or not why else (_Evidence(f"Lines of code are not available. {why}"),)
 
 
-def _culprit(what: str, row: ItemChange, found: Checked) -> str:
+def _culprit(what: str, row: ItemChange, found: Checked) -> _Evidence:
     """Causes of more time: amount, line of code, calls, certainty, and a link to each."""
     calls = (
         f"{row.base.calls:,.4g} → {row.other.calls:,.4g} calls per step"
@@ -169,11 +185,12 @@ def _culprit(what: str, row: ItemChange, found: Checked) -> str:
     p = "" if row.p is None or not row.p else f", p = {row.p:.1e}"
     name = f"{row.name} → {row.other_name}" if row.other_name else row.name
     is_op = what == "operator"
-    where = _where(found, row.other_name or row.name, is_op=is_op)
+    where, frame = _where(found, row.other_name or row.name, is_op=is_op)
     longest = _longest(found.other, row, is_op=is_op)
-    return (
+    return _Evidence(
         f"{what} {name}{where}: +{duration(row.change_ns)} per step ({calls}{p}), {row.status}"
-        f"{longest}"
+        f"{longest}",
+        frame,
     )
 
 
@@ -242,7 +259,7 @@ def _part(key: str, most: float, found: Checked) -> BudgetCase:
     if grown <= most:
         return BudgetCase(name, "ok", text)
     if part.is_real and found.are_repeated:
-        return BudgetCase(name, "worse", text, culprits(found))
+        return _worse(name, text, culprits(found))
     return BudgetCase(name, "cannot tell", f"{text} {found.doubt}")
 
 
@@ -268,12 +285,12 @@ def _count(one: StepCount | None, key: str, most: float, found: Checked) -> Budg
     more = sorted(
         (op for op in other if other[op] > before[op]), key=lambda op: before[op] - other[op]
     )
-    evidence = tuple(
-        f"{op}{_where(found, op, is_op=is_op)}:"
-        f" {_amount(one, before[op])} → {_amount(one, other[op])} per step"
-        for op in more[:CULPRITS]
-    )
-    return BudgetCase(name, "worse", text, (*evidence, *_without_lines(found, evidence)))
+    evidence = []
+    for op in more[:CULPRITS]:
+        where, frame = _where(found, op, is_op=is_op)
+        grown = f"{_amount(one, before[op])} → {_amount(one, other[op])} per step"
+        evidence.append(_Evidence(f"{op}{where}: {grown}", frame))
+    return _worse(name, text, (*evidence, *_without_lines(found, evidence)))
 
 
 def _amount(one: StepCount, value: float) -> str:
@@ -281,14 +298,18 @@ def _amount(one: StepCount, value: float) -> str:
     return f"{value:,.4g}" if one.unit == "count" else count_words(one, value)
 
 
-def _where(found: Checked, name: str, *, is_op: bool) -> str:
-    """The line of code that called an operator; of a kernel, what launched it, and the line."""
+def _where(found: Checked, name: str, *, is_op: bool) -> tuple[str, str]:
+    """The line of code that called an operator; of a kernel, what launched it, and the line.
+
+    Returns:
+        In words, and the frame, "" where there is none.
+    """
     op = name if is_op else _launcher(found.other, name)
     by = "" if is_op or not op else f" of {op}"
     if not op or found.other.operators.missing.get("stacks"):
-        return by
+        return by, ""
     line = source_line(found.other, op)
-    return f"{by} at {line}" if line else f"{by} (no Python frame is around it)"
+    return (f"{by} at {line}" if line else f"{by} (no Python frame is around it)"), line
 
 
 def _launcher(side: Side, name: str) -> str:
@@ -322,7 +343,7 @@ def _operator(row: ItemChange | None, key: str, most: float, found: Checked) -> 
         return BudgetCase(name, "ok", text)
     if row.status in _WORSE:
         said = (_culprit("operator", row, found),)
-        return BudgetCase(name, "worse", text, (*said, *_without_lines(found, said)))
+        return _worse(name, text, (*said, *_without_lines(found, said)))
     return BudgetCase(name, "cannot tell", f"{text} {found.doubt}")
 
 
