@@ -26,7 +26,7 @@ from ..analysis.serving.model import PhaseUse
 from ..analysis.serving.phases import phases
 from ..analysis.speed_of_light.artifact import SPEED
 from ..analysis.speed_of_light.captured import with_captured, with_lengths
-from ..analysis.speed_of_light.figures import SpeedSelection, phase_use
+from ..analysis.speed_of_light.figures import SpeedSelection, lit_device, phase_use
 from ..analysis.speed_of_light.model import SpeedColumns
 from ..analysis.steps import Selection
 from ..base.artifact_spec import ArtifactSpec
@@ -92,15 +92,6 @@ def speed_of(subject: Subject) -> SpeedColumns:
         return columns
     captures = tuple(one for _, one in captures_of(subject, near).opened)
     return with_captured(columns, subject.other_artifact(GRAPHS), captures, iterations)
-
-
-def lit_device(facts: Facts, device: int | None = None) -> int | None:
-    """The device, or the only one that was used, if it has a data sheet and shapes are recorded."""
-    used = [row for row, one in enumerate(facts.devices) if one.used]
-    row = used[0] if device is None and len(used) == 1 else device
-    if row is None or not facts.devices[row].has_peak or "shapes" in facts.unavailable:
-        return None
-    return row
 
 
 def light_of_modules(subject: Subject) -> SpeedColumns | None:
@@ -224,6 +215,8 @@ def lending(subject: Subject) -> Callable[[ArtifactSpec[Any]], Any]:
     def artifact(spec: ArtifactSpec[Any]) -> Any:  # noqa: ANN401  # what it opens as
         if spec is OPERATORS:
             return operators_of(subject)
+        if spec is SPEED:
+            return speed_of(subject)
         found = subject.other_artifact(spec)
         return modules_of(subject, found) if isinstance(found, ModuleColumns) else found
 

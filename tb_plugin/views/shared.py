@@ -7,9 +7,9 @@ queries.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from ..base.arrays import I32
 from ..base.errors import QueryError, nearest, short
 from ..base.regex import regex
 from ..base.units import duration, plural
-from .table import PER_STEP, Values, ValuesOf, column, summed
+from .table import PER_STEP, ColumnKind, Declared, Values, ValuesOf, column
 
 if TYPE_CHECKING:
     from ..analysis.operators.groups import Grouped
@@ -415,32 +415,45 @@ def of_light(field: str) -> ValuesOf:
     return of
 
 
-LIGHT_HELP = "Light ÷ measured time: how near to the least time by the device's data sheet."
-WASTE_HELP = "Measured time − light, of work with a model of its FLOPs and bytes."
-LightRatio = Annotated[
-    float | None,
-    column(
-        "Share of light",
-        LIGHT_HELP,
-        is_minor=True,
+_LIT: Mapping[str, tuple[str, str, ColumnKind]] = MappingProxyType(
+    {
+        "light_ratio": (
+            "Share of light",
+            "Light ÷ measured time: how near to the least time by the device's data sheet.",
+            "value",
+        ),
+        "waste_ns": (
+            "Waste",
+            "Measured time − light, of work with a model of its FLOPs and bytes.",
+            "value",
+        ),
+        "bound": ("Bound", "The larger need of time by the data sheet: FLOPs or bytes.", "words"),
+    }
+)
+
+
+def lit(
+    field: str, side: str = "", of: ValuesOf | None = None, when: Callable[[Any], bool] = has_light
+) -> Declared:
+    """Declare a column of every table whose rows are work on a device.
+
+    ``side``: "A" or "B" of two recordings; else ``of`` makes the values, by default those of names.
+    """
+    label, text, kind = _LIT[field]
+    if side:
+        return column(f"{label} {side}", f"{text} In {side}.", kind=kind, is_minor=True, when=when)
+    return column(
+        label,
+        text,
+        kind=kind,
+        is_minor=field != "waste_ns",
         is_sortable=False,
-        of=of_light("light_ratio"),
-        when=has_light,
-    ),
-]
-WasteNs = Annotated[
-    int | None,
-    summed("Waste", WASTE_HELP, is_sortable=False, of=of_light("waste_ns"), when=has_light),
-]
-LightBound = Annotated[
-    str | None,
-    column(
-        "Bound",
-        "The larger need of time by the data sheet: FLOPs or bytes.",
-        kind="words",
-        is_minor=True,
-        of=of_light("bound"),
-        when=has_light,
-    ),
-]
-"""Columns of every table whose rows are work on a device."""
+        is_sum=field == "waste_ns",
+        of=of or of_light(field),
+        when=when,
+    )
+
+
+LightRatio = Annotated[float | None, lit("light_ratio")]
+WasteNs = Annotated[int | None, lit("waste_ns")]
+LightBound = Annotated[str | None, lit("bound")]

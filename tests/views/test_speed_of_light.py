@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from kinetoscope.analysis.speed_of_light.attribution import speed_of_light as sp
 from kinetoscope.analysis.speed_of_light.captured import with_captured
 from kinetoscope.analysis.speed_of_light.figures import SpeedSelection
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.session.session import TraceSession
+from kinetoscope.cli.diff import opened as diff_side
+from kinetoscope.session.session import TraceSession, choose
 from kinetoscope.trace.model import Trace
+from kinetoscope.views.diff.contract import DiffRow, DiffTableQuery
+from kinetoscope.views.diff.rows import Pair
 from kinetoscope.views.kernels.contract import KernelQuery
 from kinetoscope.views.kernels.view import VIEW as KERNELS
 from kinetoscope.views.kernels.view import build as kernels_of
@@ -31,7 +35,7 @@ from kinetoscope.views.table import rows_from
 from tests.analysis.graphs.test_captures import execution
 from tests.analysis.speed_of_light.test_captured import capture
 from tests.collected import FILES, opened
-from tests.drawing import V100, draw
+from tests.drawing import V100, draw, draw_at
 from tests.trace.drawn import drawn, kernel, launch, python, x
 
 HALF = ["c10::Half", "c10::Half"]
@@ -174,7 +178,55 @@ def test_a_module_has_the_light_of_what_it_and_those_inside_it_launched() -> Non
     for row in rows.values():
         assert row.light_ratio == pytest.approx(1384 / 6000, rel=0.001)
         assert row.waste_ns == 6000 - 1384, "work without a figure is no waste"
+        spent = 8000 if row.name == "Net_0" else 6000
+        assert row.mfu_ratio == pytest.approx(2 * 640 * 512 * 256 / 125e3 / spent)
     assert "waste_ns" in {head.key for head in answer.table.columns}
+
+
+def compared(folder: Path, **query: Any) -> tuple[set[str], dict[str, DiffRow]]:
+    """Columns and rows of a comparison: B computes the product more slowly, and sums more."""
+    wide = {**ADD, "Input Dims": [[512, 1800], [512, 1800], []]}
+    for name, picture, add in (
+        ("a", PICTURE.replace("kkkkkk", "kkkk  "), ADD),
+        ("b", PICTURE.replace("lllllllm", "llllllllllllllllm"), wide),
+    ):
+        names = {"a": "aten::mm", "b": "aten::add", "c": "custom::op"}
+        args = {"a": MM, "b": add}
+        draw_at(folder / f"{name}.json", picture, names=names, args=args, deviceProperties=[V100])
+    pair = Pair(*(diff_side(choose(str(folder / f"{name}.json"))) for name in "ab"))
+    found = pair.table(DiffTableQuery(**query))
+    return {head.key for head in found.columns}, {row.name: row for row in found.rows}
+
+
+@pytest.mark.parametrize(
+    ("query", "product", "total"),
+    [
+        ({"metric": "device_self_ns"}, "aten::mm", "aten::add"),
+        ({"metric": "device_self_ns", "by_shape": True}, "aten::mm", ""),
+        ({"group": "kernels", "kernels_by": "name"}, "kernel_k", "kernel_l"),
+    ],
+)
+def test_a_comparison_tells_slower_work_from_more_work(
+    query: dict[str, Any], product: str, total: str, tmp_path: Path
+) -> None:
+    columns, rows = compared(tmp_path, **query)
+    assert {"waste_change_ns", "work", "base_bound", "other_light_ratio"} <= columns
+    row = rows[product]
+    assert row.work == "equal"
+    assert row.base_light_ratio == pytest.approx(1384 / 4000, rel=0.001)
+    assert row.other_light_ratio == pytest.approx(1384 / 6000, rel=0.001)
+    assert row.waste_change_ns == pytest.approx(2000)
+    assert (row.base_bound, row.other_bound) == ("memory", "memory")
+    if total:
+        assert rows[total].work == "more"
+        assert rows[total].base_waste_ns == pytest.approx(8000 - 6144)
+    unknown = rows["kernel_m" if product == "kernel_k" else "custom::op"]
+    assert unknown.work is None
+    assert unknown.waste_change_ns is None
+
+
+def test_a_comparison_of_times_of_the_host_has_no_light(tmp_path: Path) -> None:
+    assert "work" not in compared(tmp_path, metric="self_ns")[0]
 
 
 def test_rows_say_where_their_sizes_come_from() -> None:

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "e25c73fa";
+export const CONTRACT = "5c23b8c3";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -767,6 +767,22 @@ export interface DiffRow {
   readonly adjusted_ns: number | null;
   /** Change of the device time that it launched itself. */
   readonly device_change_ns: number | null;
+  /** Change of the measured time above the least time by each device's data sheet. */
+  readonly waste_change_ns: number | null;
+  /** Least FLOPs and bytes of B beside those of A: equal (within 1 %), more, less, or other (more of one, less of the other). Equal work and more waste: it became slower. */
+  readonly work: string | null;
+  /** Light ÷ measured time: how near to the least time by the device's data sheet. In A. */
+  readonly base_light_ratio: number | null;
+  /** Light ÷ measured time: how near to the least time by the device's data sheet. In B. */
+  readonly other_light_ratio: number | null;
+  /** Measured time − light, of work with a model of its FLOPs and bytes. In A. */
+  readonly base_waste_ns: number | null;
+  /** Measured time − light, of work with a model of its FLOPs and bytes. In B. */
+  readonly other_waste_ns: number | null;
+  /** The larger need of time by the data sheet: FLOPs or bytes. In A. */
+  readonly base_bound: string | null;
+  /** The larger need of time by the data sheet: FLOPs or bytes. In B. */
+  readonly other_bound: string | null;
   /** The kernel of A that takes most of it. */
   readonly base_kernel: string;
   /** The kernel of B that takes most of it. */
@@ -2249,6 +2265,8 @@ export interface ModuleRow {
   readonly op_total_ns: number;
   /** Floating point operations of its ops by models of ops and shapes, forward, backward and recompute, with the modules inside it. Ops without a model count nothing; of nested ops with a model the innermost counts. */
   readonly flops: number | null;
+  /** Model FLOPs ÷ (device time · peak), with the modules inside it. FLOPs that activation checkpointing computes again do not count. Kernels without a model count as time alone, so it is a lower bound. */
+  readonly mfu_ratio: number | null;
   /** Light ÷ measured time: how near to the least time by the device's data sheet. */
   readonly light_ratio: number | null;
   /** Measured time − light, of work with a model of its FLOPs and bytes. */

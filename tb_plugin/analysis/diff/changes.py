@@ -7,7 +7,7 @@ of now, each longer or shorter: ΔT = Δn · mean of base + n of other · Δ mea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...base.arrays import F64
 from .matching import Pairing, Relation, paired
 from .noise import FEWEST_RECORDINGS, LEAST_EFFECT_NS, LEAST_EFFECT_RATIO, holm, p_values
-from .sides import Items, Side, kernel_items, operator_items
+from .sides import LIGHT, Items, Side, kernel_items, operator_items
 
 Status = Literal[
     "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "differs",
@@ -24,6 +24,7 @@ Status = Literal[
 ]  # fmt: skip
 MOST_TESTED = 2_000
 LEAST_OWN_RATIO = 0.015  # of the row itself
+_EQUAL_WORK = 0.01  # of FLOPs and of bytes
 DRIFT_RATIO = 0.02
 DISTURBED_RATIO = 0.1
 MOSTLY_APART = 0.5  # of the work: no change of the code makes most operators different
@@ -41,6 +42,16 @@ class Figures(Struct, frozen=True):
     def mean_ns(self) -> float:
         """Per call; 0 where there is none."""
         return self.ns / self.calls if self.calls else 0.0
+
+
+class RowLight(NamedTuple):
+    """Light of one side of a row per step; None where nothing of it has light."""
+
+    ratio: float
+    waste_ns: float
+    bound: str
+    flops: float
+    bytes: float
 
 
 class ItemChange(Struct, frozen=True):
@@ -77,9 +88,39 @@ class ItemChange(Struct, frozen=True):
         return self.change_ns - self.by_calls_ns
 
     @property
+    def light(self) -> tuple[RowLight | None, RowLight | None]:
+        """Both sides against the data sheets of their devices."""
+        base, other = ([self.sums.get(name, (0.0, 0.0))[at] for name in LIGHT] for at in (0, 1))
+        return _row_light(*base), _row_light(*other)
+
+    @property
+    def work(self) -> str | None:
+        """Work of the other beside the base's, by least FLOPs and bytes; None: not known of both.
+
+        Less than 1 % apart is equal.
+        """
+        base, other = self.light
+        if base is None or other is None:
+            return None
+        pairs = ((base.flops, other.flops), (base.bytes, other.bytes))
+        signs = {
+            0 if abs(b - a) <= _EQUAL_WORK * max(a, b) else 1 if b > a else -1 for a, b in pairs
+        } - {0}
+        return {(): "equal", (1,): "more", (-1,): "less"}.get(tuple(signs), "other")
+
+    @property
     def adjusted_ns(self) -> float:
         """The change without the effect of the clocks."""
         return self.other.ns / self.drift - self.base.ns
+
+
+def _row_light(
+    light_ns: float, known_ns: float, compute_ns: float, flops: float, moved: float
+) -> RowLight | None:
+    if not known_ns:
+        return None
+    bound = "compute" if compute_ns * 2 > light_ns else "memory"
+    return RowLight(light_ns / known_ns, known_ns - light_ns, bound, flops, moved)
 
 
 def changes(
@@ -184,7 +225,7 @@ def _keyed(side: Sequence[Items], keys: Sequence[Sequence[int]]) -> Keyed:
 def _mean_of(side: Keyed, name: str) -> F64:
     """A column per step by pairing, the mean of the recordings."""
     each = [
-        np.array([sum(int(items.sums[name][key]) for key in one) for one in keys]) / items.steps
+        np.array([sum(items.sums[name][key].item() for key in one) for one in keys]) / items.steps
         for items, keys in side
     ]
     return np.asarray(np.mean(each, axis=0), np.float64)

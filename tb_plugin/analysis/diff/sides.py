@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -29,11 +30,15 @@ from ..modules.model import ModuleColumns
 from ..operators.groups import in_steps, paired
 from ..operators.model import CallKind, OperatorColumns
 from ..operators.table import CallSelection, chosen_rows
+from ..speed_of_light.figures import SpeedSelection, lit_device
+from ..speed_of_light.model import SpeedColumns
 from ..steps import Selection
 from .noise import judged
 
 HOST_KINDS = frozenset({CallKind.OP, CallKind.ANNOTATION})
 METRICS = ("self_ns", "total_ns", "device_self_ns", "device_total_ns")
+LIGHT = ("light_ns", "known_ns", "compute_bound_ns", "known_flops", "known_bytes")
+"""Sums of ``SpeedGroups`` over work with light."""
 _STEP = regex(r"ProfilerStep#\d+")
 
 
@@ -44,6 +49,7 @@ class Side(Struct, frozen=True, eq=False, dict=True):
     operators: OperatorColumns
     modules: ModuleColumns | None = None
     memory: MemoryColumns | None = None
+    speed: SpeedColumns | None = None
     repeats: tuple[Side, ...] = ()
 
     @property
@@ -73,6 +79,14 @@ class Side(Struct, frozen=True, eq=False, dict=True):
         whole = self.selection.facts.step_source == "whole_trace"
         return None if whole else self.selection.indexes
 
+    @cached_property
+    def lit(self) -> SpeedSelection | None:
+        """Work of the chosen steps against the data sheet of the device; None without one."""
+        device = lit_device(self.selection.facts, self.selection.device)
+        if self.speed is None or device is None:
+            return None
+        return SpeedSelection(self.speed, self.speed.steps_of(self.steps), device)
+
     def places(self, step: NDArray[np.integer]) -> I32:
         """The place of each row's step among the chosen ones; 0 for rows outside of steps."""
         place = np.zeros(len(self.selection.facts.steps) + 1, np.int32)
@@ -93,12 +107,16 @@ class Items(Struct, frozen=True, eq=False, dict=True):
     columns: Mapping[str, I64]  # "calls" and durations
     examples: tuple[str, ...] = ()  # by key: the name of its heaviest kernel, where keys are roles
     functions: Mapping[str, str] = {}  # name of a compiled region → its function
+    light: Mapping[str, F64] = {}  # by key: the fields of LIGHT
 
     @cached_property
-    def sums(self) -> Mapping[str, I64]:
-        """Sum of each column by key."""
+    def sums(self) -> Mapping[str, NDArray[Any]]:
+        """Sum of each column by key, and its light."""
         keys = len(self.names)
-        return {name: summed(column, self.code, keys) for name, column in self.columns.items()}
+        found: dict[str, NDArray[Any]] = {
+            name: summed(column, self.code, keys) for name, column in self.columns.items()
+        }
+        return {**found, **self.light}
 
     def series(self, column: str, keys: Sequence[int]) -> F64:
         """The sums of a column by step, of some keys; shape (keys, steps)."""
@@ -114,6 +132,21 @@ class Items(Struct, frozen=True, eq=False, dict=True):
         """(name, detail) → key."""
         pairs = zip(self.names, self.details, strict=True)
         return {pair: at for at, pair in enumerate(pairs)}
+
+
+def _with_light(side: Side, items: Items, key_of: Callable[[SpeedColumns, I64], I64]) -> Items:
+    """Items with their light; ``key_of``: work of the speed of light → its key, −1 for none."""
+    count = len(items.names)
+    if side.lit is None:
+        return replace(items, light=dict.fromkeys(LIGHT, np.zeros(count)))
+    groups = side.lit.by("work")
+    key = key_of(side.lit.columns, groups.key)
+    own = np.flatnonzero(key >= 0)
+    sums = {
+        name: np.bincount(key[own], np.nan_to_num(getattr(groups, name)[own]), count)
+        for name in LIGHT
+    }
+    return replace(items, light=sums)
 
 
 def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Items:
@@ -147,7 +180,19 @@ def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Ite
         },
     )
     compiled = side.selection.facts.compiled
-    return found if compiled is None else replace(found, functions=compiled.functions_by_region)
+    if compiled is not None:
+        found = replace(found, functions=compiled.functions_by_region)
+
+    def key_of(speed: SpeedColumns, work: I64) -> I64:
+        kinds = speed.kinds
+        names = zip(kinds.op.tolist(), kinds.shapes.tolist(), strict=True)
+        pairs = (
+            (speed.text(op), speed.text(shapes) if by == "shape" else "") for op, shapes in names
+        )
+        keys = np.array([found.index.get(pair, -1) for pair in pairs], np.int64)
+        return keys[speed.calls.kind[speed.work.call[work]]]
+
+    return found if only is not None else _with_light(side, found, key_of)
 
 
 def kernel_items(side: Side, by: str = "name") -> Items:
@@ -178,18 +223,27 @@ def kernel_items(side: Side, by: str = "name") -> Items:
         "bytes": np.maximum(activities.bytes[rows], 0),
         "is_kernel": (activities.kind[rows] == DeviceKind.KERNEL).astype(np.int64),
     }
-    if by in ("role", "family"):
-        return _by_role(side, rows, columns, of_family=by == "family")
-    return _items(
-        side,
-        operators.strings,
-        activities.name[rows],
-        second,
-        activities.step[rows],
-        activities.ts[rows],
-        columns,
-        launch,
+    found = (
+        _by_role(side, rows, columns, of_family=by == "family")
+        if by in ("role", "family")
+        else _items(
+            side,
+            operators.strings,
+            activities.name[rows],
+            second,
+            activities.step[rows],
+            activities.ts[rows],
+            columns,
+            launch,
+        )
     )
+
+    def key_of(speed: SpeedColumns, work: I64) -> I64:
+        keys = np.full(len(activities), -1, np.int64)
+        keys[rows] = found.code
+        return keys[speed.work.row[work]]
+
+    return _with_light(side, found, key_of)
 
 
 _LIBRARY = regex(r"(?<=::)(?:cudnn|miopen|mkldnn|native|hipdnn|mps|xpu)_(?=\w)|^(?:cuda|hip)")
@@ -272,14 +326,15 @@ def module_items(side: Side) -> Items | None:
     paths = module_paths(columns)
     names = tuple(dict.fromkeys(paths))
     place = {path: at for at, path in enumerate(names)}
-    code = np.array([place[path] for path in paths], np.int32)[sums.module[rows]]
+    of_module = np.array([place[path] for path in paths], np.int32)
+    code = of_module[sums.module[rows]]
     calls = columns.calls
     called = np.flatnonzero(in_steps(calls.step, side.steps))
-    return Items(
+    found = Items(
         names,
         ("",) * len(names),
         side.count,
-        np.concatenate([code, np.array([place[p] for p in paths], np.int32)[calls.module[called]]]),
+        np.concatenate([code, of_module[calls.module[called]]]),
         np.concatenate([side.places(sums.step[rows]), side.places(calls.step[called])]),
         np.zeros(len(rows) + len(called), np.int64),
         {
@@ -292,6 +347,12 @@ def module_items(side: Side) -> Items | None:
             "bytes": _padded(sums.born_bytes[rows], len(called)),
         },
     )
+
+    def key_of(speed: SpeedColumns, work: I64) -> I64:
+        keys = np.append(of_module, np.int32(-1)).astype(np.int64)
+        return keys[speed.calls.module[speed.work.call[work]]]
+
+    return _with_light(side, found, key_of)
 
 
 def _padded(column: I64, more: int) -> I64:

@@ -51,10 +51,10 @@ def with_lengths(columns: SpeedColumns, iterations: Sequence[IterationFacts]) ->
     lengths = _lengths(iterations)
     texts = {
         int(kind): CallTexts(
-            op=_text(columns, kinds.op[kind]),
-            dims=_text(columns, kinds.shapes[kind]),
-            types=_text(columns, kinds.types[kind]),
-            kernel=_text(columns, kinds.kernel[kind]),
+            op=columns.text(kinds.op[kind]),
+            dims=columns.text(kinds.shapes[kind]),
+            types=columns.text(kinds.types[kind]),
+            kernel=columns.text(kinds.kernel[kind]),
         )
         for kind in np.unique(calls.kind[rows]).tolist()
     }
@@ -191,10 +191,6 @@ def _taken(calls: SpeedCallTable, rows: I64) -> SpeedCallTable:
     return SpeedCallTable(
         **{name: getattr(calls, name)[rows] for name in SpeedCallTable.__struct_fields__}
     )
-
-
-def _text(columns: SpeedColumns, code: int) -> str:
-    return columns.strings[code] if code >= 0 else ""
 
 
 def _lengths(iterations: Sequence[IterationFacts]) -> _Lengths:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, B, Mask, of_names
 from ...base.group_sums import first_largest, group_sums
+from ..facts import Facts
 from ..modules.model import Phase
 from ..serving.model import KeyReads, PhaseUse
 from .attribution import light_of
@@ -44,6 +45,15 @@ class Utilization(Struct, frozen=True):
     mfu_ratio: float | None
     hfu_ratio: float | None
     at_least: bool  # too little of the time has a figure
+
+
+def lit_device(facts: Facts, device: int | None = None) -> int | None:
+    """The device, or the only one that was used, if it has a data sheet and shapes are recorded."""
+    used = [row for row, one in enumerate(facts.devices) if one.used]
+    row = used[0] if device is None and len(used) == 1 else device
+    if row is None or not facts.devices[row].has_peak or "shapes" in facts.unavailable:
+        return None
+    return row
 
 
 def phase_use(
@@ -148,25 +158,31 @@ class SpeedSelection(Struct, frozen=True, dict=True):
 
     def utilization(self, length_ns: int) -> Utilization:
         """Model FLOPs ÷ (length · peak), and the same of all that ran."""
-        columns, calls = self.columns, self.columns.calls
-        kinds = columns.kinds
-        kind = calls.kind[self.calls]
-        flops = np.nan_to_num(kinds.flops[kind])
-        # Five products run in attention's backward pass, and four are of the model.
-        names = [columns.strings[code] if code >= 0 else "" for code in kinds.op.tolist()]
-        again = [0.8 if _ATTENTION in name and name.endswith("backward") else 1.0 for name in names]
-        of_model = flops * np.array([*again, 1.0])[kind]
-        of_model[calls.phase[self.calls] == Phase.RECOMPUTE] = 0.0
+        flops = np.nan_to_num(self.columns.kinds.flops[self.columns.calls.kind[self.calls]])
+        of_model, ideal = self.model_flops(self.calls), self.flop_ns(self.calls)
         mfu = hfu = None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ideal = np.where(kinds.least > 0, kinds.compute_ns / kinds.least, 0.0)[kind]
-        ideal = np.nan_to_num(ideal)
         if length_ns and (ideal > 0).any():
             mfu, hfu = (float((ideal * one).sum()) / length_ns for one in (of_model, flops))
             mfu, hfu = (one if one <= 1 else None for one in (mfu, hfu))
         return Utilization(
             float(of_model.sum()), float(flops.sum()), mfu, hfu, self.figure_ratio < _LEAST_FIGURE
         )
+
+    def model_flops(self, call: NDArray[np.integer]) -> F64:
+        """FLOPs of some calls without what was computed again; 0 where unknown."""
+        calls, kinds = self.columns.calls, self.columns.kinds
+        # Five products run in attention's backward pass, and four are of the model.
+        again = np.where(self._is_attention & self._is_backward, 0.8, 1.0)
+        flops: F64 = np.nan_to_num(kinds.flops * again)[calls.kind[call]]
+        return np.where(calls.phase[call] == Phase.RECOMPUTE, 0.0, flops)
+
+    def flop_ns(self, call: NDArray[np.integer]) -> F64:
+        """The least time of one FLOP of some calls; 0 where unknown."""
+        kinds = self.columns.kinds
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ideal = np.where(kinds.least > 0, kinds.compute_ns / kinds.least, 0.0)
+        found: F64 = np.nan_to_num(ideal)[self.columns.calls.kind[call]]
+        return found
 
     @cached_property
     def figure_ratio(self) -> float:
@@ -192,14 +208,19 @@ class SpeedSelection(Struct, frozen=True, dict=True):
             return None
         return peak.bandwidth_gb_s * self.columns.part_ratios[self.device]
 
+    def _kinds_named(self, holds: Callable[[str], bool]) -> Mask:
+        kinds, strings = self.columns.kinds, self.columns.strings
+        found: Mask = of_names(strings, np.maximum(kinds.op, 0), holds, np.bool_)
+        return found & (kinds.op >= 0)
+
     @cached_property
     def _is_attention(self) -> Mask:
         """Mask of the kinds that are attention, which read keys and values."""
-        kinds, strings = self.columns.kinds, self.columns.strings
-        found: Mask = of_names(
-            strings, np.maximum(kinds.op, 0), lambda name: _ATTENTION in name, np.bool_
-        )
-        return found & (kinds.op >= 0)
+        return self._kinds_named(lambda name: _ATTENTION in name)
+
+    @cached_property
+    def _is_backward(self) -> Mask:
+        return self._kinds_named(lambda name: name.endswith("backward"))
 
     @property
     def weights_ratio(self) -> float | None:
@@ -234,14 +255,15 @@ class SpeedSelection(Struct, frozen=True, dict=True):
     # --- rows -------------------------------------------------------------------------------------
 
     def by(self, group: str) -> SpeedGroups:
-        """The rows of a grouping: "op", "kernel", "module" or "kind"."""
+        """The rows of a grouping: "op", "kernel", "module", "kind"; "work": each kernel alone."""
         columns, calls = self.columns, self.columns.calls
-        if group == "kernel" and not columns.on_host:
+        if group in ("kernel", "work") and not columns.on_host:
             chosen = np.zeros(len(calls), np.bool_)
             chosen[self.calls] = True
             work = np.flatnonzero(chosen[columns.work.call])
             launched, dur = columns.work.call[work], columns.work.dur_ns[work]
-            return _grouped(self, group, columns.work.name[work], launched, dur)
+            rows = work if group == "work" else columns.work.name[work]
+            return _grouped(self, group, rows, launched, dur)
         call: NDArray[np.integer] = self.calls
         kind = calls.kind[call]
         of: Callable[[], NDArray[np.integer]] = {
@@ -277,6 +299,7 @@ class SpeedGroups(Struct, frozen=True, dict=True):
     known_bytes: F64  # … and bytes of what has light
     unit: I32  # code of the fastest unit that computed it, −1
     compute_bound_ns: F64  # light of what is bound by FLOPs
+    model_ns: F64  # least time of FLOPs without what was computed again; 0: none are known
     reason: I8  # of most of the time without light; KNOWN: all has light
 
     def __len__(self) -> int:
@@ -392,5 +415,8 @@ def _grouped(
         unit=unit,
         known_bytes=total((kinds.read + kinds.written)[kind] * part, known),
         compute_bound_ns=np.bincount(row[known], (light * compute)[known], size).astype(np.float64),
+        model_ns=np.bincount(
+            row, chosen.model_flops(call) * chosen.flop_ns(call) * part, size
+        ).astype(np.float64),
         reason=reasons,
     )

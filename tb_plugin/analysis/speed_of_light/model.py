@@ -146,6 +146,10 @@ class SpeedColumns(Struct, frozen=True, eq=False):
     part_ratios: tuple[float, ...]  # … and which part of the whole device it is
     on_host: bool  # no device activity: calls are ops of the host
 
+    def text(self, code: int) -> str:
+        """The text of a code; "" for −1."""
+        return self.strings[code] if code >= 0 else ""
+
     def steps_of(self, steps: tuple[int, ...] | None) -> tuple[int, ...]:
         """The steps by index; None: everything, also what lies in no step."""
         if steps is not None:

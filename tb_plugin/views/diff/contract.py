@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Ascending, Offset, RowLimit, Steps, Words, option
+from ..shared import Ascending, Offset, RowLimit, Steps, Words, lit, option
 from ..table import Column, column
 
 Outcome = Literal["better", "worse", "differs", "no change", "cannot tell"]
@@ -207,6 +207,11 @@ def _of_kernels(query: DiffTableQuery) -> bool:
     return query.group == "kernels"
 
 
+def _of_devices(query: DiffTableQuery) -> bool:
+    """Light is of time on a device."""
+    return query.metric.startswith("device")
+
+
 def _not_held(query: DiffTableQuery) -> bool:
     """Held bytes are no sum over calls, so their number or size does not explain them."""
     return query.metric != "peak_bytes"
@@ -281,6 +286,32 @@ class DiffRow(Struct, frozen=True):
             is_minor=True,
         ),
     ]
+    waste_change_ns: Annotated[
+        float | None,
+        column(
+            "Waste change",
+            "Change of the measured time above the least time by each device's data sheet.",
+            is_sortable=False,
+            when=_of_devices,
+        ),
+    ]
+    work: Annotated[
+        str | None,
+        column(
+            "Work",
+            "Least FLOPs and bytes of B beside those of A: equal (within 1 %), more, less, or other"
+            " (more of one, less of the other). Equal work and more waste: it became slower.",
+            kind="words",
+            is_minor=True,
+            when=_of_devices,
+        ),
+    ]
+    base_light_ratio: Annotated[float | None, lit("light_ratio", "A", when=_of_devices)]
+    other_light_ratio: Annotated[float | None, lit("light_ratio", "B", when=_of_devices)]
+    base_waste_ns: Annotated[float | None, lit("waste_ns", "A", when=_of_devices)]
+    other_waste_ns: Annotated[float | None, lit("waste_ns", "B", when=_of_devices)]
+    base_bound: Annotated[str | None, lit("bound", "A", when=_of_devices)]
+    other_bound: Annotated[str | None, lit("bound", "B", when=_of_devices)]
     base_kernel: Annotated[  # where a row is a role or a family; "" else
         str,
         column("Kernel A", "The kernel of A that takes most of it.", kind="name", when=_of_kernels),

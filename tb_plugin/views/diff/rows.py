@@ -14,6 +14,7 @@ from ...analysis.diff.bridge import CLOCK, UNKNOWN, Bridge, BridgePart, Division
 from ...analysis.diff.changes import ItemChange, changes
 from ...analysis.diff.comparable import StepCount
 from ...analysis.diff.sides import (
+    LIGHT,
     Items,
     Side,
     kernel_items,
@@ -29,6 +30,8 @@ from ...analysis.memory.model import MemoryDevice
 from ...analysis.modules import artifact as module_artifact
 from ...analysis.operators.short_names import short_names
 from ...analysis.recording import not_recorded
+from ...analysis.speed_of_light.artifact import SPEED
+from ...analysis.speed_of_light.figures import lit_device
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
@@ -96,7 +99,15 @@ class Recorded(Struct, frozen=True, eq=False, dict=True):
         """The same with the columns of modules, which cost more to have."""
         modules = self.artifact(MODULES) if self.facts.recording.modules else None
         repeats = tuple(one.with_modules for one in self.repeats)
-        return replace(self.side, modules=modules, repeats=repeats)
+        return replace(self.with_light, modules=modules, repeats=repeats)
+
+    @cached_property
+    def with_light(self) -> Side:
+        """The same with the work of kernels, where the device has a data sheet."""
+        lit = lit_device(self.facts, self.side.selection.device)
+        speed = None if lit is None else self.artifact(SPEED)
+        repeats = tuple(one.with_light for one in self.repeats)
+        return replace(self.side, speed=speed, repeats=repeats)
 
     @cached_property
     def with_memory(self) -> Side:
@@ -247,7 +258,9 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
         """The judged recordings of both sides; None where not all have such rows."""
         if query.group in self._missing:
             return None
-        with_columns = {"modules": "with_modules", "memory": "with_memory"}.get(query.group, "side")
+        with_columns = {"modules": "with_modules", "memory": "with_memory"}.get(
+            query.group, "with_light"
+        )
         sides = [getattr(one, with_columns).judged for one in (self.base, self.other)]
         items = [[self._items_of(one, query) for one in side] for side in sides]
         base, other = ([one for one in side if one is not None] for side in items)
@@ -400,6 +413,7 @@ def _shortened(rows: Sequence[answers.DiffRow]) -> tuple[answers.DiffRow, ...]:
 def row_of(change: ItemChange) -> answers.DiffRow:
     """One row of the table."""
     device = change.sums.get("device_self_ns")
+    base, other = change.light
     return answers.DiffRow(
         name=change.name,
         other_name=change.other_name if change.other_name != change.name else "",
@@ -415,9 +429,17 @@ def row_of(change: ItemChange) -> answers.DiffRow:
         by_speed_ns=change.by_speed_ns,
         adjusted_ns=change.adjusted_ns if change.drift != 1.0 else None,
         device_change_ns=device[1] - device[0] if device else None,
+        waste_change_ns=other.waste_ns - base.waste_ns if base and other else None,
+        work=change.work,
+        base_light_ratio=base.ratio if base else None,
+        other_light_ratio=other.ratio if other else None,
+        base_waste_ns=base.waste_ns if base else None,
+        other_waste_ns=other.waste_ns if other else None,
+        base_bound=base.bound if base else None,
+        other_bound=other.bound if other else None,
         status=change.status,
         p=change.p,
-        sums=change.sums,
+        sums={name: sums for name, sums in change.sums.items() if name not in LIGHT},
         base_kernel=change.examples[0],
         other_kernel=change.examples[1],
     )

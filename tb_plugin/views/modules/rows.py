@@ -16,7 +16,7 @@ from ...analysis.modules.figures import Spread, figures_of, kind_of, spread_of
 from ...analysis.modules.model import COMPILED, NONE, ModuleColumns, Phase
 from ...analysis.speed_of_light.figures import SpeedGroups
 from ...base.arrays import F64, I32, I64
-from ..shared import LIGHT_HELP, WASTE_HELP
+from ..shared import lit
 from ..table import Values, ValuesOf, column, summed
 
 FOLDED = "+"  # ends the key of a row of several siblings, after the first of them
@@ -40,13 +40,16 @@ class ModuleTimes:
         self.total: I64 = self.by_phase.sum(axis=0)
         self.self_ns: I64 = (figures.device_self_ns if device else figures.op_self_ns).sum(axis=0)
         self.whole = int(self.self_ns.sum())
-        self.light_ns: F64 = np.zeros(len(self.tree))  # with the modules inside …
-        self.known_ns: I64 = np.zeros(len(self.tree), np.int64)  # … and the time it is of
+        # With the modules inside: light, the time it is of, and the least time of model FLOPs.
+        self.light_ns: F64 = np.zeros(len(self.tree))
+        self.known_ns: I64 = np.zeros(len(self.tree), np.int64)
+        self.model_ns: F64 = np.zeros(len(self.tree))
 
     def lit(self, found: SpeedGroups) -> None:
         """Take the light of each module, with those inside it."""
         self.light_ns[found.key] = np.nan_to_num(found.light_ns)
         self.known_ns[found.key] = found.known_ns
+        self.model_ns[found.key] = found.model_ns
 
     def text(self, codes: I32, module: int) -> str | None:
         """The text of a module in a column of codes."""
@@ -234,6 +237,14 @@ def _light_ratios(groups: ModuleGroups, at: Rows) -> Values:
     light, known = (groups.summed(one)[at] for one in (groups.sums.light_ns, groups.sums.known_ns))
     ratios: F64 = np.divide(light, known, out=np.full(len(at), np.nan), where=known > 0)
     return ratios
+
+
+def _utilizations(groups: ModuleGroups, at: Rows) -> Values:
+    spent = groups.summed(groups.sums.total)[at]
+    ratios: F64 = np.divide(
+        groups.summed(groups.sums.model_ns)[at], spent, out=np.zeros(len(at)), where=spent > 0
+    )
+    return [ratio if 0 < ratio <= 1 else None for ratio in ratios.tolist()]
 
 
 def _wastes(groups: ModuleGroups, at: Rows) -> Values:
@@ -439,21 +450,21 @@ class ModuleRow(Struct, frozen=True):
             of=_sum("flops", "flops"),
         ),
     ]
-    light_ratio: Annotated[
+    mfu_ratio: Annotated[
         float | None,
         column(
-            "Share of light",
-            LIGHT_HELP,
+            "MFU",
+            "Model FLOPs ÷ (device time · peak), with the modules inside it. FLOPs that activation"
+            " checkpointing computes again do not count. Kernels without a model count as time"
+            " alone, so it is a lower bound.",
             is_minor=True,
             is_sortable=False,
-            of=_light_ratios,
+            of=_utilizations,
             when=_has_light,
         ),
     ]
-    waste_ns: Annotated[
-        int | None,
-        summed("Waste", WASTE_HELP, is_sortable=False, of=_wastes, when=_has_light),
-    ]
+    light_ratio: Annotated[float | None, lit("light_ratio", of=_light_ratios, when=_has_light)]
+    waste_ns: Annotated[int | None, lit("waste_ns", of=_wastes, when=_has_light)]
     born_bytes: Annotated[
         int | None,
         summed(

@@ -17,11 +17,11 @@ from ...analysis.modules.figures import (
     shapes_of,
 )
 from ...analysis.modules.model import COMPILED, NONE, ModuleColumns
-from ...analysis.speed_of_light.figures import SpeedSelection
+from ...analysis.speed_of_light.figures import SpeedSelection, lit_device
 from ...analysis.speed_of_light.model import SpeedColumns
 from ...base.arrays import I64
 from ...base.errors import QueryError
-from ..origins import light_of_modules, lit_device, modules_of
+from ..origins import light_of_modules, modules_of
 from ..shared import column_named, steps_of
 from ..table import heads, rows_from, sorts
 from ..view import Subject

@@ -112,6 +112,10 @@ export function cellsOf(
       (row) => (row.device_change_ns === null ? DASH : change(row.device_change_ns)),
       72,
     ),
+    waste_change_ns: figure(
+      (row) => (row.waste_change_ns === null ? DASH : change(row.waste_change_ns)),
+      80,
+    ),
     base_kernel: { width: 150, grow: 2, cell: (row) => kernelCell(row.base_kernel) },
     other_kernel: { width: 150, grow: 2, cell: (row) => kernelCell(row.other_kernel) },
     p: figure(({ p }) => (p === null ? DASH : p < 0.001 ? "< 0.001" : fixed(p, 3)), 72),

@@ -46,6 +46,7 @@ const rowOf = (key: string, parent: string, name: string, more: Partial<ModuleRo
     op_total_ns: 800,
     idle_ns: 70,
     flops: null,
+    mfu_ratio: null,
     light_ratio: null,
     waste_ns: null,
     born_bytes: null,
