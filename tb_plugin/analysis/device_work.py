@@ -11,13 +11,17 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from ..base.arrays import I8, I32, I64, Mask, equal, take, where
+from ..base.arrays import I8, I32, I64, Mask, equal, matches, take, where
 from ..base.intervals import Intervals, length_within, merge, union_where
-from ..trace.model import DeviceClass, Link, Trace
+from ..base.regex import regex
+from ..trace.model import DeviceClass, HostKind, Link, Trace
 
 CARRIED_NS = 100_000  # a launch on an empty stream starts sooner
 CARRIED_FILL = 10  # recorded work fills less than one part in so many of the wait …
 CARRIED_SHARE = 2  # … and the wait is at least one part in so many of the recording until then
+AWAITED_NS = 1_000_000  # a call that waits for its own work alone returns sooner
+_AWAITS = regex(r"^(cuda|cu|hip|musa)\w*Synchronize")
+_LAUNCHES = regex(r"Launch|Memcpy|Memset")
 
 
 def used_devices(trace: Trace) -> tuple[DeviceWork, ...]:
@@ -112,18 +116,46 @@ class DeviceWork(Struct, frozen=True, dict=True):
         The first launched work of a stream starts long after its launch returned, and the device
         records next to nothing meanwhile: the stream was full from before. A stream that is first
         used later in a recording had time to get empty, so its wait has another cause.
+
+        A call that waits for its work starts that wait itself, unless it may be what starts the
+        process. So does a synchronization before anything was launched.
         """
         rows = where(self.is_launched)
         if not len(rows):
             return 0
+        awaited = self._awaited_ns
         rows = rows[np.diff(take(self.trace.device.stream[self.slice], rows), prepend=-1) != 0]
         start, returned = take(self.ts, rows), take(self.returned, rows)
+        steps = self.trace.steps
+        # Steps that ran before have used the device, so that a call that waits is no first one.
+        blocks = (returned > start) & (steps.source == "profiler_step" and steps.number[0] > 0)
+        returned[blocks] = take(self.begun, rows)[blocks]
         wait = start - returned
-        late = (wait > CARRIED_NS) & (CARRIED_SHARE * wait >= start)
+        late = (wait > np.where(blocks, AWAITED_NS, CARRIED_NS)) & (CARRIED_SHARE * wait >= start)
         if not late.any():
-            return 0
+            return awaited
         late &= CARRIED_FILL * length_within(self.busy, returned, start) < wait
-        return int(start[late].max(initial=0))
+        return int(start[late].max(initial=awaited))
+
+    @property
+    def _awaited_ns(self) -> int:
+        """End of the last synchronization that waited for work from before the recording, or 0.
+
+        Another call came before it, so it did not start the runtime, and none before it launched.
+        """
+        trace, host = self.trace, self.trace.host
+        if sum(one.used for one in trace.devices) > 1:
+            return 0  # which of them it waits for is not recorded
+        calls = where(equal(host.kind, HostKind.RUNTIME) & (host.ts < int(self.ts.min())))
+        ts, dur, name = (take(column, calls) for column in (host.ts, host.dur, host.name))
+        long = (dur > AWAITED_NS) & (CARRIED_SHARE * dur >= ts + dur)
+        if not long.any():
+            return 0
+        long &= (ts > ts.min()) & (ts + dur <= int(self.ts.min()))
+        long &= matches(trace.strings, name, _AWAITS)
+        launches = ts[matches(trace.strings, name, _LAUNCHES)]
+        long &= ts < launches.min(initial=np.iinfo(np.int64).max)
+        return int((ts + dur)[long].max(initial=0))
 
     # --- what launched it -------------------------------------------------------------------------
 

@@ -87,7 +87,10 @@ def not_judged(selection: Selection) -> tuple[str, ...]:
             "before the recording."
         )
         whole = sum(step.excluded != HEAD for step in facts.steps)
-        if not whole or (len(facts.steps) < 2 and facts.step_source != "iteration"):
+        captures = selection.partition is not None and selection.partition.idle_capture_ns
+        if captures and facts.step_source == "whole_trace":
+            pass  # a capture happens once, and has no steps
+        elif not whole or (len(facts.steps) < 2 and facts.step_source != "iteration"):
             said.append("No whole step is left: record more steps, after a warm-up step.")
     if unseen := _before_first_work(selection):
         said.append(unseen)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, equal, matches, median, take, where
-from ...base.intervals import EMPTY, Intervals, merge, union
+from ...base.intervals import EMPTY, Intervals, clip, merge, union
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
@@ -109,6 +109,11 @@ class HostCauses:
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
         for place in np.flatnonzero(take(host.dur, rows) >= mild).tolist():
             row = int(rows[place])
+            dur = int(host.dur[row])
+            if self._hosts.blocking[row]:  # what it waits for is not its own time
+                dur -= self._worked_ns(int(host.ts[row]), dur)
+                if dur < mild[place]:
+                    continue
             code = int(host.name[row])
             earliest, later = self._of_name(code)
             if host.ts[row] != earliest:
@@ -116,9 +121,15 @@ class HostCauses:
             if later is None:
                 starts = earliest < self._first_work and _STARTS.match(self._trace.strings[code])
             else:
-                starts = FIRST_CALL_RATIO * later <= host.dur[row]
+                starts = FIRST_CALL_RATIO * later <= dur
             if starts:
                 cause[at[place]] = CAUSE["first_launch"]
+
+    def _worked_ns(self, ts: int, dur: int) -> int:
+        """How long any device worked within a stretch of time."""
+        device = self._trace.device
+        rows = where((device.ts < ts + dur) & (device.end > ts))
+        return clip(union(device.ts[rows], device.end[rows]), ts, ts + dur).total_ns
 
     def _of_name(self, code: int) -> tuple[int, float | None]:
         """Start of the first event of a name, and the median duration of the later ones."""

@@ -73,3 +73,12 @@ def test_a_later_call_that_is_long_is_an_ordinary_one() -> None:
     calls = [call("cudaStreamQuery", 10_000 + 5_000 * at, 1 if at else 2) for at in range(4)]
     assert start_up(*work(1, 100, 5), *calls, call("cudaStreamQuery", 30_000, 4000),
                     *work(2, 40_000, 5)) == 0  # fmt: skip
+
+
+@pytest.mark.parametrize(("dur", "found"), [(2003, 1000), (2002, 0)])
+def test_a_call_that_waits_counts_without_the_work_that_it_waits_for(
+    dur: float, found: int
+) -> None:
+    """The kernel works until 10,999 µs. The call began at 9,996 µs."""
+    sync = [call("cudaDeviceSynchronize", 9_996 + at * 8_000, 40 if at else dur) for at in range(4)]
+    assert start_up(*work(1, 8_000, 2_996), *sync, *work(2, 40_000, 5)) == found

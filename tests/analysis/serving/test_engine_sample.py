@@ -172,13 +172,13 @@ def test_drawn_figures_are_what_the_engine_was_made_with() -> None:
 
 
 def test_recorded_figures_are_those_at_least(facts: Facts) -> None:
-    """Sleeping and working take as long as asked for, or longer; the shortest is nearly that."""
+    """Sleeping and working take as long as asked for, or longer on a busy machine."""
     scheduler, forward = (1e9 * ENGINE[name] for name in ("SCHEDULER_SECONDS", "FORWARD_SECONDS"))
     gaps = [one.gap.ns for one in facts.iterations if one.gap]
     spans = [one.span_ns for one in facts.iterations]
     periods = [one.period_ns for one in facts.iterations if one.period_ns]
-    assert scheduler <= min(gaps) < 2 * scheduler
-    assert forward <= min(spans) < 2 * forward
+    assert scheduler <= min(gaps)
+    assert forward <= min(spans)
     assert scheduler + forward <= min(periods)
     decode = next(one for one in phases(select(facts)) if one.phase == "decode")
     assert decode.token_ns is not None
