@@ -30,9 +30,9 @@ class DevicePeak(Struct, frozen=True, forbid_unknown_fields=True):
 
     device: str
     half_tflops: float  # float16 and bfloat16 on tensor or matrix cores
-    float_tflops: float  # float32 without tensor cores
     bandwidth_gb_s: float
     multiprocessors: int
+    float_tflops: float | None = None  # float32 without tensor cores
     source: str = "yours"
     tf32_tflops: float | None = None
     double_tflops: float | None = None
@@ -59,7 +59,7 @@ class DevicePeak(Struct, frozen=True, forbid_unknown_fields=True):
             return self.half_tflops, "16-bit"
         if dtype == "float32":
             both = {"FP32": self.float_tflops, "TF32": self.tf32_tflops or self.float_tflops}
-            found = unit or max(both, key=lambda name: both[name])
+            found = unit or max(both, key=lambda name: both[name] or 0.0)
             return both[found], found
         return {
             "float64": (self.double_tflops, "FP64"),
@@ -90,8 +90,8 @@ def read_peaks(path: Path) -> _Peaks:
         QueryError: it cannot be read, holds something else, or has a wrong pattern.
     """
     hint = (
-        'A list of {"device": a pattern of its name, "half_tflops": …, "float_tflops": …,'
-        ' "bandwidth_gb_s": …, "multiprocessors": …}.'
+        'A list of {"device": a pattern of its name, "half_tflops": …, "bandwidth_gb_s": …,'
+        ' "multiprocessors": …, "float_tflops": …}.'
     )
     try:
         with path.open("rb") as stream:

@@ -26,10 +26,16 @@ def bandwidth(name: str) -> float | None:
         ("NVIDIA H200", 4800),
         ("NVIDIA H200 NVL", None),
         ("NVIDIA H100 80GB HBM3", 3350),
-        ("NVIDIA H100 PCIe", None),
+        ("NVIDIA H100 PCIe", 2000),
+        ("NVIDIA H20", 4000),
+        ("NVIDIA B200", 8000),
+        ("NVIDIA GB200", None),
+        ("NVIDIA A10", 600),
+        ("NVIDIA A100", None),
+        ("NVIDIA A40", 696),
         ("NVIDIA H100 NVL", None),
         ("NVIDIA L4", 300),
-        ("NVIDIA L40", None),
+        ("NVIDIA L40", 864),
         ("NVIDIA L40S", 864),
         ("NVIDIA A100-SXM4-80GB", 2039),
         ("NVIDIA A100 80GB PCIe", 1935),
@@ -38,6 +44,8 @@ def bandwidth(name: str) -> float | None:
         ("Tesla V100-DGXS-32GB", None),
         ("Tesla T4", 320),
         ("AMD Instinct MI300X", 5300),
+        ("AMD Instinct MI355X", 8000),
+        ("AMD Instinct MI325X", None),
         ("AMD Instinct MI210", 1638.4),
         ("AMD Instinct MI250X", 1638.4),
         ("AMD Instinct MI2100", None),
@@ -88,10 +96,21 @@ def test_float32_counts_at_the_rate_that_the_name_tells_or_at_the_faster_one() -
     assert peak.rate("float64", "") == (66.9, "FP64")
     assert peak.rate("float8", "") == (1978.9, "FP8")
     assert peak.rate("float4", "") == (None, "float4")
+    tensor_cores_alone = peak_of(replace(GPU, name="NVIDIA A10"))
+    assert tensor_cores_alone is not None
+    assert tensor_cores_alone.rate("float32", "") == (62.5, "TF32")
+    assert tensor_cores_alone.rate("float32", "FP32") == (None, "FP32")
 
 
 def test_every_row_names_the_page_of_its_vendor() -> None:
-    vendors = ("https://www.nvidia.com/", "https://images.nvidia.com/", "https://www.amd.com/")
+    vendors = (
+        "https://www.nvidia.com/",
+        "https://images.nvidia.com/",
+        "https://github.com/NVIDIA/",
+        "https://github.com/NVIDIA-NeMo/",
+        "https://www.amd.com/",
+        "https://rocm.docs.amd.com/",
+    )
     assert [one.device for one in device_peaks() if not one.source.startswith(vendors)] == []
 
 
