@@ -22,6 +22,8 @@ could not be found out is null.
 - `accelerators`: how many devices this torch can use by the name of their type, `{"cuda": 8}`;
   `{}`: none. Null where only initializing the device could tell
 - `python`, `torch`, `cuda`, `hip`: versions
+- `cpu_peak`: what this CPU was measured to do, `half_tflops` (bfloat16), `float_tflops`,
+  `double_tflops` and `bandwidth_gb_s`; missing unless asked for, null where that failed
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them
 - `handler`: its options `use_gzip`, `compresslevel`, `use_python_export`
@@ -37,7 +39,9 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +161,76 @@ def _cores() -> int | None:
     except (OSError, ValueError, ZeroDivisionError):  # "max": no limit; or no such group
         pass
     return cores or None
+
+
+# --- rates of the CPU -----------------------------------------------------------------------------
+
+_PRODUCTS = (
+    ("half_tflops", "bfloat16"),
+    ("float_tflops", "float32"),
+    ("double_tflops", "float64"),
+)
+_SIZES = (256, 1024, 2048, 4096)  # of a product: the next one only where it takes little time
+_EACH_S = 0.03
+_CACHE = "/sys/devices/system/cpu/cpu0/cache/index3/size"
+_MOST_COPIED = 128 << 20
+
+
+def measure_cpu() -> dict[str, float]:
+    """Rates of this CPU with the threads that torch has: of products, and of a copy in memory.
+
+    Takes about 0.4 s. A type that this torch cannot multiply is left out.
+    """
+    torch = sys.modules["torch"]
+    found: dict[str, float] = {}
+    with torch.no_grad():
+        for key, name in _PRODUCTS:
+            try:
+                found[key] = _product_rate(torch, getattr(torch, name)) / 1e12
+            except RuntimeError:
+                continue
+        size = _copied_bytes()
+        source = torch.ones(size, dtype=torch.uint8)
+        target = torch.empty_like(source)
+        found["bandwidth_gb_s"] = 2 * size / _shortest(lambda: target.copy_(source)) / 1e9
+    return found
+
+
+def _product_rate(torch: Any, dtype: object) -> float:  # noqa: ANN401  # the module
+    """FLOP/s of a product large enough to be at its peak."""
+    rate = 0.0
+    for size in _SIZES:
+        flops = 2 * size**3
+        if size > _SIZES[1] and flops > rate * _EACH_S:
+            break
+        one = torch.ones(size, size, dtype=torch.float32).to(dtype)
+        out = torch.empty_like(one)
+        rate = max(rate, flops / _shortest(partial(torch.mm, one, one, out=out)))
+    return rate
+
+
+def _shortest(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of some runs, at least two; the first one fills caches."""
+    work()
+    shortest, end = math.inf, time.perf_counter() + _EACH_S
+    while math.isinf(shortest) or time.perf_counter() < end:
+        start = time.perf_counter()
+        work()
+        shortest = min(shortest, max(time.perf_counter() - start, 1e-9))
+    return shortest
+
+
+def _copied_bytes() -> int:
+    """Four times the last cache, where so much memory is free; else less."""
+    try:
+        cache = int(Path(_CACHE).read_text("ascii").strip().removesuffix("K")) << 10
+    except (OSError, ValueError):
+        cache = 16 << 20
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        free = 1 << 30
+    return max(1 << 20, min(4 * cache, _MOST_COPIED, free // 16))
 
 
 # One of these is there where a GPU of NVIDIA or AMD can be used under Linux.

@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from .background import Background
 from .compiler.record import CompileFile, CompileLevel, compile_file, watch
 from .loops.schedules import nothing_recorded
-from .metadata import describe, plain, to_json
+from .metadata import describe, measure_cpu, plain, to_json
 from .module_ranges import ModuleRanges
 from .naming import TraceName, exported_name, worker_of
 from .outputs import (
@@ -80,6 +80,7 @@ class Options:
     outputs: frozenset[str] = frozenset()
     compile: CompileLevel | None = "light"
     compile_text: bool = True
+    cpu_peak: bool = False
 
     @property
     def raises(self) -> bool:
@@ -99,6 +100,7 @@ class _Memory:
     cycles: Iterator[int] = field(default_factory=itertools.count)
     reported: set[tuple[str, int | None]] = field(default_factory=set)
     background: Background = field(default_factory=Background)
+    cpu_peak: list[dict[str, float] | None] = field(default_factory=list)  # once measured
     saved: list[tuple[Path, int]] = field(default_factory=list)
     saving: RLock = field(default_factory=RLock)  # of a list that threads share
     is_announced: Event = field(default_factory=Event)
@@ -126,6 +128,7 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     modules: Any = None,  # noqa: ANN401  # an nn.Module; torch is not imported here
     compile: bool | CompileLevel = True,  # noqa: A002  # torch's word for it
     compile_text: bool = True,
+    cpu_peak: bool = False,
 ) -> TraceHandler:
     """For `torch.profiler.profile(on_trace_ready=…)`: save each trace under `dir_name`, a logdir.
 
@@ -174,6 +177,8 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
             failed, graph breaks with their lines; see docs/compile.md. It costs nothing in a step
             that compiles nothing. `"lines"`: also nodes and lines of fused kernels, for which
             Inductor compiles everything once more. False: no such file.
+        cpu_peak: measure what this CPU can do, once when the first trace is saved, for which the
+            training waits about 0.4 s: speed of light of ops on the CPU.
         compile_text: False leaves texts of guards, hints and reasons of failures out of that file.
 
     Raises:
@@ -199,6 +204,7 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
         outputs=frozenset(outputs),
         compile="light" if compile is True else compile or None,
         compile_text=bool(compile_text),
+        cpu_peak=bool(cpu_peak),
     )
     _check(options)
     handler = TraceHandler(options, writer)
@@ -304,6 +310,13 @@ class TraceHandler:
             return self._writer.place(publication.name)
         return path
 
+    def _cpu_peak(self) -> dict[str, float] | None:
+        """Rates of the CPU, measured once in each process; None where that failed."""
+        memory = self._remembered()
+        if not memory.cpu_peak:
+            memory.cpu_peak.append(self._attempt(measure_cpu))
+        return memory.cpu_peak[0]
+
     def _exported(self, writer: Writer, prof: Profiler, process: Process) -> Publication:
         """Export the trace to a hidden file. The training waits only for this."""
         options = self._options
@@ -323,6 +336,8 @@ class TraceHandler:
             modules=None if self.module_ranges is None else self.module_ranges.names,
             user=options.metadata,
         )
+        if options.cpu_peak:
+            metadata["cpu_peak"] = self._cpu_peak()
         record = self._attempt(partial(self._compile_file, prof, name, metadata["source_roots"]))
         if record is not None:
             metadata["compile"] = record.named

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kinetoscope
 from kinetoscope.analysis.recording import configuration
-from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers import tensorboard_trace_handler, trace_handler
 from kinetoscope.handlers.metadata import splice, to_json
 from tests.handlers.recording import StandIn, read, save, train
 
@@ -116,6 +116,37 @@ def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.M
 
     assert path is not None
     assert read(path)["kinetoscope"]["cwd"] is None
+
+
+def test_the_cpu_is_measured_where_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = save(tensorboard_trace_handler(tmp_path, cpu_peak=True), StandIn())
+
+    assert path is not None
+    peak = read(path)["kinetoscope"]["cpu_peak"]
+    assert {"float_tflops", "double_tflops", "bandwidth_gb_s"} <= peak.keys()
+    assert all(rate > 0 for rate in peak.values())
+
+
+def test_the_cpu_is_measured_once_and_a_failure_costs_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempts: list[int] = []
+
+    def fail() -> dict[str, float]:
+        attempts.append(1)
+        raise RuntimeError("no room for a copy")
+
+    monkeypatch.setattr(trace_handler, "measure_cpu", fail)
+    handler = tensorboard_trace_handler(tmp_path, cpu_peak=True)
+    paths = [save(handler, StandIn()), save(handler, StandIn())]
+
+    assert [read(path)["kinetoscope"]["cpu_peak"] for path in paths if path] == [None, None]
+    assert len(attempts) == 1
+    assert "no room for a copy" in caplog.text
+    usual = save(tensorboard_trace_handler(tmp_path), StandIn())
+    assert usual is not None
+    assert "cpu_peak" not in read(usual)["kinetoscope"]
 
 
 def test_a_profiler_that_tells_nothing_of_itself(tmp_path: Path) -> None:

@@ -183,6 +183,43 @@ def test_a_module_has_the_light_of_what_it_and_those_inside_it_launched() -> Non
     assert "waste_ns" in {head.key for head in answer.table.columns}
 
 
+def test_a_cpu_has_light_by_the_rates_that_the_handler_measured() -> None:
+    peak = {"float_tflops": 0.1, "bandwidth_gb_s": 10.0, "half_tflops": float("nan")}
+    floats = {"Input Dims": [[640, 512], [512, 256]], "Input type": ["float", "float"]}
+    halves = {**floats, "Input type": HALF}
+    ops = [
+        x("aten::mm", 100, 4000, **floats),
+        x("aten::add", 5000, 2000, **ADD),
+        x("aten::mm", 8000, 500, **halves),
+        x("aten::relu", 9000, 10, **{"Input Dims": [[900, 900]], "Input type": ["float"]}),
+    ]
+    trace = drawn(ops, kinetoscope={"cpu_peak": peak})
+    answer = answered(trace, group_by="kind", steps="all")
+    rows = {(row.name, row.unit): row for row in answer.table.rows}
+    product = rows["aten::mm", "FP32"]
+    assert product.light_ratio == pytest.approx(2 * 640 * 512 * 256 / 0.1e3 / 4_000_000)
+    total = rows["aten::add", None]
+    assert total.light_ratio == pytest.approx(3 * 4 * 512 * 900 / 10 / 2_000_000)
+    assert {row.reason for row in answer.table.rows} == {
+        None, "no rate of this type", "faster than the model allows",
+    }  # fmt: skip
+    assert answer.source == "measured"
+    assert answer.headline.startswith("Ops run at 37.2\xa0% of the roofline;")
+    assert answer.detail.startswith("7.8\xa0% of op time has no figure.")
+    assert answer.roofline is not None
+    assert answer.roofline.bandwidth_gb_s == 10
+    assert answer.parts == ()
+    assert [one.ns for one in answer.reasons] == [500_000, 10_000]
+
+
+@pytest.mark.parametrize("told", [None, 3, {}, {"float_tflops": 1.0}, {"bandwidth_gb_s": -1.0}])
+def test_a_cpu_without_measured_rates_has_no_light(told: object) -> None:
+    trace = drawn([x("aten::add", 0, 2000, **ADD)], kinetoscope={"cpu_peak": told})
+    answer = answered(trace, steps="all")
+    assert answer.headline.startswith("Not available")
+    assert answer.table.rows[0].light_ns is None
+
+
 def compared(folder: Path, **query: Any) -> tuple[set[str], dict[str, DiffRow]]:
     """Columns and rows of a comparison: B computes the product more slowly, and sums more."""
     wide = {**ADD, "Input Dims": [[512, 1800], [512, 1800], []]}
@@ -193,8 +230,8 @@ def compared(folder: Path, **query: Any) -> tuple[set[str], dict[str, DiffRow]]:
         names = {"a": "aten::mm", "b": "aten::add", "c": "custom::op"}
         args = {"a": MM, "b": add}
         draw_at(folder / f"{name}.json", picture, names=names, args=args, deviceProperties=[V100])
-    pair = Pair(*(diff_side(choose(str(folder / f"{name}.json"))) for name in "ab"))
-    found = pair.table(DiffTableQuery(**query))
+    base, other = (diff_side(choose(str(folder / f"{name}.json"))) for name in "ab")
+    found = Pair(base, other).table(DiffTableQuery(**query))
     return {head.key for head in found.columns}, {row.name: row for row in found.rows}
 
 

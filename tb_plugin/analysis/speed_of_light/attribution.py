@@ -36,7 +36,7 @@ from ..operators.calls import spread
 from ..overview.utilization import cut
 from ..steps import step_windows
 from .arguments import DTYPES
-from .devices import peak_of
+from .devices import measured_peak, peak_of
 from .light import (
     CallTexts,
     KindFigures,
@@ -86,6 +86,7 @@ class _Attribution:
         )
         self._first_dtypes: dict[int, str] = {}
         self.peaks = [peak_of(one) for one in trace.devices]
+        self.host_peak = measured_peak(trace.recording.handler)
 
     def columns(self) -> SpeedColumns:
         work = where(self.device.klass == DeviceClass.COMPUTE)
@@ -138,6 +139,7 @@ class _Attribution:
                 for peak, device in zip(self.peaks, self.trace.devices, strict=True)
             ),
             on_host=on_host,
+            host_peak=self.host_peak if on_host else None,
         )
 
     # --- calls ------------------------------------------------------------------------------------
@@ -249,7 +251,7 @@ class _Attribution:
             return KindFigures(reason=reason or Reason.NO_OP)
         texts = map(self.codes.text, (op, *codes, kernel))
         if device < 0:
-            return figures_of(CallTexts(*texts), None)
+            return figures_of(CallTexts(*texts), self.host_peak)
         peak = self.peaks[device]
         part = peak.part(self.trace.devices[device]) if peak else 1.0
         return figures_of(CallTexts(*texts), peak, part)

@@ -9,8 +9,10 @@ multiprocessors.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +24,8 @@ from ...trace.model import Device
 FILE = "device_peaks.json"
 MOST_BYTES = 1 << 20
 _NEARLY = 0.02  # part by which the memory of a device may differ from its row
+_MEASURED = ("half_tflops", "float_tflops", "double_tflops", "bandwidth_gb_s")
+_FASTEST = 1e9  # more is no measurement
 _NAMELESS = ("", "AMD Radeon Graphics")
 
 
@@ -29,9 +33,9 @@ class DevicePeak(Struct, frozen=True, forbid_unknown_fields=True):
     """One row of the table; ``device`` is a pattern of its name. Rates are in TFLOP/s, dense."""
 
     device: str
-    half_tflops: float  # float16 and bfloat16 on tensor or matrix cores
     bandwidth_gb_s: float
     multiprocessors: int
+    half_tflops: float | None = None  # float16 and bfloat16 on tensor or matrix cores
     float_tflops: float | None = None  # float32 without tensor cores
     source: str = "yours"
     tf32_tflops: float | None = None
@@ -103,6 +107,20 @@ def read_peaks(path: Path) -> _Peaks:
     except (msgspec.DecodeError, re.error) as error:
         raise QueryError(f"{path} holds no device peaks: {error}.", hint=hint) from None
     return rows
+
+
+def measured_peak(handler: Mapping[str, Any]) -> DevicePeak | None:
+    """The rates of the CPU that our handler measured; None where it did not."""
+    told = handler.get("cpu_peak")
+    rates = told if isinstance(told, dict) else {}
+    known = {
+        key: float(value)
+        for key, value in rates.items()
+        if key in _MEASURED and isinstance(value, int | float) and 0 < value < _FASTEST
+    }
+    if "bandwidth_gb_s" not in known:
+        return None
+    return DevicePeak(device="^CPU$", multiprocessors=1, source="measured", **known)
 
 
 def peak_of(device: Device) -> DevicePeak | None:

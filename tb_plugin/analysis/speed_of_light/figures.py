@@ -136,11 +136,20 @@ class SpeedSelection(Struct, frozen=True, dict=True):
     # --- the step ---------------------------------------------------------------------------------
 
     @cached_property
+    def _owned(self) -> tuple[I32, I64]:
+        """Kinds and the time that each owns; on a measured CPU each op has its own."""
+        columns, pieces = self.columns, self.columns.pieces
+        if columns.host_peak is not None:
+            return columns.calls.kind[self.calls], columns.calls.measured_ns[self.calls]
+        return (
+            columns.calls.kind[columns.work.call[pieces.work[self.pieces]]],
+            pieces.ns[self.pieces],
+        )
+
+    @cached_property
     def totals(self) -> SpeedTotals:
         """The compute time, divided."""
-        pieces, columns = self.columns.pieces, self.columns
-        ns = pieces.ns[self.pieces]
-        kind = columns.calls.kind[columns.work.call[pieces.work[self.pieces]]]
+        kind, ns = self._owned
         known = self.reason[kind] == Reason.KNOWN
         light = round(float((self.share[kind[known]] * ns[known]).sum()))
         modelled = int(ns[known].sum())
@@ -150,9 +159,8 @@ class SpeedSelection(Struct, frozen=True, dict=True):
     @cached_property
     def reasons(self) -> tuple[tuple[Reason, int], ...]:
         """The time of the steps without a figure by reason, the longest first."""
-        pieces, columns = self.columns.pieces, self.columns
-        kind = columns.calls.kind[columns.work.call[pieces.work[self.pieces]]]
-        sums = group_sums(self.reason[kind].astype(np.int32), pieces.ns[self.pieces], len(Reason))
+        kind, ns = self._owned
+        sums = group_sums(self.reason[kind].astype(np.int32), ns, len(Reason))
         found = [(one, int(sums.total[one])) for one in REASONS if sums.total[one]]
         return tuple(sorted(found, key=lambda pair: -pair[1]))
 
@@ -203,10 +211,8 @@ class SpeedSelection(Struct, frozen=True, dict=True):
     @cached_property
     def _bandwidth(self) -> float | None:
         """Bytes per ns; None without a data sheet."""
-        peak = None if self.device is None else self.columns.peaks[self.device]
-        if peak is None or self.device is None:
-            return None
-        return peak.bandwidth_gb_s * self.columns.part_ratios[self.device]
+        peak = self.columns.peak(self.device)
+        return None if peak is None else peak.bandwidth_gb_s
 
     def _kinds_named(self, holds: Callable[[str], bool]) -> Mask:
         kinds, strings = self.columns.kinds, self.columns.strings

@@ -13,6 +13,7 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import F64, I8, I32, I64, ColumnTable
 from .devices import DevicePeak
@@ -145,6 +146,14 @@ class SpeedColumns(Struct, frozen=True, eq=False):
     peaks: tuple[DevicePeak | None, ...]  # by device: its data sheet …
     part_ratios: tuple[float, ...]  # … and which part of the whole device it is
     on_host: bool  # no device activity: calls are ops of the host
+    host_peak: DevicePeak | None = None  # rates of the CPU, as measured before the recording
+
+    def peak(self, device: int | None) -> DevicePeak | None:
+        """The rates of a device, of a part of it its part; None: of the host."""
+        if device is None:
+            return self.host_peak
+        peak, part = self.peaks[device], self.part_ratios[device]
+        return peak and replace(peak, bandwidth_gb_s=peak.bandwidth_gb_s * part)
 
     def text(self, code: int) -> str:
         """The text of a code; "" for −1."""

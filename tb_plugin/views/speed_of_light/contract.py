@@ -126,8 +126,7 @@ def _sizes_from(groups: SpeedGroups, at: Rows) -> Values:
 
 
 def _sources(groups: SpeedGroups, at: Rows) -> Values:
-    device = groups.selection.device
-    peak = None if device is None else groups.selection.columns.peaks[device]
+    peak = groups.selection.columns.peak(groups.selection.device)
     return [peak.source if peak else None] * len(at)
 
 

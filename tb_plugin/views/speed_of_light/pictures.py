@@ -16,10 +16,10 @@ def roofline_of(groups: SpeedGroups) -> SpeedRoofline | None:
     """The rows with a figure below the rates of the device; None without a data sheet."""
     chosen = groups.selection
     columns, device = chosen.columns, chosen.device
-    peak = None if device is None else columns.peaks[device]
-    if peak is None or device is None:
+    peak = columns.peak(device)
+    if peak is None:
         return None
-    part = columns.part_ratios[device]
+    part = 1.0 if device is None else columns.part_ratios[device]
     known = np.flatnonzero((groups.known_ns > 0) & (groups.known_bytes > 0))
     known = known[np.argsort(-groups.known_ns[known], kind="stable")]
     kinds = columns.kinds
@@ -33,7 +33,7 @@ def roofline_of(groups: SpeedGroups) -> SpeedRoofline | None:
     if len(known) > MOST_POINTS:
         points.append(_point(groups, known[MOST_POINTS:], f"{len(known) - MOST_POINTS} more"))
     return SpeedRoofline(
-        bandwidth_gb_s=peak.bandwidth_gb_s * part,
+        bandwidth_gb_s=peak.bandwidth_gb_s,
         roofs=tuple(SpeedRoof(*one) for one in sorted(rates.items(), key=lambda one: -one[1])),
         points=tuple(points),
     )

@@ -25,11 +25,10 @@ _NO_EVENTS = "The file holds no event with a duration, so there is no work to co
 def build(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedOfLight:
     """The figures of the chosen steps. Raises QueryError."""
     selection, chosen = _chosen(subject, query)
-    columns = chosen.columns
     partition = selection.partition or Partition()
     parts = _parts(chosen, partition, selection.total_ns)
-    reasons = _reasons(chosen, partition)
-    use = chosen.utilization(0 if columns.on_host else selection.total_ns)
+    reasons = _reasons(chosen)
+    use = chosen.utilization(_length(chosen, selection))
     headline, detail = _words(chosen, selection, reasons)
     groups = chosen.by(query.group_by)
     return answers.SpeedOfLight(
@@ -59,11 +58,11 @@ def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary
     """The figures of the chosen steps without their rows. Raises QueryError."""
     selection, chosen = _chosen(subject, query)
     partition = selection.partition or Partition()
-    use = chosen.utilization(0 if chosen.columns.on_host else selection.total_ns)
+    use = chosen.utilization(_length(chosen, selection))
     ranking = ranking_of(chosen, partition, selection.total_ns)
-    reasons = _reasons(chosen, partition)
+    reasons = _reasons(chosen)
     return answers.SpeedSummary(
-        headline=_words(chosen, selection, reasons)[0] if chosen.device is not None else "",
+        headline=_words(chosen, selection, reasons)[0] if _is_lit(chosen) else "",
         step_count=len(selection.indexes),
         reasons=reasons,
         reasons_columns=heads(answers.SpeedReason),
@@ -77,8 +76,18 @@ def summary(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedSummary
     )
 
 
-def _reasons(chosen: SpeedSelection, partition: Partition) -> tuple[answers.SpeedReason, ...]:
-    compute = max(partition.compute_ns, 1)
+def _is_lit(chosen: SpeedSelection) -> bool:
+    """True on a device, and on a CPU that was measured."""
+    return chosen.device is not None or chosen.columns.host_peak is not None
+
+
+def _length(chosen: SpeedSelection, selection: Selection) -> int:
+    return selection.total_ns if _is_lit(chosen) else 0
+
+
+def _reasons(chosen: SpeedSelection) -> tuple[answers.SpeedReason, ...]:
+    totals = chosen.totals
+    compute = max(totals.light_ns + totals.waste_ns + totals.no_figure_ns, 1)
     return tuple(
         answers.SpeedReason(REASONS[one][0], ns, ns / compute, REASONS[one][1])
         for one, ns in chosen.reasons
@@ -86,7 +95,7 @@ def _reasons(chosen: SpeedSelection, partition: Partition) -> tuple[answers.Spee
 
 
 def _source(chosen: SpeedSelection) -> str:
-    peak = None if chosen.device is None else chosen.columns.peaks[chosen.device]
+    peak = chosen.columns.peak(chosen.device)
     return peak.source if peak else ""
 
 
@@ -179,21 +188,26 @@ def _words(
     chosen: SpeedSelection, selection: Selection, reasons: tuple[answers.SpeedReason, ...]
 ) -> tuple[str, str]:
     """The share of light and the waste; what they leave out."""
-    if chosen.device is None:
+    if not _is_lit(chosen):
         return (
             "Not available: no device activity is recorded, and the CPU has no data sheet.",
-            "FLOPs and bytes of the ops follow from their shapes.",
+            "`tensorboard_trace_handler(…, cpu_peak=True)` measures what this CPU can do.",
         )
+    what = "kernel" if chosen.device is not None else "op"
     totals = chosen.totals
     known = totals.light_ns + totals.waste_ns
     compute = known + totals.no_figure_ns
     if not compute:
-        return "No kernel computes in the chosen steps.", ""
+        return f"No {what} computes in the chosen steps.", ""
     why = f" Most of it: {reasons[0].reason}. {reasons[0].help}" if reasons else ""
     if not known:
         return f"Not available: {reasons[0].reason}.", reasons[0].help
     part = known / compute
-    whose = "Kernels run" if part >= _FEW else f"{share(part)} of kernel time has a figure and runs"
+    whose = (
+        f"{what.capitalize()}s run"
+        if part >= _FEW
+        else f"{share(part)} of {what} time has a figure and runs"
+    )
     steps = len(selection.indexes)
     of = " step" if steps == 1 else f" in {steps} steps"
     headline = (
@@ -201,7 +215,7 @@ def _words(
         f" of the {duration(selection.total_ns)}{of} is waste."
     )
     missing = totals.no_figure_ns / compute
-    detail = f"{share(missing)} of kernel time has no figure.{why}" if missing > _TINY else ""
+    detail = f"{share(missing)} of {what} time has no figure.{why}" if missing > _TINY else ""
     return headline, detail
 
 
