@@ -36,8 +36,8 @@ from ..views.shared import device_row
 from ..views.table import Cell, Column, Table
 
 SCHEMA = 1
-MOST_BYTES = 6144
-FUNCTIONS, RANKS, BREAKS, EVIDENCE, TITLES = 12, 16, 6, 3, 4
+MOST_BYTES, MOST_SECTION_BYTES = 6144, 65536
+FUNCTIONS, RANKS, BREAKS, EVIDENCE, TITLES = 12, 16, 6, 3, 2
 """Most functions, ranks, graph breaks, events of a finding, titles of questions."""
 _LEAST_RATIO = 0.001  # of the step; parts and causes below are left out of lists
 _LEAST_OF_FUNCTION = 0.01
@@ -61,7 +61,7 @@ class ExplainedRecording(Struct, frozen=True):
     setup: Mapping[str, str]  # devices, rank, host, steps
     steps: str  # numbers of the steps that are counted: "2-6"
     left_out: Mapping[str, str]  # number of a step → why it is not counted
-    health: str
+    health: str  # the notes of Health that limit what can be said; "" none
 
 
 class ExplainedStep(Struct, frozen=True):
@@ -73,6 +73,7 @@ class ExplainedStep(Struct, frozen=True):
     median_ns: float
     shortest_ns: int
     longest_ns: int
+    longest: int  # number of that step
     overlap_ns_per_step: float | None  # communication under compute; None: not known
     parts: Grid
     idle: Grid
@@ -192,8 +193,17 @@ def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> Explai
         setup={label: _plain(value) for label, value in configuration(facts).items()},
         steps=_ranges(advice.scope.steps) if advice.scope.step_source != "whole_trace" else "",
         left_out={str(one.number): one.excluded for one in facts.steps if one.excluded},
-        health=_plain(said.sentence.headline),
+        health=_health(said),
     )
+
+
+def _health(said: Any) -> str:  # noqa: ANN401  # an answer of the view
+    """The reading of the file, and the notes that limit what can be said."""
+    titles = [one.title for one in said.notes if one.severity in ("error", "warning")]
+    if not titles:
+        return ""
+    read, _, _ = said.sentence.headline.partition(". ")
+    return _plain(f"{read}. {_listed(titles)}.")
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -239,6 +249,7 @@ def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
         median_ns=median(lengths),
         shortest_ns=min(lengths),
         longest_ns=max(lengths),
+        longest=chosen.steps[lengths.index(max(lengths))].number,
         overlap_ns_per_step=ruler.overlap_ns,
         parts=Grid(("part", "ns_per_step", "step_ratio"), tuple(parts)),
         idle=Grid(("cause", "ns_per_step", "step_ratio"), tuple(idle)),
@@ -422,11 +433,10 @@ def breaks_of(facts: Facts) -> tuple[str, Grid]:
 def _next(advice: AdviceDocument, ranks: Grid) -> tuple[str, ...]:
     """Commands that answer what comes next, in fixed forms with numeric ids."""
     event = next((e.slice for one in advice.findings for e in one.evidence if e.slice >= 0), -1)
-    columns = "SELECT column_name, meaning FROM dictionary WHERE table_name = 'host'"
     return (
         *((f"kinetoscope explain PATH --id slice/{event}",) if event >= 0 else ()),
-        f"kinetoscope show {'distributed' if ranks.rows else 'operators'} PATH --limit 20",
-        f'kinetoscope sql PATH "{columns}"',
+        f"kinetoscope show {'distributed' if ranks.rows else 'operators'} PATH",
+        'kinetoscope sql PATH "FROM host LIMIT 1"',
     )
 
 
@@ -510,17 +520,22 @@ def _without_last(document: D, section: str) -> D:
     return structs.replace(document, **{section: short}, left_out=left)
 
 
-def section_of(document: ExplainDocument, name: str) -> dict[str, Any]:
-    """One section alone.
+def sections_of(document: ExplainDocument, text: str) -> dict[str, Any]:
+    """Some sections alone, by their names: "step,totals".
 
     Raises:
         QueryError: there is no such section.
     """
     from ..base.errors import nearest
 
-    if name not in SECTIONS:
-        raise QueryError(f"there is no section {name[:40]!r}", hint=nearest(name, SECTIONS))
-    return {name: getattr(document, name), "left_out": document.left_out}
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in SECTIONS:
+            raise QueryError(f"there is no section {name[:40]!r}", hint=nearest(name, SECTIONS))
+    if "ranks" in names and document.ranks_headline:
+        names.insert(names.index("ranks"), "ranks_headline")
+    found = {name: getattr(document, name) for name in names}
+    return {**found, "left_out": document.left_out}
 
 
 # --- events by their ids --------------------------------------------------------------------------

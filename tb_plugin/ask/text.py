@@ -7,7 +7,14 @@ from typing import Any
 
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
-from .explain import ExplainDocument, ExplainedStep, Grid
+from .explain import (
+    CannotTell,
+    ExplainDocument,
+    ExplainedFinding,
+    ExplainedRecording,
+    ExplainedStep,
+    Grid,
+)
 
 NAME = 72
 """Most characters of a name in a table."""
@@ -22,45 +29,64 @@ def section_text(section: dict[str, Any]) -> str:
     """One section of the digest as text."""
     lines: list[str] = []
     for name, value in section.items():
-        if isinstance(value, Grid):
+        if isinstance(value, ExplainedStep):
+            lines += _step(value)
+        elif isinstance(value, ExplainedRecording):
+            lines += _recording(value)
+        elif name == "cannot_tell":
+            lines += _cannot_tell(value)
+        elif name == "findings":
+            lines += _findings(value)
+        elif (not value and name != "left_out") or (isinstance(value, Grid) and not value.rows):
+            lines.append(f"{name}: none")
+        elif name == "totals":
+            lines += _totals(value)
+        elif isinstance(value, Grid):
             columns = [key.removesuffix(PER_STEP) for key in value.columns]
             lines += [f"{name}, per step"] if columns != [*value.columns] else []
             lines += table(columns, value.rows)
-        elif isinstance(value, tuple):
-            lines += [str(one) if isinstance(one, str) else fields(one) for one in value]
-        elif name != "left_out" and value is not None:
-            lines.append(fields(value))
+        elif name != "left_out":
+            lines += [value] if isinstance(value, str) else value
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def fields(struct: Any) -> str:  # noqa: ANN401
-    """The fields of a Struct on one line."""
-    names = struct.__struct_fields__
-    return " · ".join(f"{name} {getattr(struct, name)}" for name in names if getattr(struct, name))
-
-
-def _lines(document: ExplainDocument) -> Iterator[str]:
-    told = document.recording
-    worker = f"{told.worker} · " if told.worker not in told.path else ""
-    yield f"{worker}{told.path}"
-    known = told.setup.items()
-    setup = " · ".join(f"{a} {b}" for a, b in known if a != _TYPE or "Device" not in told.setup)
+def _recording(told: ExplainedRecording) -> Iterator[str]:
+    name = told.path.replace("\\", "/").rpartition("/")[2]
+    yield f"{told.worker} · {name}" if told.worker not in name else name
+    left = (*_LEFT_OUT, *([_TYPE] if "Device" in told.setup else []))
+    setup = " · ".join(f"{a} {b}" for a, b in told.setup.items() if a not in left)
     yield f"trace {told.trace} · {duration(told.length_ns)} · {told.recorder} · {setup}"
     if told.left_out:
         why = ", ".join(f"{number} ({reason})" for number, reason in told.left_out.items())
         yield f"counted: steps {told.steps}; left out: {why}"
-    yield f"health: {told.health}"
+    if told.health:
+        yield f"health: {told.health}"
+
+
+def _cannot_tell(gaps: Sequence[CannotTell]) -> Iterator[str]:
+    yield "Cannot tell"
+    yield from (f"  {one.tells}: {one.record}" for one in gaps)
+
+
+def _lines(document: ExplainDocument) -> Iterator[str]:
+    yield from _recording(document.recording)
     yield ""
     yield document.headline
-    if document.detail:
-        yield document.detail
+    # "Of a mean step of …" has parts of the step, which follow.
+    detail = document.detail
+    if document.step is not None and detail.startswith("Of a "):
+        detail = detail.partition(". ")[2]
+    if detail:
+        yield detail
     if document.step is not None:
+        yield ""
         yield from _step(document.step)
-    yield from _findings(document)
+    yield ""
+    yield from _findings(document.findings)
+    yield from _more(document, "findings")
     yield from _section(document, "functions", "Your functions, per step, all threads together")
     if document.totals.rows:
         yield ""
-        yield "Totals of the whole recording (sum: of lengths, where overlaps count twice)"
         yield from _totals(document.totals)
     title = f"Ranks, per step. {document.ranks_headline}"
     yield from _section(document, "ranks", title)
@@ -72,20 +98,18 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
             yield from _more(document, "breaks")
     if document.cannot_tell:
         yield ""
-        yield "Cannot tell"
-        for one in document.cannot_tell:
-            yield f"  {one.tells}: {one.record}"
+        yield from _cannot_tell(document.cannot_tell)
     if document.next:
         yield ""
-        yield "Next"
-        yield from (f"  {command}" for command in document.next)
+        yield f"Next: {' · '.join(document.next)}"
 
 
-_TYPE = "Device type"
+_TYPE, _LEFT_OUT = "Device type", ("Host", "Process", "Steps")
 
 
 def _totals(totals: Grid) -> Iterator[str]:
     """A line a device; a sum that is the union is left out."""
+    yield "Totals of the whole recording (sum: of lengths, where overlaps count twice)"
     for row in totals.rows:
         cells = dict(zip(totals.columns, row, strict=True))
         shown = [
@@ -97,11 +121,10 @@ def _totals(totals: Grid) -> Iterator[str]:
 
 
 def _step(step: ExplainedStep) -> Iterator[str]:
-    yield ""
     noun = "step" if step.count == 1 else f"of {step.count} steps: mean"
     lengths = "" if step.count == 1 else (
         f", median {duration(step.median_ns)}, shortest {duration(step.shortest_ns)},"
-        f" longest {duration(step.longest_ns)}"
+        f" longest {duration(step.longest_ns)} (step {step.longest})"
     )  # fmt: skip
     yield f"Seen from {step.seen_from}, {noun} {duration(step.mean_ns)}{lengths}"
     yield "  " + ", ".join(
@@ -132,23 +155,21 @@ def _share(value: Cell) -> str:
     return share(float(value or 0))
 
 
-def _findings(document: ExplainDocument) -> Iterator[str]:
-    yield ""
-    if not document.findings:
+def _findings(findings: Sequence[ExplainedFinding]) -> Iterator[str]:
+    if not findings:
         yield "Findings: none"
     else:
-        yield "Findings (most that each can save per step; not to be added)"
-    for one in document.findings:
+        yield "Findings, with the most that each can save per step (they overlap: do not add)"
+    for one in findings:
         gain = "" if one.ns_per_step is None else (
             f" {duration(one.ns_per_step)} {share(one.step_ratio or 0)}"
         )  # fmt: skip
         yield f"  {one.id}{gain} · {one.title} ({one.severity})"
-        shown = f"see {', '.join(one.evidence)}" if one.evidence else ""
+        shown = ", ".join(one.evidence).replace(", slice/", ", ")
         at = f"at {one.place}" if one.place else ""
         more = " · ".join(text for text in (at, shown, one.action) if text)
         if more:
             yield f"      {more}"
-    yield from _more(document, "findings")
 
 
 def _section(document: ExplainDocument, name: str, title: str) -> Iterator[str]:
@@ -163,7 +184,7 @@ def _section(document: ExplainDocument, name: str, title: str) -> Iterator[str]:
 
 def _more(document: ExplainDocument, name: str) -> Iterator[str]:
     if left := document.left_out.get(name, 0):
-        yield f"  … {left} more: --section {name} --max-bytes 65536"
+        yield f"  … {left} more: --section {name}"
 
 
 # --- tables ---------------------------------------------------------------------------------------

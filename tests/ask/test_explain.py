@@ -101,7 +101,7 @@ def test_each_option_to_record_is_named_once() -> None:
     assert told["this torch, 2.13.0+cpu, is built for the CPU alone"].startswith(
         "Devices (No device activity was recorded); Matrix products"
     )
-    assert any(tells.endswith(", 25 more") for tells in told.values())
+    assert any(tells.endswith(", 27 more") for tells in told.values())
     rows = [*unanswered(Source(choose(str(path)).session()).advice)]
     assert ("Ops in float64", "record with `record_shapes=True`") in rows
     assert {record for _, record in rows} == set(told)
@@ -241,3 +241,26 @@ def test_every_real_recording_is_explained_or_refused_by_name() -> None:
                 parts = [row[1] for row in told.step.parts.rows]
                 assert sum(parts) == pytest.approx(told.step.mean_ns, abs=2), path  # type: ignore[arg-type]
     assert answered > 20
+
+
+def test_sections_alone_are_written_as_in_the_whole() -> None:
+    folder = ROOT / "samples/traces/train_cpu"
+    whole = explained(document(folder))
+    alone = run("explain", folder, "--section", "step,findings,breaks,recording").stdout
+    *lines, breaks, name, about = alone.splitlines()
+    assert breaks == "breaks: none"
+    assert all(line in whole.splitlines() for line in (*lines, name, about))
+    assert "(step 2)" in lines[0]
+    refused = run("explain", folder, "--section", "step,function")
+    assert refused.exit_code == 2
+    assert "functions" in refused.stderr
+
+
+def test_health_names_what_limits_the_answer(tmp_path: Path) -> None:
+    path = drawn(tmp_path)
+    assert document(path).recording.health == ""
+    text = path.read_bytes()
+    path.write_bytes(text[: len(text) * 2 // 3])
+    told = document(path).recording.health
+    assert told.startswith("Read in part: ")
+    assert "health: " + told in explained(document(path))

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, B, of_names
+from ...base.arrays import F64, I32, I64, B, of_names, seen
 from ...trace.model import DeviceClass, DeviceKind
 from ..counters.groups import (
     GroupFigure,
@@ -267,14 +267,17 @@ def family_codes(operators: OperatorColumns) -> tuple[tuple[Family, ...], I32]:
     return tuple(known), result
 
 
-def matrix_use(table: KernelGroups, at: int) -> MatrixUse:
-    """Use of tensor cores by the kernels of a group: all, none, or unknown.
+def matrix_uses(table: KernelGroups) -> list[MatrixUse]:
+    """Use of tensor cores by the kernels of each group: all, none, or unknown.
 
     Those that move data are not asked; where all do, there is no candidate.
     """
-    uses = set(np.unique(table.activities.tensor_core[table.groups.of(at)]).tolist())
-    asked = uses - {int(MatrixUse.NONE)} or uses
-    return MatrixUse(asked.pop()) if len(asked) == 1 else MatrixUse.UNKNOWN
+    groups, kinds = table.groups, len(MatrixUse)
+    use = table.activities.tensor_core[groups.rows]
+    found = seen(groups.code * np.int32(kinds) + use, len(groups) * kinds).reshape(-1, kinds)
+    found[np.delete(found, MatrixUse.NONE, axis=1).any(axis=1), MatrixUse.NONE] = False
+    one = np.where(found.sum(axis=1) == 1, found.argmax(axis=1), MatrixUse.UNKNOWN)
+    return [MatrixUse(code) for code in one.tolist()]
 
 
 def _properties(operators: OperatorColumns) -> I64:

@@ -34,6 +34,7 @@ _TYPES = {
     "z": "...", "Dh": "half", "Di": "char32_t", "Ds": "char16_t", "Dn": "nullptr",
     "DF16_": "_Float16", "DF16b": "bfloat16",
 }  # fmt: skip
+_TYPE_SIZES = sorted({len(mark) for mark in _TYPES})
 _MARKS = {"P": "*", "R": "&", "O": "&&", "K": " const", "V": " volatile", "r": ""}
 _STD = {"St": "std", "Sa": "std::allocator", "Ss": "std::string", "Sb": "std::basic_string"}
 _LENGTH = regex(r"\d+")
@@ -160,11 +161,13 @@ class _Mangled:
         return [self.type()]
 
     def type(self) -> str:
-        for mark, text in _MARKS.items():
-            if self.eat(mark):
-                return self.keep(self.type() + text)
-        for mark, text in _TYPES.items():
-            if self.eat(mark):
+        mark = self.text[self.at : self.at + 1]
+        if mark in _MARKS:
+            self.at += 1
+            return self.keep(self.type() + _MARKS[mark])
+        for size in _TYPE_SIZES:
+            if text := _TYPES.get(self.text[self.at : self.at + size], ""):
+                self.at += size
                 return text
         if self.peek("T"):
             return self.keep(self.parameter())
@@ -209,33 +212,33 @@ _CAST = regex(r"\([\w: ]+\)(?=-?\d)")
 _ANONYMOUS = "(anonymous namespace)"
 _WORDS = frozenset({"const", "volatile", "unsigned", "signed", "long", "int", "short", "char"})
 _CLOSES = {"<": ">", "(": ")", "{": "}", "[": "]"}
+_BRACKET = regex(r"[<>(){}\[\]]")
+_SPLITS = regex(r"[<({\[,]")
 
 
 def _end_of(text: str, at: int) -> int:
     """The place behind the bracket that closes the one here; a `>` within parentheses compares."""
     waiting: list[str] = []
-    for place in range(at, len(text)):
-        sign = text[place]
+    for found in _BRACKET.finditer(text, at):
+        sign = found[0]
         if sign in _CLOSES:
             waiting.append(_CLOSES[sign])
         elif waiting and sign == waiting[-1]:
             waiting.pop()
             if not waiting:
-                return place + 1
+                return found.end()
     raise UnreadableName
 
 
 def _split(text: str) -> list[str]:
     """Template arguments."""
     parts, start, at = [], 0, 0
-    while at < len(text):
-        if text[at] in _CLOSES:
-            at = _end_of(text, at)
-        elif text[at] == ",":
-            parts.append(text[start:at])
-            start = at = at + 1
+    while found := _SPLITS.search(text, at):
+        if found[0] == ",":
+            parts.append(text[start : found.start()])
+            start = at = found.end()
         else:
-            at += 1
+            at = _end_of(text, found.start())
     return [part.strip() for part in (*parts, text[start:])]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, B, of_names, seen
-from ...base.group_sums import GroupRanks, group_ranks, sorted_by_code, summed
+from ...base.arrays import F64, I32, I64, B, is_any, of_names, seen
+from ...base.group_sums import GroupRanks, group_ranks, group_sums, sorted_by_code
 from ...base.regex import regex
 from ..idle.places import is_own_frame
 from ..overview.utilization import ELIGIBLE_OPS
@@ -123,15 +123,19 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
 
         A name whose self time is below 0 is no part of it: shares would come to more than 1.
         """
-        calls = self.calls
-        name = np.where(in_steps(calls.step, self.steps), calls.name, np.int32(-1))
-        spent = summed(calls.own_ns, name, len(self.operators.strings))
+        beyond = len(self.operators.strings)
+        name = np.where(self._is_chosen, self.calls.name, np.int32(beyond))
+        spent = group_sums(name, self.calls.own_ns, beyond + 1).total[:-1]
         return int(np.maximum(spent, 0).sum())
 
     @cached_property
     def whole_device_self_ns(self) -> int:
         """Device self time of everything in the steps, whatever kinds and names are chosen."""
-        return int(self.calls.device_self_ns[in_steps(self.calls.step, self.steps)].sum())
+        return int(self.calls.device_self_ns[self._is_chosen].sum())
+
+    @cached_property
+    def _is_chosen(self) -> B:
+        return in_steps(self.calls.step, self.steps)
 
     @cached_property
     def _busy(self) -> tuple[I64, I64]:
@@ -289,7 +293,7 @@ def _as_one(column: I32, codes: list[int]) -> I32:
     """The column with the first of these codes for all of them."""
     if len(codes) < 2:  # nothing to unite
         return column
-    return np.where(np.isin(column, codes), np.int32(codes[0]), column)
+    return np.where(is_any(column, codes), np.int32(codes[0]), column)
 
 
 def chosen_rows(operators: OperatorColumns, chosen: CallSelection) -> NDArray[np.intp]:

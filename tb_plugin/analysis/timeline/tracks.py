@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...base.arrays import I32, I64, distinct, distinct_values
+from ...base.group_sums import GroupSums, group_sums
 from ...base.regex import regex
 from ...base.units import plural
 from ...trace.build.host import OVERHEAD_PID
@@ -63,10 +64,11 @@ class TrackGroups(Struct, frozen=True):
 def groups_of(trace: Trace) -> TrackGroups:
     """The groups in order: the process that runs the steps, others by time, devices, recorder."""
     main = main_thread(trace)
-    count = np.bincount(trace.host.thread, minlength=len(trace.threads))
+    sums = group_sums(trace.host.thread, trace.host.self_ns, len(trace.threads))
+    count = sums.count
     groups: list[Group] = []
     of_pid: dict[int, int] = {}
-    for pid in _processes(trace, main, count):
+    for pid in _processes(trace, main, sums):
         of_pid[pid] = len(groups)
         groups.append(_process(trace, pid, is_main=main >= 0 and pid == trace.threads.pid[main]))
     of_device = []
@@ -88,13 +90,12 @@ def groups_of(trace: Trace) -> TrackGroups:
     )
 
 
-def _processes(trace: Trace, main: int, count: I64) -> list[int]:
+def _processes(trace: Trace, main: int, sums: GroupSums) -> list[int]:
     """Codes of the pids that have host events: the one that runs the steps, then by busy time."""
-    busy = np.bincount(trace.host.thread, trace.host.self_ns, len(trace.threads))
-    weight: dict[int, float] = {}
+    weight: dict[int, int] = {}
     for thread, pid in enumerate(trace.threads.pid.tolist()):
-        if count[thread] and trace.strings[pid] != OVERHEAD_PID:
-            weight[pid] = weight.get(pid, 0.0) + float(busy[thread])
+        if sums.count[thread] and trace.strings[pid] != OVERHEAD_PID:
+            weight[pid] = weight.get(pid, 0) + int(sums.total[thread])
     first = int(trace.threads.pid[main]) if main >= 0 else -1
     return sorted(weight, key=lambda pid: (pid != first, -weight[pid], trace.strings[pid]))
 
@@ -228,7 +229,7 @@ class _Threads:
         count = len(trace.threads)
         self._trace = trace
         self._groups = groups
-        self._busy = np.bincount(host.thread, host.self_ns, count)
+        self._busy = group_sums(host.thread, host.self_ns, count).total
         backward = roles_of(trace.strings, host.name) == HostRole.BACKWARD
         backward &= host.kind == HostKind.OP
         self._backward = np.bincount(host.thread[backward], minlength=count)

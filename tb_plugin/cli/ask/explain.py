@@ -10,12 +10,13 @@ from msgspec import Struct
 from ...ask.compare import CUTS, ComparedDocument, compared, compared_text
 from ...ask.explain import (
     MOST_BYTES,
+    MOST_SECTION_BYTES,
     SECTIONS,
     ExplainDocument,
     brief,
     event_of,
     fitted,
-    section_of,
+    sections_of,
     tables_of,
 )
 from ...ask.explain import explain as explained_of
@@ -38,23 +39,27 @@ from .chosen import of_trace
 @click.option("--steps", default="", help='Steps by their numbers: "3", "2-5", or "all".')
 @click.option("--device", default="", help='Device by its number or key: "0", "cuda:0".')
 @click.option(
-    "--max-bytes", type=click.IntRange(min=1), default=MOST_BYTES, show_default=True,
-    help="Size of text and JSON: rows that do not fit are counted.",
+    "--max-bytes", type=click.IntRange(min=1),
+    help="Size of text and JSON: rows that do not fit are counted."
+    f"  [default: {MOST_BYTES}; {MOST_SECTION_BYTES} of --section]",
 )  # fmt: skip
-@click.option("--section", default="", help=f"One section alone: {', '.join(SECTIONS)}.")
+@click.option(
+    "--section", default="", help=f"Some sections alone, with commas: {', '.join(SECTIONS)}."
+)
 @click.option("--id", "event", default="", help="Shows this event of the file instead: slice/1296.")
 def explain(  # the options of the command
-    path: str, chosen: ChosenTrace, other: str, form: str, max_bytes: int, **part: str
+    path: str, chosen: ChosenTrace, other: str, form: str, max_bytes: int | None, **part: str
 ) -> None:
     """Answers most questions on a recording at once.
 
     PATH is a trace file, a run or a logdir, as for `kinetoscope show`. Of a run with several ranks
     one is shown, and a line of each. With OTHER, the answer is what changed from PATH to OTHER.
     """
+    most_bytes = max_bytes or (MOST_SECTION_BYTES if part["section"] else MOST_BYTES)
     if other:
         if part["event"] or part["section"] or part["device"]:
             raise QueryError("--id, --section and --device are of one recording")
-        _explain_change(path, other, part["steps"], form, max_bytes)
+        _explain_change(path, other, part["steps"], form, most_bytes)
         return
     with progress_bar(chosen.shown) as on_progress:
         session = chosen.session(on_progress)
@@ -67,11 +72,11 @@ def explain(  # the options of the command
     elif form == "markdown":
         write(tables_markdown(tables_of(document)))
     elif part["section"]:
-        one = section_of(document, part["section"])
-        write(_kept(as_json(one, indent=-1) if form == "json" else section_text(one), max_bytes))
+        one = sections_of(document, part["section"])
+        write(_kept(as_json(one, indent=-1) if form == "json" else section_text(one), most_bytes))
     else:
         written = _as_json if form == "json" else _as_text
-        write(written(fitted(brief(document), max_bytes, written)).removesuffix("\n"))
+        write(written(fitted(brief(document), most_bytes, written)).removesuffix("\n"))
 
 
 def _explain_change(path: str, other: str, steps: str, form: str, max_bytes: int) -> None:

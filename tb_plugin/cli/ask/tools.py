@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from ...ask.explain import MOST_BYTES, brief, event_of, explain, fitted, ranks_of, section_of
+from ...ask.explain import MOST_BYTES, brief, event_of, explain, fitted, ranks_of, sections_of
 from ...ask.sources import TABLES, declared, no_table
 from ...ask.sql import SqlRequest, advice_among_ranks
 from ...ask.worker import SqlWorker
@@ -83,7 +83,7 @@ class Toolbox:
         session = self._opened(recording)
         document = explain(session, steps)
         if section:
-            return section_of(document, section)
+            return sections_of(document, section)
         whole = fitted(brief(document), max_bytes - 200, lambda one: as_json(one, indent=-1))
         return {"explain": msgspec.to_builtins(whole)}
 

@@ -17,7 +17,7 @@ from ...analysis.operators.kernels import (
     ChosenKernels,
     KernelGroups,
     family_codes,
-    matrix_use,
+    matrix_uses,
     op_names,
 )
 from ...analysis.operators.short_names import short_names
@@ -158,7 +158,8 @@ def _ratios(table: KernelGroups, at: Rows) -> Values:
 
 
 def _matrix_use(table: KernelGroups, at: Rows) -> Values:
-    return [matrix_use(table, one).name.lower() for one in at.tolist()]
+    uses = matrix_uses(table)
+    return [uses[one].name.lower() for one in at.tolist()]
 
 
 def counts_of(table: KernelGroups, at: Rows) -> Values:

@@ -156,7 +156,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     operators, facts = origins.operators, subject.facts
     scope = scope_of(facts, query.steps)
     kinds = kinds_named(query.kinds) | {CallKind.OP}
-    table = table_of(operators, facts, query)
+    table = _lit(subject, table_of(operators, facts, query))
     # What is charted is in the table already, unless other calls or groups were asked for.
     is_charted = not query.search and grouping_of(query)[0] == "name"
     by_name = table
@@ -196,16 +196,22 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
 
 def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTable:
     """A window of the table. Raises QueryError."""
-    return _window(subject, query, table_of(operators_of(subject), subject.facts, query))
+    return _window(
+        subject, query, _lit(subject, table_of(operators_of(subject), subject.facts, query))
+    )
+
+
+def _lit(subject: Subject, table: CallTable) -> CallTable:
+    """The table with the light of ops. Calls of one name are ops on whatever device they ran."""
+    if table.group_by != "name":
+        return table
+    return structs.replace(table, light=light_of(subject, "op", table.steps, None))
 
 
 def _window(
     subject: Subject, query: answers.OperatorQuery, table: CallTable
 ) -> answers.OperatorTable:
     operators = table.operators
-    if table.group_by == "name":
-        # Calls of one name are ops on whatever device they ran.
-        table = structs.replace(table, light=light_of(subject, "op", table.steps, None))
     sort_by = sort_named(query.sort_by, operators)
     order = table.order(sort_by, ascending=query.ascending)
     has_device = bool(len(operators.activities))

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ....base.arrays import F64, I32, I64, U8, matches
+from ....base.arrays import F64, I32, I64, U8, is_any, matches
 from ....base.intervals import Intervals, length_before
 from ....base.regex import regex
 from ....trace.model import HostKind, Trace
@@ -275,7 +275,7 @@ def _python(trace: Trace, layout: str) -> tuple[I32 | None, bool]:
     layout, _, _ = layout.partition("-")
     if layout == "merged":
         return None, False
-    python: I32 = np.isin(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
+    python: I32 = is_any(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
     left_out = None
     if layout == "filtered":
         left_out = plumbing(trace)
