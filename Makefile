@@ -178,6 +178,14 @@ $(VENV)/.azurite: $(VENV)/.dev | node
 	  echo "azurite cannot be installed here: its tests will be skipped" >&2
 	@touch $@
 
+# JupyterLab in an environment of its own, of 600 MB: `make .venv/.jupyter` asks for it, and
+# tests/e2e/test_jupyter.py is skipped without.
+$(VENV)/.jupyter: $(VENV)/.made
+	@$(PYTHON) -m venv $(VENV)/jupyter
+	KINETOSCOPE_SKIP_PAGE=1 KINETOSCOPE_SKIP_NATIVE=1 $(VENV)/jupyter/$(BIN)/python tools/install.py \
+	  --editable '.[viewer]' jupyterlab jupyter-server-proxy
+	@touch $@
+
 $(VENV)/.torch: $(VENV)/.installed
 	@$(PY) tools/install.py --torch '$(TORCH)'
 	@touch $@
