@@ -2,6 +2,7 @@
 
 ``KINETOSCOPE_JUPYTER`` names a Python that has kinetoscope, jupyterlab and jupyter-server-proxy;
 ``make .venv/.jupyter`` makes one, which is found without it. Without both the test is skipped.
+``KINETOSCOPE_PICTURE`` names a file for the picture of the docs.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ def test_a_cell_shows_the_page_over_the_proxy_directly_and_without_a_server(
         walk(report)
         expect(report.get_by_text("A report of worker0").first).to_be_visible()
         if picture := os.environ.get("KINETOSCOPE_PICTURE"):
-            page.locator("iframe[src*='/proxy/']").scroll_into_view_if_needed()
+            page.locator(".jp-Notebook .jp-CodeCell").nth(1).evaluate("e => e.scrollIntoView()")
             page.wait_for_timeout(1_000)
-            page.screenshot(path=picture)
+            page.locator(".jp-NotebookPanel").screenshot(path=picture)
     finally:
         page.close()
 

@@ -2,6 +2,7 @@
 
 ``KINETOSCOPE_CODE_SERVER`` names the folder in which npm installed code-server; ``npm install`` in
 ``vscode/`` brings what packs the extension. Without them the test is skipped.
+``KINETOSCOPE_PICTURE`` names a file for the picture of the docs.
 """
 
 from __future__ import annotations
