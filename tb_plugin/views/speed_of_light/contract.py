@@ -170,7 +170,7 @@ class SpeedRow(Struct, frozen=True):
     ]
     bound: Annotated[
         str | None,
-        column("Bound", "The larger need of time: FLOPs or bytes.", of=_bounds),
+        column("Bound", "The larger need of time: FLOPs or bytes.", kind="words", of=_bounds),
     ]
     flops: Annotated[
         int | None,

@@ -22,6 +22,7 @@ import { harmless } from "../../base/text/shown_name";
 import { CellBar } from "../charts/cell_bar";
 import { FirstFew } from "../states/first_few";
 import { CodeName } from "../text/code_name";
+import { Prose } from "../text/prose";
 import { Heading } from "./heading";
 import { plainKey } from "./per_step";
 import type { Column } from "./table";
@@ -73,7 +74,13 @@ function cellOf(value: Cell, head: Head): ReactNode {
     case "boolean":
       return value ? "yes" : "no";
     default:
-      return head.kind === "name" ? <CodeName name={value} /> : harmless(value, LONGEST);
+      return head.kind === "name" ? (
+        <CodeName name={value} />
+      ) : head.kind === "text" ? (
+        <Prose text={harmless(value, LONGEST)} />
+      ) : (
+        harmless(value, LONGEST)
+      );
   }
 }
 

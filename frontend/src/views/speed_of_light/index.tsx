@@ -81,7 +81,12 @@ function Figures({ answer, group, isOld }: FiguresProps) {
         </Panel>
       )}
       {roofline === null || roofline.points.length === 0 ? null : (
-        <Panel title="Roofline" isOld={isOld} controls={chooser}>
+        <Panel
+          title="Roofline"
+          {...(answer.source === "measured" ? { hint: "rates that this CPU reached" } : {})}
+          isOld={isOld}
+          controls={chooser}
+        >
           <Roofline roofline={roofline} picked={picked} onPick={setPicked} />
         </Panel>
       )}
@@ -109,7 +114,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
           </>
         }
       >
-        <div className="scroll">
+        <div className="scroll speed-rows">
           <DeclaredTable
             key={picked === null ? "few" : "all"}
             heads={table.columns}
