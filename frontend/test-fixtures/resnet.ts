@@ -281,7 +281,7 @@ export const OVERVIEW: Overview = {
   device_type: "GPU",
   device_row: 0,
   ruler: {
-    title: "Mean step, seen from GPU 0",
+    title: "Mean step on GPU 0",
     total_ns: TOTAL,
     step_count: 6,
     mean_ns: MEAN,

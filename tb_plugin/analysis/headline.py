@@ -343,7 +343,7 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
         said = bound_by_device(selection, unit) or (
             f"{unit}-bound: kernels run for {share(compute)} of the {noun}."
         )
-        detail = _device_detail(selection, total) + other_part(selection, cause, parts[cause])
+        detail = _device_detail(selection, total) + other_part(selection, total)
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
     text, ns = _DEVICE_CAUSES[cause], parts[cause]
     queued = selection.idle.queued_ns
@@ -483,10 +483,9 @@ def _host_parts(selection: Selection, total: HostPartition) -> str:
 
 
 def _agreement(selection: Selection, cause: str) -> str:
-    """The number of steps with this cause; "" where it is stated already, or there is one step."""
-    if selection.count < 2:
-        return ""
-    return f"in {_agreeing(selection, cause)} of {plural(selection.count, 'step')}"
+    """The number of steps with this cause; "" where all of them have it."""
+    agree = _agreeing(selection, cause)
+    return "" if agree >= selection.count else f"in {agree} of {plural(selection.count, 'step')}"
 
 
 def _agreeing(selection: Selection, cause: str) -> int:

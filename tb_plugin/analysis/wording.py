@@ -11,7 +11,7 @@ from msgspec import structs
 from ..base.arrays import median
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
-from .facts import DeviceFacts, Facts, Place
+from .facts import DeviceFacts, Facts, Partition, Place
 from .overview.left_out import COMPILE_RATIO, WARM_UP
 from .steps import HEAD, HeldSum, Selection
 
@@ -353,17 +353,13 @@ CAUSE_NAMES = {
 """The causes of idle time, as the page and the terminal name them."""
 
 
-def other_part(selection: Selection, cause: str, ns: int) -> str:
+def other_part(selection: Selection, total: Partition) -> str:
     """The largest part of a device that mostly computes, beside that, as a sentence."""
-    if not ns:
-        return ""
     names = {
-        "idle_dataloader_ns": "idle time under the DataLoader",
-        "idle_host_ns": "idle time in which the host prepares launches",
-        "idle_first_launch_ns": "idle time under first calls",
-        "idle_sync_ns": "idle time under blocking calls",
-        "idle_unattributed_ns": "idle time without a recorded cause",
-        "exposed_communication_ns": "communication that nothing covers",
-        "exposed_copy_ns": "copies that nothing covers",
+        "exposed_communication_ns": "exposed communication",
+        "exposed_copy_ns": "exposed copies",
+        "memset_ns": "memset",
     }
-    return f" The largest other part is {names[cause]}, {share(selection.ratio(ns))}."
+    names |= {cause: f"idle time ({name})" for cause, name in CAUSE_NAMES.items()}
+    ns, name = max((getattr(total, cause), name) for cause, name in names.items())
+    return f" The largest other part is {name}, {share(selection.ratio(ns))}." if ns else ""

@@ -58,7 +58,7 @@ class FileInfo(Struct, frozen=True):
 class StepFigures(Struct, frozen=True):
     """Lengths of the steps of a span, once it has been read."""
 
-    mean_ns: float  # of the steps shown by default
+    median_ns: float  # of the steps shown by default
     count: int
     script: str  # what was started; "" where the recording does not say
     recorded: float  # when it began, seconds since the epoch; 0 = not known

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "5c23b8c3";
+export const CONTRACT = "2bb83ea4";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3078,7 +3078,7 @@ export interface RuleName {
 
 /** The mean of the chosen steps, part by part; the parts sum to the step. */
 export interface Ruler {
-  /** "Mean step, seen from GPU 0" */
+  /** "Mean step on GPU 0" */
   readonly title: string;
   /** sum over the chosen steps: the exact proof */
   readonly total_ns: number;
@@ -3756,7 +3756,7 @@ export interface StatisticsTable {
 /** Lengths of the steps of a span, once it has been read. */
 export interface StepFigures {
   /** of the steps shown by default */
-  readonly mean_ns: number;
+  readonly median_ns: number;
   readonly count: number;
   /** what was started; "" where the recording does not say */
   readonly script: string;

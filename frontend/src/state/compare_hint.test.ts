@@ -3,8 +3,8 @@ import { runOf } from "../../test-fixtures/catalog";
 import type { RunInfo, StepFigures } from "../api/types.gen";
 import { hintFor } from "./step_times";
 
-function run(name: string, recorded: number, mean_ns: number): RunInfo {
-  const figures: StepFigures = { count: 6, mean_ns, recorded, script: "/home/me/train.py" };
+function run(name: string, recorded: number, median_ns: number): RunInfo {
+  const figures: StepFigures = { count: 6, median_ns, recorded, script: "/home/me/train.py" };
   const empty = runOf(name, { workers: { worker0: ["ready"] } });
   return {
     ...empty,
@@ -26,7 +26,7 @@ it("names the newer run of the same script", () => {
 
 it("names the run before, where the shown one is the newest", () => {
   const hint = hintFor(runs, "four");
-  expect(hint?.words).toBe("Against zero, the run before:");
+  expect(hint?.words).toBe("Against zero:");
   expect(hint?.patch).toMatchObject({ view: "diff", run: "four", "diff.base": "zero" });
 });
 

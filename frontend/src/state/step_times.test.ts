@@ -23,11 +23,11 @@ function run(
   return {
     ...made,
     workers: made.workers.map((worker) => {
-      const mean = ms[worker.name] ?? null;
+      const median = ms[worker.name] ?? null;
       const steps =
-        mean === null
+        median === null
           ? null
-          : { mean_ns: mean * MS, count: 6, script: "", recorded: NOW, ...figures };
+          : { median_ns: median * MS, count: 6, script: "", recorded: NOW, ...figures };
       return { ...worker, spans: worker.spans.map((span) => ({ ...span, steps })) };
     }),
   };
@@ -54,7 +54,7 @@ describe("step times in the pickers", () => {
     expect(words(runs, 3)).toBe("7.00 ms a step");
     const step = stepTimeOfRun(runs[0] as RunInfo, runsBefore(runs).get("fast"));
     expect(stepTimeTitle(step)).toBe(
-      "Mean of 6 steps, against slow, the run before of the same script",
+      "Median of 6 steps, against slow, the run before of the same script",
     );
   });
 

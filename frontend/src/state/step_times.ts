@@ -6,7 +6,7 @@ import type { Patch } from "./location/fragment";
 /** The steps of a run or a worker, and of what came before it. */
 export interface StepTime {
   readonly figures: StepFigures;
-  readonly before: { readonly run: string; readonly mean_ns: number } | null;
+  readonly before: { readonly run: string; readonly median_ns: number } | null;
 }
 
 /** The latest span of a worker whose steps are known; null while none was read. */
@@ -71,7 +71,7 @@ export function stepTimeOfWorker(worker: WorkerInfo, before: RunInfo | undefined
         before:
           before === undefined || earlier === null
             ? null
-            : { run: before.name, mean_ns: earlier.mean_ns },
+            : { run: before.name, median_ns: earlier.median_ns },
       };
 }
 
@@ -87,12 +87,12 @@ export function stepTimeWords(step: StepTime | null): readonly string[] {
     return [];
   }
   const { figures, before } = step;
-  const words = [`${time(figures.mean_ns)} a step`];
-  if (before === null || before.mean_ns <= 0) {
+  const words = [`${time(figures.median_ns)} a step`];
+  if (before === null || before.median_ns <= 0) {
     return words;
   }
-  const delta = figures.mean_ns - before.mean_ns;
-  const ratio = share(Math.abs(delta) / before.mean_ns);
+  const delta = figures.median_ns - before.median_ns;
+  const ratio = share(Math.abs(delta) / before.median_ns);
   const sign = delta < 0 ? "−" : delta > 0 ? "+" : "";
   return [...words, `${change(delta)}${NBSP}${sign}${ratio}`];
 }
@@ -103,9 +103,9 @@ export function stepTimeTitle(step: StepTime | null): string {
     return "";
   }
   const { figures, before } = step;
-  const mean = `Mean of ${figures.count} ${figures.count === 1 ? "step" : "steps"}`;
+  const median = `Median of ${figures.count} ${figures.count === 1 ? "step" : "steps"}`;
   const why = figures.script === "" ? "with a similar name" : "of the same script";
-  return before === null ? mean : `${mean}, against ${before.run}, the run before ${why}`;
+  return before === null ? median : `${median}, against ${before.run}, the run before ${why}`;
 }
 
 /** How two runs of one script differ, and the address that says why. */
@@ -130,7 +130,7 @@ export function hintFor(runs: readonly RunInfo[], shown: string): CompareHint | 
   }
   return {
     words:
-      newer === undefined ? `Against ${base.name}, the run before:` : `Newer run ${other.name}:`,
+      newer === undefined ? `Against ${base.name}:` : `Newer run ${other.name}:`,
     amount,
     patch: {
       view: "diff",

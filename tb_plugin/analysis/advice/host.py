@@ -578,13 +578,13 @@ def stalls(selection: Selection, seen: Seen) -> Advice:
     Ceiling: their time.
     """
     return Advice(
-        title="The main thread stalls in calls that do little",
+        title="The main thread stalls in small calls",
         said=(
             f"{count_of(seen):,} calls such as `{seen[0].pattern.name}` usually take less than "
             f"20{NBSP}µs. Here each takes 3{NBSP}ms or more, together {spent_by(selection, seen)}."
         ),
         action=(
-            "Give the process a core for each of its busy threads. Look at the CPU quota of its "
+            "Give each busy thread a core. Look at the CPU quota of its "
             "container, and at other processes on its cores."
         ),
         method="time of these calls",

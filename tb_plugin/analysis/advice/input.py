@@ -9,7 +9,7 @@ from msgspec import structs
 
 from ...base.arrays import is_among, of_names, search, take, where
 from ...base.intervals import merge, union
-from ...base.units import NBSP, duration, share
+from ...base.units import duration, share
 from ..facts import CopySum
 from ..findings import Evidence, Reference
 from ..steps import Selection, step_parameter
@@ -20,7 +20,6 @@ from ..wording import (
     per_step,
     short_frame,
     spread,
-    step_noun,
     the_device,
 )
 from .claims import (
@@ -233,12 +232,9 @@ def _loader_title(selection: Selection) -> str:
 def _loader_evidence(selection: Selection, waits: list[int]) -> str:
     mean = duration(selection.mean(sum(waits)))
     doing = "prepares the batch" if IN_PROCESS.holds(selection) else "waits for the next batch"
-    steps = f" ({spread(waits)}, {selection.count}{NBSP}steps)" if selection.count > 1 else ""
+    steps = f" ({spread(waits)})" if selection.count > 1 else ""
     if selection.device is None:
-        part = share(selection.ratio(sum(waits)))
-        noun = step_noun(selection.facts)
-        when = f"{mean} {per_step(selection)}{steps}, {part} of the {noun}"
-        return f"For {when}, the main thread {doing}."
+        return f"The main thread {doing} for {mean} {per_step(selection)}{steps}."
     where = the_device(selection)
     return f"{where} idles {mean} {per_step(selection)} while the launching thread {doing}{steps}."
 
@@ -250,9 +246,7 @@ def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
     loader = Reference("The loader in the trace", "timeline", {**steps, "find": "enumerate(Data"})
     if selection.count < 2:
         return (loader,)
-    # Not the longest range of the loader: only the part in which the device idles counts here.
-    what = "most time in the loader" if selection.device is None else "most idle under the loader"
-    return (Reference(f"Step {step.number}, {what}", "overview", steps), loader)
+    return (Reference(f"Step {step.number} waits longest", "overview", steps), loader)
 
 
 _NEXT_OF_WORKERS = of_code(r"^enumerate\(Data(Loader|Pipe)\)#_MultiProcessing\w*\.__next__$")

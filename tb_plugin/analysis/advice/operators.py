@@ -145,8 +145,7 @@ def _update(selection: Selection, seen: Seen, how: str) -> Advice | None:
     code = f"optimizer = torch.optim.{name}(model.parameters(), …, {option})"
     return Advice(
         title=f"`{name}` updates {how}",
-        said=f"`{name}.step` takes {spent_by(selection, seen)}, and calls {ops:,.0f} ops in an "
-        "update.",
+        said=f"Updates take {spent_by(selection, seen)}, with {ops:,.0f} ops each.",
         action=action,
         snippet=code if option else "",
         method="all time in the optimizer, of which a fused one keeps the arithmetic",

@@ -321,7 +321,7 @@ def on_patterns(
     if advice is None:
         return None
     events = events_of(selection, seen)
-    first = (structs.replace(events[0].link, text="The longest in the trace"),) if events else ()
+    first = (structs.replace(events[0].link, text="Show the longest"),) if events else ()
     whole = f"share of the {whole_of(selection)}"
     return replace(
         advice,

@@ -89,8 +89,8 @@ _UNANSWERED: Mapping[str, Explanation | None] = {
 
 def _cut_short() -> Explanation:
     return Explanation(
-        "What is missing could be the cause of anything: rules on times were not checked. Record "
-        "again, or copy the whole file.",
+        "Rules on times were not checked: the rest of the recording is missing. Record again, or "
+        "copy the whole file.",
         (Reference("Where it ends", "health"),),
     )
 

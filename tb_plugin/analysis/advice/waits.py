@@ -435,7 +435,7 @@ def thread_wait(selection: Selection, seen: Seen) -> Advice:
     what = "sleeps" if sleeps else "waits for another thread or process"
     return Advice(
         title=f"The main thread {what}{place}",
-        said=f"For {spent_by(selection, seen)}, the main thread {what}{place}.",
+        said=f"It {what} for {spent_by(selection, seen)}.",
         action="Avoid `time.sleep()`, or wait in another thread."
         if sleeps
         else "Start that work a step earlier, or give it more threads.",

@@ -89,13 +89,13 @@ _EARLIEST_NS = 45 * 31_556_952 * 10**9  # 2015: an earlier start is no wall cloc
 
 
 def steps_of(summary: msgspec.Struct) -> StepFigures | None:
-    """Mean and number of the steps, script and start; None for a recording without steps."""
+    """Median and number of the steps, script and start; None for a recording without steps."""
     times = getattr(summary, "step_times_ns", ())
     if not times:
         return None
-    began = getattr(summary, "base_ns", 0)
+    ordered, began = sorted(times), getattr(summary, "base_ns", 0)
     return StepFigures(
-        mean_ns=sum(times) / len(times),
+        median_ns=(ordered[(len(times) - 1) // 2] + ordered[len(times) // 2]) / 2,
         count=len(times),
         script=getattr(summary, "script", ""),
         recorded=began / 1e9 if began > _EARLIEST_NS else 0.0,

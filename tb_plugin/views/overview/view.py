@@ -93,7 +93,7 @@ class StepRow(Struct, frozen=True):
 class Ruler(Struct, frozen=True):
     """The mean of the chosen steps, part by part; the parts sum to the step."""
 
-    title: str  # "Mean step, seen from GPU 0"
+    title: str  # "Mean step on GPU 0"
     total_ns: int  # sum over the chosen steps: the exact proof
     step_count: int
     mean_ns: float
@@ -273,7 +273,7 @@ def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
     is_mean = (noun := step_noun(facts)) != "recording" and selection.count > 1
     mean = f"Mean {noun}" if is_mean else f"The {noun}"
     return Ruler(
-        title=f"{mean}, seen from {device_name(device) if device else 'the main thread'}",
+        title=f"{mean} on {device_name(device) if device else 'the main thread'}",
         total_ns=selection.total_ns,
         step_count=selection.count,
         mean_ns=selection.mean(selection.total_ns),

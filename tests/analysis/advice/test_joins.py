@@ -40,7 +40,7 @@ def test_sleeping_is_no_python_and_no_thread() -> None:
     trace = run(throttle, matmul)
     found = finding(trace, "PY3")
     assert found is not None
-    assert "the main thread sleeps at `train.py(9): throttle`" in found.text
+    assert found.title == "The main thread sleeps at `train.py(9): throttle`"
     assert "time.sleep()" in found.action
     assert finding(trace, "PY1") is None
 

@@ -54,7 +54,7 @@ def test_warm_up_and_cut_off_steps_are_shown_but_not_chosen(facts: Facts) -> Non
 
 def test_the_ruler_is_the_mean_of_the_chosen_steps(facts: Facts) -> None:
     ruler = of(facts).ruler
-    assert ruler.title.replace("\u00a0", " ") == "Mean step, seen from GPU 0"
+    assert ruler.title.replace("\u00a0", " ") == "Mean step on GPU 0"
     assert (ruler.total_ns, ruler.step_count, ruler.mean_ns) == (20_000, 2, 10_000.0)
     shares = {one.key: one.mean_ns for one in ruler.shares if one.mean_ns}
     assert shares == {
@@ -99,7 +99,7 @@ def test_a_run_on_the_host() -> None:
     answer = of(summarize(draw("step |11112222|\n op |aaa bbb |")))
     assert answer.device_type == "CPU"
     assert answer.device_row is None
-    assert answer.ruler.title == "Mean step, seen from the main thread"
+    assert answer.ruler.title == "Mean step on the main thread"
     # What this recording cannot have is no zero: it holds no frames and no runtime calls.
     absent = {"runtime_ns", "python_ns"}
     assert [one.key for one in answer.ruler.shares] == [

@@ -106,7 +106,7 @@ export function BasePicker({ base }: { base: Base | null }) {
             const figures = figuresOf(worker);
             const words = [
               base === null ? "" : startNote(base.run, newestStart(worker)),
-              figures === null ? "" : time(figures.mean_ns),
+              figures === null ? "" : time(figures.median_ns),
             ];
             const note = words.filter((word) => word !== "").join(" · ");
             return { key: worker.name, words: worker.name, note };

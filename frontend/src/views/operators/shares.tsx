@@ -158,7 +158,11 @@ function Bar({ chart, hue, ...rest }: RestProps & { readonly hue: string }) {
           style={{ flexGrow: chart.others_ns / chart.total_ns }}
           title={`Outside of operators: ${timeAndPart(chart.others_ns, chart.others_ns / chart.total_ns)}`}
         >
-          {chart.others_ns / chart.total_ns >= WORDS_MIN ? <span>outside of operators</span> : null}
+          {chart.others_ns / chart.total_ns >= WORDS_MIN ? (
+            <span>
+              <span>outside of operators</span>
+            </span>
+          ) : null}
         </span>
       ) : null}
     </div>

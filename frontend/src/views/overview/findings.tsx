@@ -324,7 +324,7 @@ export function Findings({
             <span className="hint">{plural(ruleCount, "rule")} checked</span>
           ) : (
             <button type="button" className="btn quiet small hint" onClick={() => setOpen(true)}>
-              {uncheckedCount} of {plural(ruleCount, "rule")} unchecked
+              {plural(uncheckedCount, "rule")} unchecked
             </button>
           )}
           <CopyTable label="the findings" table={() => findingsTable(findings)} />
@@ -336,7 +336,7 @@ export function Findings({
         <p className="body ink2">
           {ruleCount === uncheckedCount
             ? "No rule could be checked on this recording."
-            : `${plural(ruleCount - uncheckedCount, "rule")} ran and had nothing to say.`}
+            : `${plural(ruleCount - uncheckedCount, "rule")} found nothing.`}
         </p>
       ) : (
         <ol>

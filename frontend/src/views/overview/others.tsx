@@ -51,7 +51,7 @@ export function othersOf({ runs }: Catalog, { key }: Shown): readonly Other[] {
 }
 
 const meanOf = (worker: WorkerInfo | undefined): number =>
-  (worker === undefined ? undefined : readSpan(worker))?.steps?.mean_ns ?? 0;
+  (worker === undefined ? undefined : readSpan(worker))?.steps?.median_ns ?? 0;
 
 export function Others() {
   const { catalog, shown } = usePage();
@@ -96,7 +96,7 @@ function OtherCard({ other, said }: { readonly other: Other; readonly said: stri
       >
         {harmless(words, 60)}
       </a>{" "}
-      <b className="num">{span.steps === null ? "" : time(span.steps.mean_ns)}</b>
+      <b className="num">{span.steps === null ? "" : time(span.steps.median_ns)}</b>
       <br />
       <Prose text={said} />
     </p>

@@ -198,7 +198,7 @@ function titleOf(overview: Overview, mode: RulerMode): string {
     return overview.ruler.title;
   }
   const name = mode === "worst" ? "Longest step" : "Median step";
-  return `${name}, ${step.number}${overview.ruler.title.replace(/^[^,]*/, "")}`;
+  return `${name}, ${step.number}${overview.ruler.title.replace(/^.*?(?= on )/, "")}`;
 }
 
 export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean }) {
