@@ -1,4 +1,4 @@
-"""The first screen of the Overview says it in few words: half as many as before it was shortened."""
+"""The first screen of the Overview has half the words that it once had."""
 
 from __future__ import annotations
 
