@@ -45,10 +45,12 @@ def test_every_comparison_operator_and_number_is_a_fault(
     }
 
 
-def test_the_tests_beside_a_module_name_it(mutants: ModuleType) -> None:
+def test_the_tests_beside_a_module_import_it_or_are_of_its_noun(mutants: ModuleType) -> None:
     found = mutants.tests_beside("tb_plugin/analysis/diff/noise.py")
-    assert "tests/analysis/diff/test_noise.py" in found
-    assert "tests/analysis/diff/test_pieces.py" not in found
+    importing, others = found.index("tests/analysis/diff/test_noise.py"), found[-1]
+    assert importing < found.index("tests/analysis/diff/test_pieces.py")
+    assert others == "tests/views/diff/test_view.py"
+    assert "tests/views/memory/test_view.py" not in found
 
 
 def test_a_planted_fault_is_noticed_and_a_harmless_one_missed(mutants: ModuleType) -> None:

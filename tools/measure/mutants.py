@@ -5,8 +5,9 @@
     python tools/measure/mutants.py --sample 200 --seed 7 PATHS
 
 A fault is one comparison, operator or number changed in memory (``plant``): no file is touched. The
-tests beside a module are those of its folder in ``tests/`` that name it, else all of that folder.
-Exit status 1 if fewer than ``--at-least`` of the faults were noticed.
+tests beside a module are those that import it, then those of its folder in ``tests/`` and of the
+view of its noun: what is run while one works on it. Exit status 1 if fewer than ``--at-least`` of
+the faults were noticed.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("tb_plugin/analysis", "tb_plugin/views")
-OF_LAYERS = {"tb_plugin/views": "tests/views/test_headings.py"}
-"""Tests of what all modules of a layer declare."""
+TESTS = ROOT / "tests"
+VIEWED = ("analysis", "views")
+"""Two layers whose tests are run together: a view shows what the analysis of its noun finds."""
 NOTICED, MISSED, TIMED_OUT = "noticed", "missed", "timeout"
 _SECONDS = 300
 _COMPARISONS: dict[type[ast.cmpop], str] = {
@@ -144,26 +146,28 @@ def failures(output: str) -> list[str]:
 
 
 def tests_beside(path: str) -> list[str]:
-    """Test files of a module: those in and below its mirrored folder that name it, else all."""
+    """Test files that import a module, then those of its folder and of its noun's view."""
     module = Path(path)
     dotted = ".".join(("kinetoscope", *module.with_suffix("").parts[1:]))
     package, _, name = dotted.rpartition(".")
-    folder = ROOT / "tests" / Path(*module.parts[1:-1])
+    imports = (f"{dotted} import", f"import {dotted}", f"{package} import {name}")
+    layer, noun = dotted.split(".")[1:3]
+    folder = TESTS / Path(*module.parts[1:-1])
     while not folder.is_dir():
         folder = folder.parent
-    named = [
-        test
-        for test in sorted(folder.rglob("test_*.py"))
-        if test.stem == f"test_{name}"
-        or any(
-            one in test.read_text(encoding="utf-8")
-            for one in (f"{dotted} import", f"import {dotted}", f"{package} import {name}")
-        )
-    ]
+    layers = [TESTS / one for one in (VIEWED if layer in VIEWED else (layer,))]
     found = [
-        test.relative_to(ROOT).as_posix() for test in named or sorted(folder.glob("test_*.py"))
+        test
+        for one in layers
+        for test in sorted(one.rglob("test_*.py"))
+        if any(text in test.read_text(encoding="utf-8") for text in imports)
     ]
-    return [*found, *(test for layer, test in OF_LAYERS.items() if path.startswith(layer))]
+    found += sorted(folder.glob("test_*.py")) if not found or folder not in layers else []
+    for one in layers:
+        found += [*one.glob(f"test_{noun}.py"), *sorted(one.glob(f"{noun}/test_*.py"))]
+    if layer == "views":
+        found.append(TESTS / "views/test_headings.py")
+    return [test.relative_to(ROOT).as_posix() for test in dict.fromkeys(found)]
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
