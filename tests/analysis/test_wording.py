@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kinetoscope.analysis.wording import as_recorded, step_noun
+from kinetoscope.analysis.facts import First, Held, HeldKind
+from kinetoscope.analysis.steps import HeldSum
+from kinetoscope.analysis.wording import as_recorded, called, step_noun
 from tests.analysis.serving.drawn import Pass, decode, facts_of
 
 SERVED = facts_of(Pass(decode(8)), Pass(decode(8)))
@@ -38,3 +40,36 @@ def test_a_text_about_steps_speaks_of_iterations(text: str, expected: str) -> No
 
 def test_a_text_about_the_step_speaks_of_the_recording_without_steps() -> None:
     assert as_recorded("The step, per step", WHOLE) == "The recording, in the recording"
+
+
+def held(count: int, longest_ns: int, kind: HeldKind = "runtime", first: First = "call") -> HeldSum:
+    longest = Held(0, count, 1_000, longest_ns, 0, longest_ns, first, -1)
+    return HeldSum("cudaMalloc", kind, "allocation", count, 1_000, longest, None)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (held(0, 500), "`cudaMalloc` for 1.00 µs"),
+        (held(1, 1_000), "`cudaMalloc` for 1.00 µs (once, the first call in the recording)"),
+        (
+            held(1, 1_000, first="kernel"),
+            "`cudaMalloc` for 1.00 µs (once, the first launch of its kernel)",
+        ),
+        (held(2, 500), "`cudaMalloc` for 1.00 µs (2 times)"),
+        (
+            held(2, 501),
+            (
+                "`cudaMalloc` for 1.00 µs (2 times, 501 ns of it in one, "
+                "the first call in the recording)"
+            ),
+        ),
+        (held(1, 1_000, "python"), "`cudaMalloc` for 1.00 µs (once)"),
+        (held(1, 1_000, "annotation"), "`cudaMalloc` for 1.00 µs (once, nothing recorded inside)"),
+    ],
+)
+def test_what_held_the_device_is_named_with_how_long_and_how_often(
+    of: HeldSum, expected: str
+) -> None:
+    """More than half of the time in one of several calls is named apart."""
+    assert called(of).replace("\xa0", " ") == expected

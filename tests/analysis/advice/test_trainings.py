@@ -91,6 +91,15 @@ def test_a_dense_gradient_counts_where_few_rows_of_many_are_read(
     assert (finding(run(embedding(rows, read)), "AG3") is not None) == fires
 
 
+def test_of_several_embeddings_the_one_that_reads_most_rows_is_named() -> None:
+    """One that reads too many of its rows, or is small, is no part of it."""
+    parts = embedding(60_000, 100), embedding(20_000, 300), embedding(60_000, 20_000)
+    found = finding(run(*parts, embedding(9_000, 900)), "AG3")
+    assert found is not None
+    assert "300" in found.text
+    assert "20,000" in found.text
+
+
 def test_sparse_gradients_ask_for_an_optimizer_that_takes_them() -> None:
     by_sgd, by_adam = (
         finding(run(embedding(60_000, 100, name)), "AG3") for name in ("SGD", "AdamW")

@@ -14,6 +14,7 @@ from kinetoscope.analysis.speed_of_light.transfers import (
     layer_norm,
     ordered,
     scanned,
+    taken,
 )
 
 SIZES = (3, 5)
@@ -58,3 +59,28 @@ def test_a_weight_tells_the_shape_of_a_layer_norm_without_plain_arguments() -> N
     assert (work.read, work.written) == (480 + 120 + 120, 480 + 4 * 2 * 4)
     with pytest.raises(RefusedError, match="values"):
         layer_norm(2)(CallArguments((own, None, None), (), has_values=False))
+
+
+@pytest.mark.parametrize(
+    ("table", "index", "values", "row"),
+    [
+        (0, 1, (), 5 * 4),  # a row of 5 of a table of 3
+        (0, 2, ("", "0", ""), 5 * 4),  # index_select along the rows
+        (0, 2, ("", "1", ""), 3 * 4),  # and along the columns
+        (1, 2, ("", "1", ""), 5 * 4),  # the table is another argument: no dimension is given
+    ],
+)
+def test_rows_that_are_taken_are_of_the_dimension_that_is_indexed(
+    table: int, index: int, values: tuple[str, ...], row: int
+) -> None:
+    own, which = TensorArgument(SIZES, (5, 1), "float32"), TensorArgument((2,), (1,), "int64")
+    work = taken(table, index)(
+        CallArguments(tuple({table: own, index: which}.get(at) for at in range(3)), values)
+    )
+    assert (work.read, work.written) == (16 + 2 * row, 2 * row)
+
+
+def test_at_most_the_whole_table_is_read() -> None:
+    own, which = TensorArgument(SIZES, (5, 1), "float32"), TensorArgument((7,), (1,), "int64")
+    work = taken(0, 1)(CallArguments((own, which), ()))
+    assert (work.read, work.written) == (56 + 60, 7 * 20)

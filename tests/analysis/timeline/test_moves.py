@@ -25,6 +25,10 @@ def test_beside_above_and_below() -> None:
     assert after is not None
     assert (after.slice, after.position, after.count) == (b, 2, 3)
     assert relatives.next_in_lane(of, a, forward=False) is None
+    inner = relatives.next_in_lane(of, c, forward=True)  # a lane behind another
+    assert inner is not None
+    assert (inner.slice, inner.position, inner.count) == (d, 2, 2)
+    assert relatives.next_in_lane(of, d, forward=True) is None
     assert (relatives.parent_of(of, c), relatives.parent_of(of, a)) == (a, None)
     assert (relatives.child_of(of, a), relatives.child_of(of, a, last=True)) == (c, d)
     assert relatives.child_of(of, d) is None

@@ -123,6 +123,13 @@ def test_how_to_record_dependencies_is_said_of_the_devices_that_have_them(
 
 def test_the_page_of_a_graph() -> None:
     page = graph_page(alone(RUN), GraphQuery("1"))
+    assert plain(page.headline) == (
+        "Graph A holds 70.0 % of the kernel time and is idle for 22.2 % of its replays."
+    )
+    assert plain(page.detail) == (
+        "2 replays of 3 nodes, 9.00 µs each in the median;"
+        " 4.00 µs idle inside, most of it for launches inside the graph."
+    )
     assert [(one.kind, one.name, one.idle_ns, one.count) for one in page.waits] == [
         ("latency", "a", 2_000, 2),
         ("latency", "b", 2_000, 2),

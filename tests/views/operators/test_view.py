@@ -403,3 +403,19 @@ def test_kernels_of_an_operator_have_names_that_tell_them_apart() -> None:
         "elementwise_kernel<MulFunctor>",
         "elementwise_kernel<AddFunctor>",
     }
+
+
+def test_flops_are_known_for_a_share_of_the_time_in_which_the_device_computes() -> None:
+    """Of 8 µs of kernels, 3 µs are of a product; a copy is no computing."""
+    picture = """
+        op    |aaaa bbbbbb cc|
+        call  | k    l     m |
+        gpu   |  kkk  lllll     |
+        copy  |             mmmm|
+        """
+    names = {"a": "aten::mm", "b": "aten::relu", "c": "aten::copy_"}
+    args = {"a": {"Input Dims": [[2, 3], [3, 4]]}}
+    answer = build(subject_of(draw(picture, names=names, args=args)), OperatorQuery())
+    assert answer.flops_coverage == 3 / 8
+    copies = build(subject_of(draw("op |aa |\ncall| m |\ncopy| mm|")), OperatorQuery())
+    assert copies.flops_coverage is None
