@@ -104,11 +104,15 @@ const tickWords = (tick: number) => fixed(tick, Math.max(0, -Math.round(Math.log
 const rate = (value: number, unit: string) =>
   `${notZero(value, value < 99.5 ? 1 : 0)}${NBSP}${unit}`;
 
+/** Of a CPU a tera would be 0.1 and less. */
+const flopRate = (tflop_s: number) =>
+  tflop_s < 1 ? rate(tflop_s * 1e3, "GFLOP/s") : rate(tflop_s, "TFLOP/s");
+
 function wordsOf({ name, ns, intensity, tflop_s, gb_s, light_ratio, unit }: SpeedPoint): string {
   const speed =
     intensity === null
       ? rate(gb_s, "GB/s")
-      : `${rate(tflop_s, "TFLOP/s")}${unit === "" ? "" : ` in ${unit}`} at ${rate(intensity, "FLOP/B")}`;
+      : `${flopRate(tflop_s)}${unit === "" ? "" : ` in ${unit}`} at ${rate(intensity, "FLOP/B")}`;
   return `${harmless(name, LONGEST)}: ${speed}, ${share(light_ratio)} of light, ${time(ns)}`;
 }
 
@@ -140,7 +144,7 @@ function Roofs({
           <line x1={x.at(ridge(tflop_s))} y1={y.at(tflop_s)} x2={right} y2={y.at(tflop_s)} />
           <circle cx={x.at(ridge(tflop_s))} cy={y.at(tflop_s)} r={2.5} />
           <text x={right} y={y.at(tflop_s) - 5} textAnchor="end">
-            {`${name} ${rate(tflop_s, "TFLOP/s")}, ridge ${rate(ridge(tflop_s), "FLOP/B")}`}
+            {`${name} ${flopRate(tflop_s)}, ridge ${rate(ridge(tflop_s), "FLOP/B")}`}
           </text>
         </g>
       ))}
@@ -186,7 +190,7 @@ function Axes({
           {x.ticks.map((tick) => (
             <g key={tick}>
               <line x1={x.at(tick)} x2={x.at(tick)} y1={TOP} y2={bottom} />
-              <text x={x.at(tick)} y={bottom + 14} textAnchor="middle">
+              <text x={Math.min(x.at(tick), right - 6)} y={bottom + 18} textAnchor="middle">
                 {tickWords(tick)}
               </text>
             </g>
