@@ -57,6 +57,7 @@ from .model import (
     SpeedWorkTable,
 )
 from .models import FLOPS_OPS
+from .products import OLD_CONVOLUTION_BACKWARD
 
 _BACKWARD = regex(r"^autograd::engine::evaluate_function")
 _LISTS = ("TensorList", "GenericList")
@@ -84,6 +85,13 @@ class _Attribution:
             spread(args.get(name), count)
             for name in ("input_dims", "input_types", "input_strides", "concrete_inputs")
         )
+        around = np.append(
+            of_names(trace.strings, trace.host.name, OLD_CONVOLUTION_BACKWARD.__eq__, np.bool_),
+            False,
+        )[trace.host.parent]
+        inner = where(self.modelled & around)
+        for column in (self.dims, self.types, self.strides):
+            column[inner] = column[trace.host.parent[inner]]
         self._first_dtypes: dict[int, str] = {}
         self.peaks = [peak_of(one) for one in trace.devices]
         self.host_peak = measured_peak(trace.recording.handler)

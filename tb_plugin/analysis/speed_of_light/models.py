@@ -28,6 +28,7 @@ from .products import (
     ConvolutionModel,
     convolution_backward,
     linear,
+    old_convolution_backward,
     product,
     scaled,
     vector_product,
@@ -202,6 +203,8 @@ def _table() -> dict[str, Model]:
             "cudnn_convolution_transpose",
         ),
         (convolution_backward, "convolution_backward"),
+        (old_convolution_backward(of_weight=False), "cudnn_convolution_backward_input"),
+        (old_convolution_backward(of_weight=True), "cudnn_convolution_backward_weight"),
         (AttentionModel(4, side=LOWER_RIGHT), "_scaled_dot_product_flash_attention"),
         (AttentionModel(6, mask=3), "_scaled_dot_product_efficient_attention"),
         (AttentionModel(6, mask=3), "_scaled_dot_product_cudnn_attention"),
@@ -327,7 +330,7 @@ FLOPS_OPS = frozenset(
     name
     for name, model in MODELS.items()
     if isinstance(model, ConvolutionModel | AttentionModel)
-    or getattr(model, "__qualname__", "").startswith(("product", "vector_product"))
+    or getattr(model, "__qualname__", "").startswith(("product", "vector_product", "old_conv"))
     or model in (linear, scaled, convolution_backward)
 )
 """The ops that may have FLOPs."""

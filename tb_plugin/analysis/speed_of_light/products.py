@@ -176,6 +176,25 @@ def convolution_backward(call: CallArguments) -> OpWork:
     return OpWork(flops, flops, read, int(written + mask[2] * bias), grad.dtype)
 
 
+OLD_CONVOLUTION_BACKWARD = "aten::cudnn_convolution_backward"
+
+
+def old_convolution_backward(*, of_weight: bool) -> Model:
+    """One gradient, by the arguments ``(input, grad_output, weight, …)`` of the op around it.
+
+    Before torch 1.11 an op computed each, with plain sizes in place of one tensor.
+    """
+
+    def model(call: CallArguments) -> OpWork:
+        image, grad, weight = call.tensor(0), call.tensor(1), call.tensor(2)
+        flops = 2 * grad.count * weight.count // max(grad.sizes[1], 1)
+        other, written = (image, weight) if of_weight else (weight, image)
+        moved = grad.bytes + other.bytes, written.count * written.width
+        return OpWork(flops, flops, *moved, grad.dtype)
+
+    return model
+
+
 # --- attention ------------------------------------------------------------------------------------
 
 

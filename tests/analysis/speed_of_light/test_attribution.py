@@ -40,6 +40,38 @@ def text(columns: SpeedColumns, code: int) -> str:
     return columns.strings[code] if code >= 0 else ""
 
 
+def test_old_gradients_of_a_convolution_take_the_arguments_around_them() -> None:
+    whole = args(
+        [[2, 8, 6, 6], [2, 16, 6, 6], [16, 8, 3, 3], []], ["float", "float", "float", "GenericList"]
+    )
+    trace = drawn(
+        """
+        step |11111111111111111111|
+        op   |aaaaaaaa            |
+        op   | b  c               |
+        call | l  m               |
+        gpu  |       llllllmm     |
+        """,
+        {
+            "a": "aten::cudnn_convolution_backward",
+            "b": "aten::cudnn_convolution_backward_input",
+            "c": "aten::cudnn_convolution_backward_weight",
+        },
+        {
+            "a": whole,
+            "b": args([[], [2, 16, 6, 6], [16, 8, 3, 3]], ["GenericList", "float", "float"]),
+            "c": args([[], [2, 16, 6, 6], [2, 8, 6, 6]], ["GenericList", "float", "float"]),
+        },
+    )
+    rows = chosen(trace).by("op")
+    image, grad, weight = (4 * n for n in (2 * 8 * 36, 2 * 16 * 36, 16 * 8 * 9))
+    # As many products as forward: output positions · weights.
+    assert rows.flops.tolist() == [2 * 2 * 36 * 16 * 8 * 9] * 2
+    assert sorted(rows.read_bytes.tolist()) == sorted([grad + weight, grad + image])
+    assert sorted(rows.written_bytes.tolist()) == sorted([image, weight])
+    assert rows.reason.tolist() == [Reason.KNOWN] * 2
+
+
 def test_kernels_of_one_op_share_its_light_by_their_durations() -> None:
     trace = drawn(
         """

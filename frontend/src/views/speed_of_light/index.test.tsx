@@ -111,6 +111,24 @@ it("leads from a point to its row", async () => {
   expect(scroll).toHaveBeenCalledWith({ block: "center" });
 });
 
+it("says rates below one TFLOP/s in GFLOP/s, and that a CPU was measured", async () => {
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(800);
+  const server = fakeServer(catalogOf([runOf("lit", { workers: { worker0: ["ready"] } })]));
+  const view = { stem: "speed_of_light", title: "Speed of light", key: "s", question: "How fast?" };
+  server.answer("info", { ...INFO, views: [...INFO.views, view] });
+  const shown = { stem: "speed_of_light", unavailable: null, badge: null };
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
+  const slow = { ...pointOf("aten::mm", 9000, 50), tflop_s: 0.0285 };
+  server.answer("view/speed_of_light", {
+    ...ANSWER,
+    source: "measured",
+    roofline: { ...ROOFLINE, points: [slow] },
+  });
+  openPage("#view=speed_of_light");
+  expect(await screen.findByRole("button", { name: /^aten::mm: 28\.5\sGFLOP\/s/ })).toBeTruthy();
+  expect(screen.getByText("rates that this CPU reached")).toBeTruthy();
+});
+
 it("draws no point above its roof, and rows without FLOPs in the strip", () => {
   const scales = scalesOf(ROOFLINE, 800);
   const [product, other] = placed(ROOFLINE, scales);
