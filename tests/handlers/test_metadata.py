@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -119,13 +120,17 @@ def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_cpu_is_measured_where_asked_for(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    path = save(tensorboard_trace_handler(tmp_path, cpu_peak=True), StandIn())
+    torch = pytest.importorskip("torch")
+    # A job may make its tensors elsewhere by default.
+    elsewhere = torch.device("meta") if hasattr(torch, "set_default_device") else nullcontext()
+    with elsewhere:
+        path = save(tensorboard_trace_handler(tmp_path, cpu_peak=True), StandIn())
 
     assert path is not None
     peak = read(path)["kinetoscope"]["cpu_peak"]
     assert {"float_tflops", "double_tflops", "bandwidth_gb_s"} <= peak.keys()
-    assert all(rate > 0 for rate in peak.values())
+    assert all(0 < rate < 100 for key, rate in peak.items() if key.endswith("tflops"))
+    assert peak["bandwidth_gb_s"] > 0
 
 
 def test_the_cpu_is_measured_once_and_a_failure_costs_no_trace(
