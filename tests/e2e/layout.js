@@ -136,7 +136,9 @@
     const [x, y] = [(part.left + part.right) / 2, (part.top + part.bottom) / 2];
     const top = document.elementFromPoint(x, y);
     const isOwn = top === null || control.contains(top) || top.contains(control);
-    if (!isOwn && !control.closest("label")?.contains(top) && !isOver(top)) {
+    // Points of a chart may lie on each other: its table has them all.
+    const isPoint = control.matches(".point") && top?.matches(".point");
+    if (!isOwn && !isPoint && !control.closest("label")?.contains(top) && !isOver(top)) {
       faults.add(`covered by ${named(top)}: ${named(control)} "${words(control.textContent)}"`);
     }
   }

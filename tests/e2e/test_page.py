@@ -175,42 +175,6 @@ def test_no_accessibility_violations(
         assert complaints(page) == []
 
 
-WORDS = """() => {
-  const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-  let count = 0;
-  for (let node; (node = walk.nextNode()); ) {
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    const { top, bottom, width } = range.getBoundingClientRect();
-    const element = node.parentElement;
-    if (bottom > 0 && top < innerHeight && width > 1 && !element.closest(".unseen")
-        && element.checkVisibility()) {
-      count += (node.textContent.match(/[A-Za-z][A-Za-z’'_-]*/g) ?? []).length;
-    }
-  }
-  return count;
-}"""
-
-
-@pytest.mark.parametrize(
-    ("run", "most", "said"),
-    [("train_cpu", 158, "DataLoader"), ("train_ddp_cpu", 145, "Rank 1 makes the others wait")],
-)
-def test_the_first_screen_has_few_words(
-    browser: Browser, served: Server, run: str, most: int, said: str
-) -> None:
-    """Half of what it had when findings showed everything they know."""
-    with watched(browser) as (page, _):
-        page.set_viewport_size({"width": 1440, "height": 900})
-        opened(page, f"{served.page}#run={run}")
-        # Until the ranks are compared, it says that they are not yet.
-        expect(page.locator("main h1")).to_contain_text(said)
-        expect(page.locator(".finding").first).to_be_visible()
-        expect(page.locator(".path-shares")).to_be_attached()
-        page.wait_for_timeout(500)
-        assert page.evaluate(WORDS) <= most
-
-
 def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -> None:
     """Choosing one step changes the figures; Escape or the menu brings all back."""
     with watched(browser) as (page, watch):
