@@ -117,7 +117,7 @@ def head_by_hand(events: list[dict[str, Any]]) -> float | None:
         launched = any(re.search("Launch|Memcpy|Memset", name) for name in before)
         if silent and "Synchronize" in one["name"] and before and not launched:
             head = max(head, end)
-    return head - zero
+    return float(head - zero)
 
 
 @requires_traces

@@ -109,20 +109,19 @@ class HostCauses:
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
         for place in np.flatnonzero(take(host.dur, rows) >= mild).tolist():
             row = int(rows[place])
-            dur = int(host.dur[row])
-            if self._hosts.blocking[row]:  # what it waits for is not its own time
-                dur -= self._worked_ns(int(host.ts[row]), dur)
-                if dur < mild[place]:
-                    continue
             code = int(host.name[row])
             earliest, later = self._of_name(code)
             if host.ts[row] != earliest:
                 continue
+            dur = int(host.dur[row])
+            if self._hosts.blocking[row]:  # what it waits for is not its own time
+                dur -= self._worked_ns(earliest, dur)
             if later is None:
-                starts = earliest < self._first_work and _STARTS.match(self._trace.strings[code])
+                known = _STARTS.match(self._trace.strings[code]) is not None
+                starts = known and earliest < self._first_work
             else:
                 starts = FIRST_CALL_RATIO * later <= dur
-            if starts:
+            if starts and dur >= mild[place]:
                 cause[at[place]] = CAUSE["first_launch"]
 
     def _worked_ns(self, ts: int, dur: int) -> int:

@@ -7,7 +7,7 @@ lends to replayed graphs (``captured``).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,14 @@ from .arguments import DTYPES, CallArguments, OddArgumentError, OpWork, RefusedE
 from .devices import DevicePeak
 from .model import NONE, KindTable, Reason
 from .models import model_of, work_of
-from .products import paged_attention
+from .products import paged_attention, ragged_attention
 
 TRITON = "triton_"
-PAGED = frozenset({"vllm::unified_attention_with_output", "vllm::unified_attention"})
+PAGED: Mapping[str, Callable[[CallArguments, Sequence[Requests]], OpWork]] = {
+    "vllm::unified_attention_with_output": paged_attention,
+    "vllm::unified_attention": paged_attention,
+    "aiter::paged_attention_ragged": ragged_attention,
+}
 """Attention over a pool of pages: the engine's annotation alone tells how much of it is read."""
 
 _TF32 = regex(r"tf32|xf32|bf16x|s1688|s16816|tensorop_s\w*gemm")
@@ -113,7 +117,8 @@ def _work(call: CallTexts, lengths: Sequence[Requests]) -> OpWork:
     if not call.dims:
         raise RefusedError("shapes")
     given = arguments_from(call)
-    return paged_attention(given, lengths) if call.op in PAGED else work_of(call.op, given)
+    paged = PAGED.get(call.op)
+    return paged(given, lengths) if paged is not None else work_of(call.op, given)
 
 
 def arguments_from(call: CallTexts) -> CallArguments:

@@ -15,6 +15,7 @@ from .arguments import (
     OddArgumentError,
     OpWork,
     RefusedError,
+    TensorArgument,
     bytes_of,
 )
 
@@ -205,17 +206,39 @@ def paged_attention(call: CallArguments, lengths: Sequence[Requests]) -> OpWork:
     query sees the keys before it alone. A sliding window is not told.
     """
     q, k, v = (call.tensor(at, 3) for at in range(3))
+    return _over_pages(q, k, v, k.sizes[1], lengths)
+
+
+def ragged_attention(call: CallArguments, lengths: Sequence[Requests]) -> OpWork:
+    """``paged_attention_ragged(out, workspace, query, key_cache, value_cache, …)`` of decode.
+
+    The cache is the pool: (pages, tokens, heads, width), or heads before tokens, by the layout.
+    """
+    q, (k, v) = call.tensor(2, 3), (call.tensor(at, 4) for at in (3, 4))
+    layout = call.value(13)
+    if layout not in ("NHD", "HND"):
+        raise RefusedError("values")
+    return _over_pages(q, k, v, k.sizes[2 if layout == "NHD" else 1], lengths[1:])
+
+
+def _over_pages(
+    q: TensorArgument,
+    k: TensorArgument,
+    v: TensorArgument,
+    kv_heads: int,
+    lengths: Sequence[Requests],
+) -> OpWork:
     known = [one for one in lengths if one.requests or one.tokens]
     if not known or any(None in (one.keys, one.pairs) for one in known):
         raise RefusedError("lengths")
     pairs = sum(one.pairs or 0 for one in known)
     hidden = sum(max((one.squares or 0) - (one.tokens or 0), 0) // 2 for one in known)
-    heads, depth, value = q.sizes[1], q.sizes[2], v.sizes[2]
+    heads, depth, value = q.sizes[1], q.sizes[2], v.sizes[-1]
     each = 2 * heads * (depth + value)
     # The pool may be of 8 bits where keys come in 16: of two widths the one that promises less.
     width = min(one.width for one in (q, k, v))
-    kept = sum(one.keys or 0 for one in known) * k.sizes[1] * (depth + value) * width
-    out = q.sizes[0] * heads * value * v.width
+    kept = sum(one.keys or 0 for one in known) * kv_heads * (depth + value) * width
+    out = q.sizes[0] * heads * value * q.width
     return OpWork(each * pairs, each * (pairs - hidden), q.bytes + kept, out, q.dtype, kept)
 
 

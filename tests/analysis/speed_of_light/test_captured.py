@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,47 @@ def test_a_pool_of_8_bits_counts_8_bits() -> None:
     found = figures_of(CallTexts(PAGED, dims, types), None, 1.0, (CONTEXT, GENERATION))
     assert found.weights == (5 + 30) * 2 * (64 + 64)
     assert found.dtype == "float8"
+
+
+DECODE = Requests(32, 32, 32_785, 32, 32_785)
+
+
+def ragged(layout: str, pool: list[int], **changes: Any) -> CallTexts:
+    """Decode of a model of 8 billion parameters: 32 query heads, 8 of keys, 128 wide."""
+    query, value = [32, 32, 128], [*pool[:-1], 128]
+    dims = [query, [99], query, pool, value, [], [33], [32_785], [32], [], [], [], [], []]
+    half = "c10::BFloat16"
+    types = [half, "unsigned char", half, half, half, "Scalar", *["int"] * 3, *[""] * 5]
+    values = [*[""] * 9, "1", "5", "", "auto", layout]
+    texts = {"dims": dims, "types": types, "values": values} | changes
+    return CallTexts(
+        "aiter::paged_attention_ragged", **{key: json.dumps(one) for key, one in texts.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "pool"), [("NHD", [40_000, 1, 8, 128]), ("HND", [2_500, 8, 16, 128])]
+)
+def test_decode_over_a_ragged_pool_reads_the_keys_of_the_batch(
+    layout: str, pool: list[int]
+) -> None:
+    """36 layers of it read 4.834 GB, whatever the size of the pool."""
+    found = figures_of(ragged(layout, pool), None, 1.0, (NO_GROUP, DECODE))
+    assert 36 * found.weights == 36 * 32_785 * 2 * 8 * 128 * 2
+    assert round(36 * found.weights / 1e9, 3) == 4.834
+    assert found.flops == 4 * 32 * 128 * 32_785
+    assert found.dtype == "bfloat16"
+    mixed = figures_of(ragged(layout, pool), None, 1.0, (CONTEXT, DECODE))
+    assert mixed.weights == found.weights, "prefill runs another op"
+
+
+def test_a_ragged_pool_of_unknown_layout_or_lengths_has_no_figure() -> None:
+    pool = [40_000, 1, 8, 128]
+    assert figures_of(ragged("X", pool), None, 1.0, (NO_GROUP, DECODE)).reason == Reason.VALUES
+    assert figures_of(ragged("NHD", pool), None).reason == Reason.LENGTHS
+    eight = [*["c10::BFloat16"] * 3, *["c10::Float8_e4m3fn"] * 2, *[""] * 9]
+    found = figures_of(ragged("NHD", pool, types=eight), None, 1.0, (NO_GROUP, DECODE))
+    assert found.weights == 32_785 * 2 * 8 * 128
 
 
 def test_the_longest_kernel_of_a_lent_call_tells_its_unit() -> None:
