@@ -12,7 +12,7 @@ from ..trace.model import is_of_other_recorder
 from .advice import RULES, check_all
 from .advice.claims import claimed_ns, with_shared
 from .advice.distributed import COMMUNICATION_RATIO
-from .advice.rule import severity_of
+from .advice.rule import finding_as_recorded, severity_of
 from .advice.unanswered import CAPTURE, CUT, NOTHING, unanswered
 from .advice.waits import compute_bound, device_causes, is_compute_bound
 from .facts import HostPartition, Partition, StepFacts
@@ -73,6 +73,10 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
     """
     findings, unchecked = check_all(selection)
     said = _as_recorded(_and(headline(selection, findings), _recorded(findings)), selection)
+    if ranks is not None:
+        facts, late = selection.facts, ranks.late
+        late = late and finding_as_recorded(late, facts)
+        ranks = structs.replace(ranks, text=as_recorded(ranks.text, facts), late=late)
     if ranks is not None and not selection.cut:
         findings = _with_ranks(selection, findings, ranks)
         said = _among_ranks(said, ranks)

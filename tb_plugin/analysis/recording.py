@@ -319,7 +319,7 @@ def configuration(facts: Facts) -> dict[str, str]:
         "Communication": ", ".join(facts.traits.communication_backends),
         "Host": node,
         "Process": process,
-        "Steps": _steps_text(facts),
+        "Iterations" if facts.step_source == "iteration" else "Steps": _steps_text(facts),
         "DataLoader": facts.traits.dataloader_class or "",
     }
     return {label: value for label, value in rows.items() if value}

@@ -194,7 +194,12 @@ StepNoun = Literal["step", "iteration", "recording"]
 
 def step_noun(facts: Facts) -> StepNoun:
     """``step``; ``iteration`` of an inference engine; ``recording`` without either."""
-    return _NOUNS.get(facts.step_source, "step")
+    return noun_of(facts.step_source)
+
+
+def noun_of(step_source: str) -> StepNoun:
+    """The word for a step by ``Facts.step_source``."""
+    return _NOUNS.get(step_source, "step")
 
 
 _NOUNS: Mapping[str, StepNoun] = {"whole_trace": "recording", "iteration": "iteration"}
@@ -213,7 +218,12 @@ def as_recorded(text: str, facts: Facts) -> str:
 
     Text between backticks is code, and stays.
     """
-    match step_noun(facts):
+    return in_noun(text, step_noun(facts))
+
+
+def in_noun(text: str, noun: StepNoun) -> str:
+    """``as_recorded``, where the word is known."""
+    match noun:
         case "recording":
             return _WHOLE_PHRASE.sub(_recording, text)
         case "iteration":

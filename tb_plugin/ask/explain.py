@@ -33,7 +33,7 @@ from ..views import view_named
 from ..views.overview.document import AdviceDocument, AdviceFinding
 from ..views.overview.view import Overview, OverviewQuery, advice_on
 from ..views.shared import device_row
-from ..views.table import Cell, Column, Table
+from ..views.table import Cell, Column, Table, as_said
 
 SCHEMA = 1
 MOST_BYTES, MOST_SECTION_BYTES = 6144, 65536
@@ -59,6 +59,7 @@ class ExplainedRecording(Struct, frozen=True):
     recorder: str
     length_ns: int
     setup: Mapping[str, str]  # devices, rank, host, steps
+    step_source: str  # "profiler_step", "iteration" of an inference engine, "whole_trace", …
     steps: str  # numbers of the steps that are counted: "2-6"
     left_out: Mapping[str, str]  # number of a step → why it is not counted
     health: str  # the notes of Health that limit what can be said; "" none
@@ -191,6 +192,7 @@ def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> Explai
         recorder=RECORDERS.get(facts.torch_era, "unknown"),
         length_ns=facts.duration_ns,
         setup={label: _plain(value) for label, value in configuration(facts).items()},
+        step_source=advice.scope.step_source,
         steps=_ranges(advice.scope.steps) if advice.scope.step_source != "whole_trace" else "",
         left_out={str(one.number): one.excluded for one in facts.steps if one.excluded},
         health=_health(said),
@@ -334,7 +336,7 @@ def ranks_of(session: Session) -> tuple[str, Grid]:
     """All ranks of the run, as the Distributed view has them; nothing for a file alone."""
     view = view_named("distributed")
     try:
-        answer: Any = view.build(session.asked(view), view.query())
+        answer: Any = as_said(view.build(session.asked(view), view.query()), session.facts())
     except UnavailableError:
         return "", NOTHING
     tables = {table.title: table for table in view.tables(answer)}

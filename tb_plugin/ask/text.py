@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ..analysis.wording import in_noun, noun_of
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
 from .explain import (
@@ -58,7 +59,7 @@ def _recording(told: ExplainedRecording) -> Iterator[str]:
     yield f"trace {told.trace} · {duration(told.length_ns)} · {told.recorder} · {setup}"
     if told.left_out:
         why = ", ".join(f"{number} ({reason})" for number, reason in told.left_out.items())
-        yield f"counted: steps {told.steps}; left out: {why}"
+        yield _said(f"counted: steps {told.steps}; left out: {why}", told)
     if told.health:
         yield f"health: {told.health}"
 
@@ -68,27 +69,36 @@ def _cannot_tell(gaps: Sequence[CannotTell]) -> Iterator[str]:
     yield from (f"  {one.tells}: {one.record}" for one in gaps)
 
 
+def _said(text: str, told: ExplainedRecording) -> str:
+    """A text of ours about steps, in the word of the recording for one."""
+    noun = noun_of(told.step_source)
+    return in_noun(text, noun) if noun == "iteration" else text
+
+
 def _lines(document: ExplainDocument) -> Iterator[str]:
-    yield from _recording(document.recording)
+    told = document.recording
+    yield from _recording(told)
     yield ""
     yield document.headline
     # "Of a mean step of …" has parts of the step, which follow.
     detail = document.detail
-    if document.step is not None and detail.startswith("Of a "):
+    if document.step is not None and detail.startswith(("Of a ", "Of an ")):
         detail = detail.partition(". ")[2]
     if detail:
         yield detail
     if document.step is not None:
         yield ""
-        yield from _step(document.step)
+        yield from (_said(line, told) for line in _step(document.step))
     yield ""
-    yield from _findings(document.findings)
+    first, *rest = _findings(document.findings)
+    yield from (_said(first, told), *rest)
     yield from _more(document, "findings")
-    yield from _section(document, "functions", "Your functions, per step, all threads together")
+    title = _said("Your functions, per step, all threads together", told)
+    yield from _section(document, "functions", title)
     if document.totals.rows:
         yield ""
         yield from _totals(document.totals)
-    title = f"Ranks, per step. {document.ranks_headline}"
+    title = _said(f"Ranks, per step. {document.ranks_headline}", told)
     yield from _section(document, "ranks", title)
     if document.compiled_headline:
         yield ""
@@ -104,7 +114,7 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
         yield f"Next: {' · '.join(document.next)}"
 
 
-_TYPE, _LEFT_OUT = "Device type", ("Host", "Process", "Steps")
+_TYPE, _LEFT_OUT = "Device type", ("Host", "Process", "Steps", "Iterations")
 
 
 def _totals(totals: Grid) -> Iterator[str]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..analysis.advice.rule import read_thresholds, thresholds
+from ..analysis.wording import noun_of
 from ..ask.explain import event_of
 from ..base.errors import QueryError
 from ..base.units import duration, share
@@ -144,7 +145,7 @@ def _print(document: AdviceDocument, width: int | None) -> None:
             say_all(f"longest {which}, {seen.name}, {length} at {duration(seen.start_ns)}", "   ")
     if len([one for one in document.findings if one.gain]) > 1:
         write("")
-        noun = "recording" if document.scope.step_source == "whole_trace" else "step"
+        noun = noun_of(document.scope.step_source)
         say_all(f"All ceilings together: {share(document.together_ratio)} of the {noun}.")
     if document.why_none:
         write("")

@@ -252,6 +252,15 @@ _SENTENCES = frozenset(
         "help",
         "missing",
         "question",
+        "sentence",
+        "pipeline_text",
+        "experts_text",
+        "unchecked",
+        "replay",
+        "reasons",
+        "clocks",
+        "method",
+        "refused",
     ]
 )
 """Fields of answers that hold our own words. Names of calls and kernels are in other fields."""

@@ -363,7 +363,7 @@ def _finding(one: Rule, selection: Selection, advice: Advice) -> Finding:
         headline=advice.headline,
         agreeing=sum(part > advice.limit for part in advice.shares),
     )
-    return _as_recorded(found, selection.facts)
+    return finding_as_recorded(found, selection.facts)
 
 
 def severity_of(
@@ -427,7 +427,7 @@ def _rank(ranked: tuple[bool, Finding]) -> tuple[bool, bool, int, float]:
     return one.severity == "info", theoretical, _ORDER[one.severity], -gain
 
 
-def _as_recorded(finding: Finding, facts: Facts) -> Finding:
+def finding_as_recorded(finding: Finding, facts: Facts) -> Finding:
     """A finding in the words for a recording without steps, where it has none."""
     gain = finding.gain
     names = ("title", "text", "headline", "action", "verify")

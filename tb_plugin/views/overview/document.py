@@ -23,7 +23,7 @@ from ...analysis.findings import (
     by_need,
 )
 from ...analysis.steps import Selection
-from ...analysis.wording import device_name, not_judged
+from ...analysis.wording import as_recorded, device_name, not_judged
 from ...base.units import NBSP, duration, plural, share
 
 SCHEMA = 2
@@ -166,7 +166,7 @@ def advise(
         not_available={what: plain(why, 4 * MOST_CHARACTERS) for what, why in missing.items()},
         doubts=tuple(plain(n.title) for n in facts.health.costly if "overview" in n.taints),
         left_out=0,
-        ranks=plain(ranks.text) if ranks is not None else "",
+        ranks=plain(as_recorded(ranks.text, facts)) if ranks is not None else "",
         not_judged=tuple(map(plain, not_judged(selection))),
     )
 

@@ -6,13 +6,19 @@ rank 1   scheduler 300 µs, work 100 µs,                 all-reduce ──┤
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
 from kinetoscope.analysis.distributed.rank.digest import digest_of
+from kinetoscope.ask.explain import ranks_of
+from kinetoscope.session.session import Wanted, choose
 from tests.analysis.advice.checks import NCCL
 from tests.analysis.serving.drawn import event
+from tests.cli.runs import run
 from tests.drawing import Event, trace_of
 
 STARTS = (100.0, 300.0)  # when each rank has scheduled an iteration, µs
@@ -101,3 +107,21 @@ def test_the_group_is_tensor_parallel() -> None:
     run = compared(range(40, 50), range(40, 50))
     assert [one.role for one in run.roles] == ["tensor"]
     assert "inference engine" in run.roles[0].why
+
+
+def test_every_command_says_iteration(tmp_path: Path) -> None:
+    """The view, the sentence of the Overview, advice, the digest and the tool for agents."""
+    for rank in (0, 1):
+        document = {
+            "schemaVersion": 1,
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
+            "baseTimeNanoseconds": 0,
+            "traceEvents": served(rank, range(40, 50)),
+        }
+        (tmp_path / f"rank{rank}.pt.trace.json").write_text(json.dumps(document))
+    for command in (("show", "distributed"), ("show", "overview"), ("advise",), ("explain",)):
+        said = run(*command, tmp_path).output
+        words = re.sub(r"`[^`]*`|_forward_step|per_step|step_ratio", "", said)
+        assert "iteration" in words, command
+        assert not re.search(r"\bsteps?\b", words, re.IGNORECASE), (command, words)
+    assert "of an iteration" in ranks_of(choose(str(tmp_path), Wanted()).session())[0]

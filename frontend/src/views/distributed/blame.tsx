@@ -10,6 +10,7 @@ import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
+import { useWords } from "../../state/page_context";
 import { rampClass, rankName } from "./rank_names";
 
 /** Beyond these, the list has those that cost or lost most. */
@@ -91,6 +92,7 @@ const pairWords = (answer: Distributed, last: number, waiting: number): string =
 
 /** Few ranks: every pair with its figure. */
 function PairTable({ answer }: { answer: Distributed }) {
+  const words = useWords();
   const all = answer.blame.map((row, at) => ({ row, at, sum: row.reduce((a, b) => a + b, 0) }));
   const rows = all.filter(({ sum }) => sum > 0).sort((a, b) => b.sum - a.sum);
   const most = Math.max(1, ...rows.flatMap(({ row }) => row));
@@ -120,7 +122,7 @@ function PairTable({ answer }: { answer: Distributed }) {
                     // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
                     key={waiting}
                     className={rampClass(value, most)}
-                    title={pairWords(answer, at, waiting)}
+                    title={words(pairWords(answer, at, waiting))}
                   >
                     {value === 0 ? "" : inScale(value, scale)}
                   </td>
@@ -149,6 +151,7 @@ const MOVES: Readonly<Record<string, readonly [number, number]>> = {
 
 /** Many ranks: a cell for each pair, or for the pairs of two groups of neighbours. */
 function PairCells({ answer }: { answer: Distributed }) {
+  const words = useWords();
   const { blame, blame_ranks } = answer;
   const [at, setAt] = useState<readonly [number, number] | null>(null);
   const most = Math.max(1, ...blame.flat());
@@ -188,7 +191,7 @@ function PairCells({ answer }: { answer: Distributed }) {
       <p className="hint heat-words" role="status">
         {at === null
           ? "Point at a cell, or walk with the arrows."
-          : `${capital(pairWords(answer, ...at))}.`}
+          : words(`${capital(pairWords(answer, ...at))}.`)}
       </p>
       {blame_ranks > 1 ? (
         <p className="hint">
@@ -204,6 +207,7 @@ const Pairs = ({ answer }: { answer: Distributed }) =>
   answer.blame.length > MOST_PAIRS ? <PairCells answer={answer} /> : <PairTable answer={answer} />;
 
 export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const words = useWords();
   const address = useAddress();
   const isMatrix = useValues()["distributed.blame"] === "matrix" && answer.blame.length > 0;
   const total = answer.total_wait_ns;
@@ -223,7 +227,7 @@ export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }
               [
                 "matrix",
                 "Matrix",
-                answer.blame.length > 0 ? "" : "No rank waited in the chosen steps.",
+                answer.blame.length > 0 ? "" : words("No rank waited in the chosen steps."),
               ],
             ]}
             onChange={(next) =>
@@ -237,7 +241,7 @@ export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }
       {total === null ? (
         <Paragraph
           className="ink2 small"
-          text={answer.reasons["waiting"] ?? "No rank waited in the chosen steps."}
+          text={words(answer.reasons["waiting"] ?? "No rank waited in the chosen steps.")}
         />
       ) : (
         <>

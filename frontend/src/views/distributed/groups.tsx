@@ -11,6 +11,7 @@ import { DataTable } from "../../components/data_table/table";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
+import { useWords } from "../../state/page_context";
 import { FewRows, none } from "./lists";
 
 const ROLES = [
@@ -29,10 +30,12 @@ interface StepBarsProps {
 
 /** Exposed time of each step, its blocking part filled. */
 function StepBars({ group: { exposed_by_step, blocking_by_step }, steps }: StepBarsProps) {
+  const inWords = useWords();
   const most = Math.max(1, ...exposed_by_step);
-  const words = steps.map(
-    (step, at) =>
+  const words = steps.map((step, at) =>
+    inWords(
       `step ${step}: ${time(exposed_by_step[at] ?? 0)} exposed, ${time(blocking_by_step[at] ?? 0)} blocking`,
+    ),
   );
   return (
     <span className="step-bars" role="img" aria-label={words.join("; ")} title={words.join("\n")}>

@@ -19,7 +19,7 @@ import { Heading } from "../../components/data_table/heading";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useThemeName, useValues } from "../../state/host/environment";
-import { useLeadsTo } from "../../state/page_context";
+import { useLeadsTo, useWords } from "../../state/page_context";
 import {
   linesOf,
   RAMP,
@@ -388,12 +388,13 @@ function foundWords(answer: Distributed, row: number): string {
 }
 
 function FindRank({ answer, found }: { answer: Distributed; found: number | null }) {
+  const words = useWords();
   const address = useAddress();
   const text = useValues()["distributed.find"] ?? "";
   if (answer.ranks.length <= MOST_WITHOUT_SEARCH) {
     return null;
   }
-  const said = found === null ? "There is no such rank." : foundWords(answer, found);
+  const said = found === null ? "There is no such rank." : words(foundWords(answer, found));
   return (
     <div className="find-rank">
       <SearchField
@@ -417,6 +418,7 @@ const isColumns = (text: string | undefined): text is Columns =>
   text === "steps" || text === "collectives";
 
 export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const words = useWords();
   const address = useAddress();
   const values = useValues();
   const asked = values["distributed.columns"];
@@ -455,7 +457,11 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
             label="Columns"
             value={columns}
             options={[
-              ["steps", "Step", answer.steps.columns.length > 0 ? "" : "No step was recorded."],
+              [
+                "steps",
+                "Step",
+                answer.steps.columns.length > 0 ? "" : words("No step was recorded."),
+              ],
               ["collectives", "Collective"],
             ]}
             onChange={(next) => address.replace({ "distributed.columns": next })}
@@ -480,7 +486,9 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
       {count === 0 || cells.length === 0 ? (
         <Paragraph
           className="ink2 small"
-          text={answer.reasons[metric] ?? "No collective of the chosen steps is on two ranks."}
+          text={words(
+            answer.reasons[metric] ?? "No collective of the chosen steps is on two ranks.",
+          )}
         />
       ) : isPainted ? (
         <>

@@ -6,6 +6,7 @@ import { Segmented } from "../../components/controls/segmented";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
+import { useWords } from "../../state/page_context";
 import { HeatLegend } from "./heat";
 import { rampClass, useFoundRank } from "./rank_names";
 
@@ -132,6 +133,7 @@ const isMetric = (text: string | undefined): text is Metric =>
   METRICS.some(([key]) => key === text);
 
 export function Layout({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const words = useWords();
   const address = useAddress();
   const asked = useValues()["distributed.layout"];
   const found = useFoundRank(answer);
@@ -175,7 +177,7 @@ export function Layout({ answer, isOld }: { answer: Distributed; isOld: boolean 
           <HeatLegend most={most} />
           <p className="hint">
             {plural(layout.cells.length, "rank")}, a cell each:{" "}
-            {METRICS.find(([key]) => key === metric)?.[2]}, per step.{" "}
+            {words(`${METRICS.find(([key]) => key === metric)?.[2]}, per step.`)}{" "}
             {arranged.across === "" ? "" : `Beside one another ${arranged.across}. `}
             {arranged.down === "" ? "" : `Below one another ${arranged.down}. `}
             {layout.text === "" ? "" : "Roles are guesses. Choose them under Process groups."}

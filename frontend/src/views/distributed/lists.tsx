@@ -20,7 +20,7 @@ import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
-import { useLeadsTo } from "../../state/page_context";
+import { useLeadsTo, useWords } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
 import { speed } from "./bandwidth";
 import { rankName } from "./rank_names";
@@ -67,6 +67,7 @@ function LastRank({ name, tied }: { name: string; tied: number }) {
 }
 
 export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const words = useWords();
   const { table, table_columns: heads } = answer;
   const address = useAddress();
   const hasTrace = useLeadsTo("timeline");
@@ -139,7 +140,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
             rows={rows}
             keyOf={({ number }) => number}
             toPlain={toPlain}
-            empty="No collective of the chosen steps is on two ranks."
+            empty={words("No collective of the chosen steps is on two ranks.")}
             {...(hasTrace ? { onChoose: open } : {})}
             isOld={isOld}
           />
@@ -169,6 +170,7 @@ const OPERATION_CELLS: Cells<RankOperation> = {
 
 /** Calls of one rank, or of all, by operation. */
 function OperationList({ found: { columns: heads, rows } }: OperationListProps) {
+  const words = useWords();
   const shown = heads.filter(({ is_minor }) => !is_minor);
   const columns = declaredColumns(shown, rows, OPERATION_CELLS);
   const sorted = useSorted(rows, columns, { key: "latency_ns", isDown: true });
@@ -182,7 +184,7 @@ function OperationList({ found: { columns: heads, rows } }: OperationListProps) 
           rows={rows}
           keyOf={({ operation, group }) => `${operation} ${group}`}
           toPlain={declaredToPlain(heads)}
-          empty="This rank has no collective in the chosen steps."
+          empty={words("This rank has no collective in the chosen steps.")}
         />
       )}
     </FewRows>

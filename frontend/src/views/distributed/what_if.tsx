@@ -10,6 +10,7 @@ import { Answered } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
+import { useWords } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
 import { rankName } from "./rank_names";
 
@@ -68,6 +69,7 @@ function Bars({ step_ns, edited_ns }: { step_ns: number; edited_ns: number }) {
 
 /** `above`: what the panel has said of the replay already. */
 function Result({ answer: one, above }: { answer: WhatIfAnswer; above: string }) {
+  const words = useWords();
   const { refused, step_ns, edited_ns, gain_ns } = one;
   if (refused !== "") {
     return above.includes(refused) ? null : (
@@ -82,7 +84,9 @@ function Result({ answer: one, above }: { answer: WhatIfAnswer; above: string })
       <p className="strong" role="status">
         {gain_ns === null
           ? "No gain is claimed: another rank's change would give as much, or it is within the replay's error."
-          : `Up to ${time(gain_ns)} of ${time(step_ns)} a step: ${share(gain_ns / step_ns)} less.`}
+          : words(
+              `Up to ${time(gain_ns)} of ${time(step_ns)} a step: ${share(gain_ns / step_ns)} less.`,
+            )}
       </p>
       <Bars step_ns={step_ns} edited_ns={edited_ns} />
     </>
