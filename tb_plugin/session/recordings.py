@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
@@ -56,7 +57,10 @@ class CatalogRecordings(Struct, frozen=True):
         ]
 
     def subject(self, place: TracePlace) -> Subject:
-        return self.open(place).seen_by(self.view)
+        found = self.open(place).seen_by(self.view)
+        if found.recordings.own is None:  # opened as a file of its own
+            found = replace(found, recordings=replace(self, own=place))
+        return found
 
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
         if self.view.artifact is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +16,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from kinetoscope.session.session import Wanted, choose
+from kinetoscope.views.diff.contract import DiffTableQuery
+from kinetoscope.views.diff.view import VIEW as DIFF
+from kinetoscope.views.diff.view import table
 from kinetoscope.views.modules.contract import ModulesQuery
 from kinetoscope.views.modules.view import VIEW as MODULES
 from kinetoscope.views.operators.contract import OperatorQuery
 from kinetoscope.views.operators.view import VIEW as OPERATORS
+from kinetoscope.views.origins import speed_of
+from kinetoscope.views.speed_of_light.view import VIEW as SPEED
 from kinetoscope.views.timeline.common import opened_of
 from kinetoscope.views.timeline.details import details
 from kinetoscope.views.timeline.queries import SliceQuery
@@ -96,6 +102,27 @@ def test_each_view_names_the_operators_of_replays_with_the_capture_beside_them()
     slices = opened_of(asked, "split").timeline.slices
     origins = [details(asked, SliceQuery(slice=one)).origin for one in range(len(slices))]
     assert sum(one is not None and bool(one.op) for one in origins) == by_hand.kernels
+
+    light = speed_of(session.subject(SPEED))
+    kind = light.calls.kind[light.kinds.lent[light.calls.kind] > 0]
+    assert light.calls.measured_ns[light.kinds.lent[light.calls.kind] > 0].sum() == by_hand.found_ns
+    assert (light.kinds.op[kind] >= 0).all()
+
+
+@requires_traces
+def test_the_diff_names_operators_of_replays_on_both_sides(tmp_path: Path) -> None:
+    """The recording against itself: the same operators, none of them the call that replays."""
+    folder = TRACES / SERVED / "vllm_decode_full"
+    for run in ("a", "b"):
+        shutil.copytree(folder, tmp_path / run)
+    session = choose(str(tmp_path), Wanted(run="b")).session()
+    asked = session.subject(DIFF)
+    found = table(asked, DiffTableQuery(base_run="a", limit=1000, metric="device_self_ns"))
+    sums = [sum(getattr(row, side) or 0 for row in found.rows) for side in ("base_ns", "other_ns")]
+    assert sums == [10_717_708, 10_717_708]
+    assert not any(row.base_ns for row in found.rows if row.name == "hipGraphLaunch")
+    experts = next(row for row in found.rows if row.name == "vllm::moe_forward")
+    assert (experts.base_ns, experts.other_ns) == (7_171_530, 7_171_530)
 
 
 @requires_traces
