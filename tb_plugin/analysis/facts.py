@@ -479,6 +479,7 @@ class RecordingFacts(Struct, frozen=True):
     working_directory: str = ""  # of the recording process, as our handler noted it down
     threads: int = 0  # that an op on the host may use, as our handler noted it down; 0 unknown
     cores: int = 0  # that the process may use; 0 unknown
+    cpu_peak: bool = False  # the rates of the CPU were measured, and no device computed
     process: int = 0  # its number on the host, as our handler noted it down; 0 unknown
     job: str = ""  # its name to the launcher, as our handler noted it down; "" unknown
     script: str = ""  # what was started, as an absolute path where that is known; "" unknown

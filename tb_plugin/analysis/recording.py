@@ -38,6 +38,7 @@ from ..trace.recipes import (
 from ..trace.worker_names import process_behind, worker_of_file
 from .accelerator import accelerator, how_to_record
 from .facts import Accelerator, DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
+from .speed_of_light.devices import measured_peak
 
 _MAY_BE_CHOICE = (
     "since torch 2.15 activities can be chosen by kind, so this may be a choice:"
@@ -480,6 +481,8 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         working_directory=_working_directory(told.handler),
         threads=_number(told.handler.get("threads")),
         cores=_number(told.handler.get("cores")),
+        cpu_peak=measured_peak(told.handler) is not None
+        and not bool((trace.device.klass == DeviceClass.COMPUTE).any()),
         process=_number(told.handler.get("pid"), MOST_PROCESSES),
         job=_text(told.handler.get("job")),
         script=_script(told.handler),

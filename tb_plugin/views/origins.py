@@ -26,7 +26,7 @@ from ..analysis.serving.model import PhaseUse
 from ..analysis.serving.phases import phases
 from ..analysis.speed_of_light.artifact import SPEED
 from ..analysis.speed_of_light.captured import with_captured, with_lengths
-from ..analysis.speed_of_light.figures import SpeedSelection, lit_device, phase_use
+from ..analysis.speed_of_light.figures import SpeedSelection, has_light, lit_device, phase_use
 from ..analysis.speed_of_light.model import SpeedColumns
 from ..analysis.steps import Selection
 from ..base.artifact_spec import ArtifactSpec
@@ -101,7 +101,7 @@ def light_of_modules(subject: Subject) -> SpeedColumns | None:
         NotReadyError: it is being made.
     """
     facts = subject.facts
-    if lit_device(facts) is None or (has_replays(facts) and near_captures(subject)):
+    if not has_light(facts) or (has_replays(facts) and near_captures(subject)):
         return None
     columns: SpeedColumns = subject.other_artifact(SPEED)
     return columns
@@ -121,10 +121,9 @@ def light_of(
     Raises:
         NotReadyError: it is being made.
     """
-    row = lit_device(subject.facts, device)
-    if row is None:
+    if not has_light(subject.facts, device):
         return {}
-    columns = speed_of(subject)
+    row, columns = lit_device(subject.facts, device), speed_of(subject)
     groups = SpeedSelection(columns, columns.steps_of(steps), row).by(group)
     known = np.flatnonzero(groups.known_ns > 0)
     waste = np.rint(groups.waste_ns[known]).astype(np.int64).tolist()

@@ -209,6 +209,10 @@ def test_a_cpu_has_light_by_the_rates_that_the_handler_measured() -> None:
     assert answer.roofline is not None
     assert answer.roofline.bandwidth_gb_s == 10
     assert answer.parts == ()
+    operators = operators_of(TraceSession(trace).subject(OPERATORS), OperatorQuery())
+    ratios = {row.name: row.light_ratio for row in operators.table.rows}
+    assert ratios["aten::add"] == total.light_ratio
+    assert ratios["aten::relu"] is None
     assert [one.ns for one in answer.reasons] == [500_000, 10_000]
 
 

@@ -56,6 +56,12 @@ def lit_device(facts: Facts, device: int | None = None) -> int | None:
     return row
 
 
+def has_light(facts: Facts, device: int | None = None) -> bool:
+    """True if the device has a data sheet, or the CPU was measured, and shapes are recorded."""
+    on_host = facts.recording.cpu_peak and "shapes" not in facts.unavailable
+    return on_host or lit_device(facts, device) is not None
+
+
 def phase_use(
     columns: SpeedColumns, steps: Sequence[int], device: int | None, time_ns: int
 ) -> PhaseUse:
