@@ -196,21 +196,21 @@ PRIVATE_WORDS = re.compile(
 
 
 MOST_LINES: Mapping[str, int] = {
-    "tb_plugin/base": 3250,
-    "tb_plugin/trace": 17_100,
-    "tb_plugin/analysis": 48_700,
+    "tb_plugin/base": 3000,
+    "tb_plugin/trace": 15_700,
+    "tb_plugin/analysis": 47_300,
     "tb_plugin/views": 18_500,
-    "tb_plugin/store": 6900,
-    "tb_plugin/session": 1550,
-    "tb_plugin/ask": 2700,
+    "tb_plugin/store": 6500,
+    "tb_plugin/session": 1450,
+    "tb_plugin/ask": 2750,
     "tb_plugin/web": 3300,  # a report: steps, ranges, codes for names; the page in a notebook
     "tb_plugin/cli": 5400,  # the picture of a bridge; links to views; a job of GitHub Actions
-    "handlers": 4700,
+    "handlers": 4400,
     "benchmarks": 5_950,  # forty questions and their brute force
-    "native/src": 15_900,
-    "frontend/src": 58_500,
+    "native/src": 14_500,
+    "frontend/src": 52_200,
 }
-"""Layer → lines that it may have: a tenth above those when each fact got one home.
+"""Layer → lines that it may have, just above what it has.
 
 A feature that needs more raises its layer, and its commit says why; what is cut lowers it again.
 """
