@@ -19,7 +19,7 @@ export const noteOf = (over: Partial<Note>): Note => ({
 
 export const HEALTH: Health = {
   sentence: {
-    headline: "Read completely. Two things limit what can be said about this run.",
+    headline: "Read completely. 2\u00a0warnings limit the answers.",
     detail:
       "75,718 events in 1.1 MiB (33.5 MiB unpacked), nothing skipped or repaired. Recorded by torch 1.9 on 1 of 4 GPUs.",
     agreement: "",

@@ -304,13 +304,8 @@ def _named_cause(
 def _found_sentence(selection: Selection, finding: Finding, ratio: float, detail: str) -> Sentence:
     """The sentence that a finding brings along."""
     part = f"{fraction(ratio)} {of_step(selection, finding.agreeing)}"
-    many = f"in {finding.agreeing} of {plural(selection.count, 'step')}"
-    return Sentence(
-        finding.headline.replace("{part}", part),
-        detail,
-        many if selection.count > 1 else "",
-        finding.id,
-    )
+    text = finding.headline.replace("{part}", part)
+    return Sentence(text, detail, _in_steps(selection, finding.agreeing), finding.id)
 
 
 def _cut_sentence(selection: Selection) -> Sentence:
@@ -488,7 +483,10 @@ def _host_parts(selection: Selection, total: HostPartition) -> str:
 
 def _agreement(selection: Selection, cause: str) -> str:
     """The number of steps with this cause; "" where all of them have it."""
-    agree = _agreeing(selection, cause)
+    return _in_steps(selection, _agreeing(selection, cause))
+
+
+def _in_steps(selection: Selection, agree: int) -> str:
     return "" if agree >= selection.count else f"in {agree} of {plural(selection.count, 'step')}"
 
 

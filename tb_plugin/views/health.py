@@ -100,7 +100,6 @@ class Health(Struct, frozen=True):
     user_more: int  # values beyond those
 
 
-_NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things")
 # Key of Facts.counts → what its rows are called, and what they are.
 _COUNTS = {
     "op": ("Ops", "Operators on the host."),
@@ -179,9 +178,7 @@ def _sentence(facts: Facts, notes: Sequence[Note]) -> Sentence:
     health = facts.health
     lost = [note for note in notes if note.severity == "error"]
     limits = sum(note.severity == "warning" for note in notes)
-    number = _NUMBERS[limits] if limits < len(_NUMBERS) else plural(limits, "thing")
-    verb = "limits" if limits < 2 else "limit"
-    said = f"{number[0].upper()}{number[1:]} {verb} what can be said about this run."
+    said = f"{plural(limits, 'warning')} {'limits' if limits < 2 else 'limit'} the answers."
     if not limits:  # what was not recorded is in the table of answers: it is no fault of the file
         said = "No warning touches its figures."
     read = "Read in part: some of the file is lost." if lost else "Read completely."
@@ -292,7 +289,7 @@ def _recording(facts: Facts) -> dict[str, str]:
 def tables(answer: Health) -> tuple[Table, ...]:
     """Notes, counts, answerable questions, metadata of the file, metadata of the user."""
     return (
-        table_from("What to know", heads(NoteRow), map(_note_row, answer.notes)),
+        table_from("Limits of this recording", heads(NoteRow), map(_note_row, answer.notes)),
         table_from("What was read", answer.counts_columns, answer.counts),
         table_from("What this recording answers", answer.answers_columns, answer.answers),
         Table(

@@ -185,7 +185,7 @@ def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -
         assert "steps=4" in page.url
         page.keyboard.press("g")
         page.keyboard.press("h")
-        expect(page.get_by_text("What to know").first).to_be_visible()
+        expect(page.get_by_text("Limits of this recording").first).to_be_visible()
         assert "steps=4" in page.url
         silent(watch)
 

@@ -74,11 +74,11 @@ def test_a_link_opens_what_it_names_and_survives_a_reload(browser: Browser, boar
         expect(frame.locator("h1")).to_be_visible()
         expect(frame.locator("header").first).to_contain_text("rank1")
         frame.get_by_role("link", name=re.compile("Health", re.IGNORECASE)).first.click()
-        expect(frame.get_by_text("What to know")).to_be_visible()
+        expect(frame.get_by_text("Limits of this recording")).to_be_visible()
         assert "worker=rank1" in page.url
         assert "view=health" in page.url
         page.reload()
-        expect(plugin(page).get_by_text("What to know")).to_be_visible()
+        expect(plugin(page).get_by_text("Limits of this recording")).to_be_visible()
         expect(plugin(page).locator("header").first).to_contain_text("rank1")
         page.go_back()
         clean(watch)

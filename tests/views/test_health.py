@@ -49,15 +49,13 @@ def with_notes(*notes: Note, **changes: int) -> Facts:
 
 def test_the_sentence_counts_what_limits() -> None:
     one = of(with_notes(note("warning", "A"), note("info", "B")))
-    assert one.sentence.headline == (
-        "Read completely. One thing limits what can be said about this run."
-    )
+    assert one.sentence.headline == ("Read completely. 1\u00a0warning limits the answers.")
     two = of(with_notes(note("warning", "A"), note("warning", "B")))
-    assert "Two things limit" in two.sentence.headline
+    assert "2\u00a0warnings limit" in two.sentence.headline
     none = of(with_notes(note("good", "A")))
     assert none.sentence.headline == "Read completely. No warning touches its figures."
     many = of(with_notes(*(note("warning", str(i)) for i in range(7))))
-    assert "7\u00a0things limit" in many.sentence.headline
+    assert "7\u00a0warnings limit" in many.sentence.headline
 
 
 def test_what_is_lost_comes_first() -> None:
@@ -236,4 +234,4 @@ def test_logs_of_a_hang_are_a_warning(tmp_path: Path) -> None:
     found = build(beside, HealthQuery())
     (note,) = (note for note in found.notes if note.kind == "hang")
     assert (note.severity, note.count, note.example) == ("warning", 1, "nccl_trace_rank_0")
-    assert found.sentence.headline.endswith("One thing limits what can be said about this run.")
+    assert found.sentence.headline.endswith("1\u00a0warning limits the answers.")

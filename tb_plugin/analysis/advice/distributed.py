@@ -261,9 +261,8 @@ COMMUNICATION_REMEDIES = (
         (_leads("experts"),),
     ),
     Remedy(
-        "Most of it is all-to-all, in which every rank sends a part to every other, as sharded "
-        "embeddings and experts do: it lasts as long as the rank with most to send. Balance what "
-        "the ranks hold.",
+        "Most of it is all-to-all, of sharded embeddings or experts. It lasts as long as the rank "
+        "that sends most: balance the shards.",
         (_leads("all_to_all"),),
     ),
     Remedy(

@@ -369,7 +369,7 @@ def garbage(selection: Selection, seen: Seen) -> Advice:
         action=(
             "Leave out the call of `gc.collect()`, or collect between epochs."
             if by_hand
-            else "Freeze what is there before the steps, and collect between epochs."
+            else "Freeze all objects before the steps, and collect between epochs."
         ),
         snippet="" if by_hand else "gc.collect(); gc.freeze(); gc.disable()  # before the loop",
         method="time in garbage collection",

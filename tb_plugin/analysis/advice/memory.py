@@ -317,8 +317,7 @@ def leak(selection: Selection, seen: Seen) -> Advice:
             f"(in {int(one.figure('rising'))} of {plural(steps - 1, 'difference')}).{site}"
         ),
         action=(
-            "Keep no tensor of a step beyond it: `detach()` or read the value of what is kept, "
-            "and empty lists."
+            "Keep no tensor of a step beyond it: `detach()` it or keep its value, and empty lists."
         )
         if trains
         else "Keep no tensor of a step beyond it: empty lists and caches of results.",

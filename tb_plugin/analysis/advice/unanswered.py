@@ -66,7 +66,7 @@ _UNANSWERED: Mapping[str, Explanation | None] = {
         _TRACE,
     ),
     "compute_ns": Explanation(
-        "The device works most of the time: what is left to gain is in its kernels.", _KERNELS
+        "The device is busy most of the time. Only faster kernels gain more.", _KERNELS
     ),
     "forward_ns": _COMPUTES,
     "backward_ns": _COMPUTES,

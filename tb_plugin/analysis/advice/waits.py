@@ -475,7 +475,7 @@ def allocator(selection: Selection) -> Advice | None:
         selection,
         ALLOCATOR_RATIO.of(selection.limits),
         Advice(
-            title="The driver is asked for memory in the step",
+            title="The step asks the driver for memory",
             said="",
             headline=f"{the_device(selection)} waits for the driver's memory calls for {{part}}.",
             method="while the launching thread asks the driver for memory or gives it back",

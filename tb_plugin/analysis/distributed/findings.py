@@ -28,8 +28,8 @@ HIGH, MEDIUM, LOW = 0.15, 0.05, 0.01
 
 _ACTIONS = {
     "slower_kernels": "Compare clocks, power and temperature of its device with the others'{}.",
-    "more_work": "Give it as much as the others: look at its batch, its sequence lengths, what it "
-    "holds of the model.",
+    "more_work": "Give it an equal share: compare its batch, its sequence lengths and its part of "
+    "the model.",
     "host": "Look at what its host does there: other programs, garbage collection, logging, work "
     "that only this rank does.",
     "copies": "Look at what only this rank copies, and whether its memory is pinned.",
@@ -387,7 +387,7 @@ def _bubbles(run: Comparison, length: float) -> list[Finding | Unchecked]:
             f"{one.micro_batches} parts of the batch allow {share(one.theory)}{others}."
         ),
         action="More and smaller parts of the batch, or stages of equal length, shrink it.",
-        verify="Record again: the bubble is near what the number of parts allows.",
+        verify="Record again: the bubble should be near the least that so many parts allow.",
         link="Stages of the pipeline",
     )
     gain = _gain((mean - one.theory) * length, length, "the bubble beyond (p − 1) / (m + p − 1)")

@@ -163,7 +163,7 @@ function Largest({ rows, total }: { readonly rows: readonly DiffRow[]; readonly 
       total={total}
       most={AT_FIRST}
       head="Operator"
-      help="What changed most in this piece."
+      help="Largest changes in this piece."
       keyOf={(row) => `${row.name} ${row.detail}`}
       nameOf={(row) => <CodeName name={row.name} />}
       figures={[

@@ -135,7 +135,7 @@ function PairTable({ answer }: { answer: Distributed }) {
       </div>
       {rows.length < all.length ? (
         <p className="hint">
-          Nobody waited for the other {plural(all.length - rows.length, "rank")}.
+          No rank waited for the other {plural(all.length - rows.length, "rank")}.
         </p>
       ) : null}
     </>

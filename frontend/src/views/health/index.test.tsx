@@ -28,7 +28,7 @@ async function listed() {
 describe("what to know", () => {
   it("is each note with its severity, extent, consequence and what it touches", async () => {
     openPage("#view=health");
-    const notes = (await panel("What to know")).getAllByRole("listitem");
+    const notes = (await panel("Limits of this recording")).getAllByRole("listitem");
     expect(plain(notes[0])).toContain(
       "warningAllocator events carry no addresses or totals 12,838×",
     );
@@ -42,7 +42,7 @@ describe("what to know", () => {
     const notes = [noteOf({ title: "Odd", example, offset: 5211 })];
     server.answer("view/health", { ...HEALTH, notes });
     const { container } = openPage("#view=health");
-    const item = (await panel("What to know")).getByRole("listitem");
+    const item = (await panel("Limits of this recording")).getByRole("listitem");
     expect(item.querySelector("pre")?.textContent).toBe(example);
     expect(plain(item)).toContain("at byte 5,211");
     expect(container.querySelector("script")).toBeNull();

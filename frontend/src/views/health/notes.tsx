@@ -1,4 +1,4 @@
-/** What to know about the trace, worst first: what it is, what follows, what it touches. */
+/** Limits of the recording, worst first: what it is, what follows, what it touches. */
 import type { ReactNode } from "react";
 import type { Note } from "../../api/types.gen";
 import { count } from "../../base/text/format";
@@ -86,7 +86,7 @@ function Item({ note }: { note: Note }) {
 
 export function Notes({ notes, isOld }: { notes: readonly Note[]; isOld: boolean }) {
   return (
-    <Panel title="What to know" hint="marks in other views lead here" isOld={isOld} hasBody={false}>
+    <Panel title="Limits of this recording" hint="marks in other views lead here" isOld={isOld} hasBody={false}>
       {notes.length === 0 ? (
         <p className="body ink2">Nothing was missing, skipped or repaired.</p>
       ) : (
