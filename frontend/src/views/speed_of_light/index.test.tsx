@@ -129,6 +129,22 @@ it("says rates below one TFLOP/s in GFLOP/s, and that a CPU was measured", async
   expect(screen.getByText("rates that this CPU reached")).toBeTruthy();
 });
 
+it("lets rows be chosen where no row has light, the longest first", async () => {
+  const server = fakeServer(catalogOf([runOf("dark", { workers: { worker0: ["ready"] } })]));
+  const view = { stem: "speed_of_light", title: "Speed of light", key: "s", question: "How fast?" };
+  server.answer("info", { ...INFO, views: [...INFO.views, view] });
+  const shown = { stem: "speed_of_light", unavailable: null, badge: null };
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
+  server.answer("view/speed_of_light", {
+    ...ANSWER,
+    roofline: { ...ROOFLINE, points: [] },
+    table: { ...ANSWER.table, sort_by: "measured_ns" },
+  });
+  openPage("#view=speed_of_light");
+  expect(await screen.findByText("the longest first")).toBeTruthy();
+  expect(screen.getByLabelText("Rows")).toBeTruthy();
+});
+
 it("draws no point above its roof, and rows without FLOPs in the strip", () => {
   const scales = scalesOf(ROOFLINE, 800);
   const [product, other] = placed(ROOFLINE, scales);

@@ -52,6 +52,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
   const address = useAddress();
   const [picked, setPicked] = useState<string | null>(null);
   const { table, roofline, ranking, reasons } = answer;
+  const drawn = roofline === null || roofline.points.length === 0 ? null : roofline;
   const chooser = (
     <Segmented
       label="Rows"
@@ -80,14 +81,14 @@ function Figures({ answer, group, isOld }: FiguresProps) {
           <LightBar parts={answer.parts} />
         </Panel>
       )}
-      {roofline === null || roofline.points.length === 0 ? null : (
+      {drawn === null ? null : (
         <Panel
           title="Roofline"
           {...(answer.source === "measured" ? { hint: "rates that this CPU reached" } : {})}
           isOld={isOld}
           controls={chooser}
         >
-          <Roofline roofline={roofline} picked={picked} onPick={setPicked} />
+          <Roofline roofline={drawn} picked={picked} onPick={setPicked} />
         </Panel>
       )}
       {ranking.length > 0 && (
@@ -102,7 +103,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
       )}
       <Panel
         title={GROUPS.find(([key]) => key === group)?.[1] ?? ""}
-        hint="the largest waste first"
+        hint={table.sort_by === "waste_ns" ? "the largest waste first" : "the longest first"}
         isOld={isOld}
         controls={
           <>
@@ -110,7 +111,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
               label="the rows"
               table={() => declaredToPlain<SpeedRow>(table.columns)(table.rows)}
             />
-            {roofline === null ? chooser : null}
+            {drawn === null ? chooser : null}
           </>
         }
       >
