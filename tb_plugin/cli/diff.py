@@ -26,6 +26,8 @@ from ..views.diff.contract import (
     DiffTableQuery,
 )
 from ..views.diff.rows import Pair, Recorded
+from ..views.diff.view import VIEW
+from ..views.origins import lending
 from ..views.table import Table, table_from
 from ..views.view import TracePlace
 from .entry import FORMAT, PATH, START_HELP, as_json, printable, say, write
@@ -212,16 +214,16 @@ def opened(chosen: ChosenTrace, steps: str = "") -> Recorded:
     """
     if chosen.notice():
         say(chosen.notice())
-    session = comparable(chosen)
+    subject = comparable(chosen).seen_by(VIEW)
     place = chosen.place or TracePlace(PurePath(chosen.shown).name, "", "")
     repeats: list[Recorded] = []
     if chosen.folder is not None and chosen.place is not None:
         folder = chosen.folder
         others = folder.spans if place.worker == BASELINE else folder.repeats
-        for at, one in ((at, folder.session(at)) for at in others(place)):
-            if one.facts().step_times_ns:
-                repeats.append(Recorded(one.facts(), one.artifact, at))
-    return Recorded(session.facts(), session.artifact, place, steps, tuple(repeats))
+        for at, one in ((at, subject.recordings.subject(at)) for at in others(place)):
+            if one.facts.step_times_ns:
+                repeats.append(Recorded(one.facts, lending(one), at))
+    return Recorded(subject.facts, lending(subject), place, steps, tuple(repeats))
 
 
 def comparable(chosen: ChosenTrace) -> FileSession:

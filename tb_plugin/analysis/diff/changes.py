@@ -271,9 +271,11 @@ def _status(  # noqa: PLR0911  # one line a verdict
     are_repeated: bool,
 ) -> Status:
     """The verdict on one row; ``is_real``: None where no test applies."""
-    if not pairing.base or not row.base.calls:
+    # Modules of replayed graphs have device time, and no calls.
+    base, other = (bool(one.calls or one.ns) for one in (row.base, row.other))
+    if not pairing.base or (other and not base):
         return "added"
-    if not pairing.other or not row.other.calls:
+    if not pairing.other or (base and not other):
         return "removed"
     change = row.change_ns
     if not change and row.base.calls == row.other.calls:

@@ -59,7 +59,11 @@ def measures(selection: Selection, row: int) -> tuple[Measure, ...]:
         _utilization(gauges, covered),
         _sm_efficiency(gauges, covered, selection.facts.devices[row]),
         _mean_occupancy(gauges, selection.facts.devices[row]),
-        _tensor_cores(gauges, selection.facts.devices[row]),
+        _tensor_cores(
+            gauges,
+            selection.facts.devices[row],
+            has_replays=selection.facts.traits.graph_launches > 0,
+        ),
     )
 
 
@@ -87,7 +91,7 @@ def _mean_occupancy(gauges: Gauges, device: DeviceFacts) -> Measure:
     return Measure("occupancy", gauges.occupancy_weighted / gauges.occupancy_ns / 100)
 
 
-def _tensor_cores(gauges: Gauges, device: DeviceFacts) -> Measure:
+def _tensor_cores(gauges: Gauges, device: DeviceFacts, *, has_replays: bool) -> Measure:
     key = "tensor_core"
     if device.vendor == "NVIDIA" and device.capability is not None:
         if device.capability[0] < TENSOR_CORE_CAPABILITY:
@@ -97,6 +101,8 @@ def _tensor_cores(gauges: Gauges, device: DeviceFacts) -> Measure:
         return Measure(key, None, f"Kernel names of {device.vendor} devices do not say.")
     if not gauges.op_kernel_ns:
         return Measure(key, None, "No kernel of the chosen steps is linked to an op.")
+    if has_replays and 2 * gauges.op_kernel_ns < gauges.kernel_ns:
+        return Measure(key, None, "Most kernels run in replayed graphs, without an op.")
     # Names that do not tell make the figure a lower bound; where they prevail it says nothing.
     if gauges.tensor_core_unknown_ns > max(gauges.tensor_core_ns, gauges.op_kernel_ns / 2):
         return Measure(key, None, "The names of most kernels do not say.")

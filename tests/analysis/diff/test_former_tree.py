@@ -26,7 +26,7 @@ def thread(*events: Event) -> MainThread:
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_node_at_every_level_of_a_pair(name: str) -> None:
     """Modules in modules, down to the sixth level; it printed µs, as whole numbers of old files."""
-    found = of_ours(*(MainThread(side_of(read(str(path)))) for path in PAIRS[name]()))
+    found = of_ours(*(MainThread(side_of(read(str(path)), "all")) for path in PAIRS[name]()))
     expected = stored(name)
     assert [(row.path, row.name) for row in found] == [(row.path, row.name) for row in expected]
     for ours, theirs in zip(found, expected, strict=True):

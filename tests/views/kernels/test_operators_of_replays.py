@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kinetoscope.cli.diff import opened_pair
 from kinetoscope.session.session import Wanted, choose
 from kinetoscope.views.diff.contract import DiffTableQuery
 from kinetoscope.views.diff.view import VIEW as DIFF
@@ -23,6 +24,7 @@ from kinetoscope.views.modules.contract import ModulesQuery
 from kinetoscope.views.modules.view import VIEW as MODULES
 from kinetoscope.views.operators.contract import OperatorQuery
 from kinetoscope.views.operators.view import VIEW as OPERATORS
+from kinetoscope.views.origins import OPERATORS as OPERATOR_COLUMNS
 from kinetoscope.views.origins import speed_of
 from kinetoscope.views.speed_of_light.view import VIEW as SPEED
 from kinetoscope.views.timeline.common import opened_of
@@ -123,6 +125,12 @@ def test_the_diff_names_operators_of_replays_on_both_sides(tmp_path: Path) -> No
     assert not any(row.base_ns for row in found.rows if row.name == "hipGraphLaunch")
     experts = next(row for row in found.rows if row.name == "vllm::moe_forward")
     assert (experts.base_ns, experts.other_ns) == (7_171_530, 7_171_530)
+    modules = table(asked, DiffTableQuery(base_run="a", limit=1000, group="modules"))
+    assert {row.status for row in modules.rows} == {"same"}, "device time without calls is no news"
+    pair = opened_pair(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert [one.artifact(OPERATOR_COLUMNS).lent_count for one in (pair.base, pair.other)] == [
+        421, 421,
+    ]  # fmt: skip
 
 
 @requires_traces
