@@ -8,6 +8,7 @@
 #   make fix     formats, and repairs what linters can repair
 #   make page    builds the page when its sources changed
 #   make docs    writes the tables of columns in docs/ and the page's types, and builds the site
+#   make guides  follows every guide, with Lightning, transformers, W&B and MLflow, too
 #   make pictures  takes the pictures of the docs anew, of the recorded samples
 #   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
@@ -35,7 +36,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: bench cargotest check clean demo dist distclean docs fix help lint matrix mutants \
+.PHONY: bench cargotest check clean demo dist distclean docs fix guides help lint matrix mutants \
   native node page pictures pytest sbom system-packages tag-check test test-without-library types vitest walks wheels
 
 help:
@@ -100,6 +101,10 @@ docs: $(VENV)/.dev
 	$(PY) tools/gen_api_types.py
 	$(PY) tools/install.py --group docs
 	$(PY) -m sphinx --fail-on-warning --keep-going --quiet -b html -c tools/site docs build/site
+
+guides: $(VENV)/.dev $(VENV)/.torch page native
+	$(PY) tools/install.py --group guides
+	$(PY) -m pytest $(PYTEST_ARGS) tests/test_guides.py
 
 pictures: $(VENV)/.dev page
 	@$(PY) tools/find_browser.py
