@@ -339,10 +339,10 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
     if is_compute_bound(selection, total):
         unit = device_noun(selection)
         unit = f"{unit[:1].upper()}{unit[1:]}"
-        said = bound_by_device(selection, unit) or (
-            f"{unit}-bound: kernels run for {share(compute)} of the {noun}."
-        )
-        detail = _device_detail(selection, total) + other_part(selection, total)
+        busy = bound_by_device(selection, unit)  # copies are work, too
+        said = busy or f"{unit}-bound: kernels run for {share(compute)} of the {noun}."
+        detail = _device_detail(selection, total)
+        detail += other_part(selection, total, is_busy=busy != "")
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
     text, ns = _DEVICE_CAUSES[cause], parts[cause]
     queued = selection.idle.queued_ns

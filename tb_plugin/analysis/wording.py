@@ -363,13 +363,16 @@ CAUSE_NAMES = {
 """The causes of idle time, as the page and the terminal name them."""
 
 
-def other_part(selection: Selection, total: Partition) -> str:
-    """The largest part of a device that mostly computes, beside that, as a sentence."""
-    names = {
-        "exposed_communication_ns": "exposed communication",
-        "exposed_copy_ns": "exposed copies",
-        "memset_ns": "memset",
-    }
-    names |= {cause: f"idle time ({name})" for cause, name in CAUSE_NAMES.items()}
+_WORK_NAMES = {
+    "exposed_communication_ns": "exposed communication",
+    "exposed_copy_ns": "exposed copies",
+    "memset_ns": "memset",
+}
+
+
+def other_part(selection: Selection, total: Partition, *, is_busy: bool) -> str:
+    """The largest part of a device beside its kernels, or beside all of its work, as a sentence."""
+    names = {cause: f"idle time ({name})" for cause, name in CAUSE_NAMES.items()}
+    names |= {} if is_busy else _WORK_NAMES
     ns, name = max((getattr(total, cause), name) for cause, name in names.items())
     return f" The largest other part is {name}, {share(selection.ratio(ns))}." if ns else ""

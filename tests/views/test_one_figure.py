@@ -283,6 +283,18 @@ def _loader(of: Answers) -> Iterator[Any]:
         yield next(one.ratio for one in answer.summary if one.key == "dataloader_ns")
 
 
+def _other_part(of: Answers) -> Iterator[Any]:
+    """The largest part beside kernels, in the second sentence and on the ruler."""
+    answer = of.overview
+    said = answer and re.search(r"largest other part is (.+), (.+?%)", answer.sentence.beyond)
+    if said:
+        names = {"exposed copies": "Exposed copy", "exposed communication": "Exposed communication"}
+        idle = re.sub(r"idle time \((.+)\)", r"Idle: \1", said[1])
+        label = names.get(said[1], idle.capitalize() if idle == "memset" else idle)
+        yield said[2]
+        yield next(share(one.ratio) for one in answer.ruler.shares if one.label == label)
+
+
 def _idle(of: Answers) -> Iterator[Any]:
     """Idle time of the ruler, and the sum of its causes."""
     answer = of.overview
@@ -307,6 +319,7 @@ PAIRS = (
     Pair("number of findings: tab, list", _badge),
     Pair("share of the DataLoader: finding, summary", _loader),
     Pair("idle time: ruler, causes", _idle),
+    Pair("largest other part: sentence, ruler", _other_part),
     Pair("share of the first operator: sentence, bar, row", _first_operator),
     Pair("share of an operator: with and without a search", _shares_without_the_search),
     Pair("kernel time: total, rows, classes", _kernel_time),
