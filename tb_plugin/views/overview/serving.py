@@ -307,11 +307,13 @@ def _notes(
         yield "No device was recorded: device time is the range of an iteration on the host."
     if left := sum(one.left_out_count for one in found):
         yield f"{plural(left, 'iteration')} left out: see the table."
-    if any(one.is_bound and one.count for one in found):
+    bound = [one for one in found if one.is_bound and one.count]
+    if bound:
+        has_tokens = any(_basis(one) != "tokens not recorded" for one in bound)
+        by_time = "By device time, tokens/s are an upper bound, time per output token a lower one. "
         yield (
-            "Not available: periods of phases whose next iteration was not recorded. By device"
-            " time, tokens/s are an upper bound, time per output token a lower one. Record several"
-            " iterations."
+            "Not available: periods of phases whose next iteration was not recorded."
+            f" {by_time if has_tokens else ''}Record several iterations."
         )
     if any(not one.is_certain for one in found):
         yield "Decode is not certain: this engine does not write whether a request is in prefill."

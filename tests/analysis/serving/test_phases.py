@@ -10,6 +10,7 @@ from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.serving.phases import PhaseFigures, phases
 from kinetoscope.analysis.steps import select
+from kinetoscope.base.machine import ITERATIONS_VARIABLE
 from kinetoscope.base.units import NBSP
 from kinetoscope.views.overview.view import OverviewQuery, build
 from tests.analysis.serving.drawn import SCHEDULER, Pass, decode, facts_of
@@ -167,3 +168,26 @@ def test_the_answer_of_the_overview() -> None:
     assert last.graph_ratio == 1.0
     assert sum(one.share_ratio for one in answer.phases) == pytest.approx(1)
     assert build(facts_of(Pass("note")), OverviewQuery()).serving is None
+
+
+def test_a_form_of_your_own_from_the_name_to_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that no form knows: without the expression these are ranges like others."""
+    names = ["serve prefill 2 (900)", *["serve decode 2 (2)"] * 3]
+    assert not facts_of(*map(Pass, names)).iterations
+    monkeypatch.setenv(
+        ITERATIONS_VARIABLE,
+        r"serve (?:prefill (?P<context_requests>\d+) \((?P<context_tokens>\d+)\)"
+        r"|decode (?P<generation_requests>\d+) \((?P<generation_tokens>\d+)\))",
+    )
+    facts = facts_of(*map(Pass, names))
+    assert facts.step_source == "iteration"
+    answer = build(facts, OverviewQuery()).serving
+    assert answer is not None
+    assert answer.title == "Phases"
+    assert [(one.name, one.count, one.requests) for one in answer.phases] == [
+        ("Prefill", 1, 2), ("Decode", 3, 2),
+    ]  # fmt: skip
+    # Two tokens in each period of 400 µs; the prompt of 900 tokens in one such period.
+    assert answer.phases[0].prefill_per_s == 2_250_000
+    assert answer.phases[1].generated_per_s == 5_000
+    assert answer.phases[1].token_ns == 400 * US
