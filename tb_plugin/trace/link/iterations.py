@@ -76,7 +76,8 @@ class Iteration(Struct, frozen=True):
             return f"mixed {first:,}+{second:,}"
         told = f" {self.batch:,}" if self.batch is not None else ""
         if self.phase == "prefill" and self.context.tokens is not None:
-            return f"{kind}{told} · {self.context.tokens:,} tokens"
+            tokens = self.context.tokens
+            return f"{kind}{told} · {tokens:,} token{'s' if tokens != 1 else ''}"
         return f"{kind}{told}"
 
 

@@ -179,6 +179,12 @@ def test_what_is_not_certain() -> None:
     assert of("decode[bs=4 tok=4 d=4]") == (True, False)
 
 
+def test_one_token_is_one() -> None:
+    one = read_name("step[EXTEND bs=1 toks=1]")
+    assert one is not None
+    assert one.label == "prefill 1 · 1 token"
+
+
 def test_padding_and_numbers() -> None:
     one = read_name("decode[bs=117/128 tok=117 p=0 d=117]")
     assert one is not None

@@ -3,6 +3,7 @@ import type { RankClock } from "../../../api/types.gen";
 import { count, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { Prose } from "../../../components/text/prose";
+import { useWords } from "../../../state/page_context";
 import { useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
 import { KindSwatch } from "../tracks/kinds";
@@ -28,13 +29,14 @@ function ClockFact({ clock }: { clock: RankClock | undefined }) {
 function Facts({ source }: { source: Source }) {
   const { manifest } = source;
   const { clocks } = useTimelineContext();
+  const words = useWords();
   return (
     <dl className="tl-facts">
       <dt>Length</dt>
       <dd>
         <b className="strong">{time(manifest.end_ns - manifest.start_ns)}</b>
         {manifest.steps.length === 0 ? null : (
-          <span className="dim"> {plural(manifest.steps.length, "step")}</span>
+          <span className="dim"> {words(plural(manifest.steps.length, "step"))}</span>
         )}
       </dd>
       <dt>Events</dt>
