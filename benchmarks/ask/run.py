@@ -3,6 +3,7 @@
     python -m benchmarks.ask.run truth          # each answer again by brute force
     python -m benchmarks.ask.run path           # the documented commands: value there, calls, bytes
     python -m benchmarks.ask.run lay FOLDER     # neutral folders, questions, a wrapper that counts
+    python -m benchmarks.ask.run lay FOLDER python   # the same for the control
     python -m benchmarks.ask.run score FOLDER   # what an agent answered, against the truth
 
 ``docs/benchmarks.md`` has the protocol. Recordings whose path begins with ``traces/`` are below
@@ -21,6 +22,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from benchmarks._corpus import ROOT, TRACES
 from benchmarks.ask.truth import truth
@@ -118,26 +120,32 @@ def check_paths(only: Sequence[str] = ()) -> int:
 # --- for an agent ---------------------------------------------------------------------------------
 
 _WRAPPER = """#!/bin/sh
-# Runs the tool, and notes what it printed: one line a call.
+# Runs a command, and notes how much it printed: one line a call.
 out=$(mktemp)
-{python} -m kinetoscope "$@" >"$out" 2>"$out.err"
+{command} "$@" >"$out" 2>"$out.err"
 status=$?
 cat "$out.err" >&2
 cat "$out"
-printf '%s\\t%s\\n' "$(wc -c <"$out")" "kinetoscope $*" >>"{log}"
+size=$(cat "$out" "$out.err" | wc -c)
+printf '%s\\t%s\\n' "$size" "{name} $(echo "$*" | tr '\\n' ' ')" >>"{log}"
 rm -f "$out" "$out.err"
 exit $status
 """
+# The tool, and the control: Python, which may import pandas, with no module of ours.
+_COMMANDS = {
+    "kinetoscope": f"{sys.executable} -m kinetoscope",
+    "python": f"{sys.executable} -I",
+}
 
 
-def lay(folder: Path) -> None:
+def lay(folder: Path, name: str = "kinetoscope") -> None:
     """Recordings under neutral names, the questions without answers, and a wrapper that counts."""
     folder.mkdir(parents=True)
     listed = []
     for question in filter(there, questions()):
         named = []
         for place in places(question):
-            told = folder / "recordings" / f"r{abs(hash(place)) % 10**6:06}"
+            told = folder / "recordings" / f"r{crc32(place.encode()) % 10**6:06}"
             if not told.exists():
                 source = Path(place)
                 if source.is_dir():
@@ -149,9 +157,10 @@ def lay(folder: Path) -> None:
         listed.append({"id": question["id"], "recordings": named, "question": question["question"],
                        "unit": question["unit"]})  # fmt: skip
     (folder / "questions.json").write_text(json.dumps(listed, indent=1))
-    wrapper = folder / "bin" / "kinetoscope"
+    wrapper = folder / "bin" / name
     wrapper.parent.mkdir()
-    wrapper.write_text(_WRAPPER.format(python=sys.executable, log=folder / "calls.tsv"))
+    filled = {"command": _COMMANDS[name], "name": name, "log": folder.resolve() / "calls.tsv"}
+    wrapper.write_text(_WRAPPER.format(**filled))
     wrapper.chmod(0o755)
     print(f"PATH={wrapper.parent}:$PATH; answers go to {folder}/answers.json: {{id: text}}")
 
@@ -187,8 +196,8 @@ def main(arguments: Sequence[str]) -> int:
             return min(check_truths(), 1)
         case ["path", *only]:
             return min(check_paths(only), 1)
-        case ["lay", folder]:
-            lay(Path(folder))
+        case ["lay", folder, *name]:
+            lay(Path(folder), *name)
         case ["score", folder]:
             score(Path(folder))
         case _:

@@ -64,7 +64,7 @@ def compared(answer: Diff, tables: Iterable[DiffTable]) -> ComparedDocument:
         unlike=tuple(one.text for one in answer.mismatches),
         outliers=answer.outliers,
         parts=Grid(
-            ("part", "base_ns_per_step", "other_ns_per_step", "change_ns_per_step", "is_real"),
+            ("part", "base_ns", "other_ns", "change_ns", "is_real"),  # of the median step
             tuple(
                 (one.label, one.base_ns, one.other_ns, one.change_ns, one.is_real)
                 for one in answer.parts
@@ -121,13 +121,17 @@ def _lines(document: ComparedDocument) -> Iterator[str]:
         )
     yield from (f"△ {text}" for text in document.unlike)
     yield from (f"{group}: not compared: {why}" for group, why in document.not_compared.items())
-    titles = {"parts": "Parts of the step", "counts": "Counts that changed", "changed": "Changes"}
+    titles = {
+        "parts": "Parts of the median step",
+        "counts": "Counts that changed, per step",
+        "changed": "Changes, per step",
+    }
     for name, title in titles.items():
         grid: Grid = getattr(document, name)
         if not grid.rows:
             continue
         yield ""
-        yield f"{title}, per step"
+        yield title
         yield from table([key.removesuffix("_per_step") for key in grid.columns], grid.rows)
         if left := document.left_out.get(name, 0):
             yield f"  … {left} more: --max-bytes 65536"

@@ -23,11 +23,11 @@ from ..analysis.facts import IDLE_CAUSES, Facts
 from ..analysis.overview.whole import WHOLE, WholeRecording
 from ..analysis.recording import configuration
 from ..analysis.steps import Limits, Selection, select
-from ..analysis.wording import CAUSE_NAMES, device_name, short_frame
+from ..analysis.wording import CAUSE_NAMES, StepNoun, device_name, short_frame, step_noun
 from ..base.errors import NotFoundError, QueryError, UnavailableError
 from ..base.regex import regex
 from ..base.units import NBSP
-from ..session.session import Session
+from ..session.session import OF_TRACES, Session
 from ..trace.model import RECORDERS
 from ..views import view_named
 from ..views.overview.document import AdviceDocument, AdviceFinding
@@ -68,6 +68,7 @@ class ExplainedRecording(Struct, frozen=True):
 class ExplainedStep(Struct, frozen=True):
     """The counted steps; ``parts`` sum to the mean, and ``idle`` to the part of that name."""
 
+    noun: StepNoun  # what is counted; "recording": no step is marked
     seen_from: str  # "GPU 0", "the main thread"
     count: int
     mean_ns: float
@@ -107,6 +108,7 @@ class ExplainDocument(Struct, frozen=True):
     recording: ExplainedRecording
     headline: str
     detail: str
+    agreement: str  # in how many steps the headline is true; "" of one step
     step: ExplainedStep | None
     findings: tuple[ExplainedFinding, ...]
     functions: Grid
@@ -138,6 +140,8 @@ def explain(
         UnavailableError: the file cannot fill the Overview; says why.
     """
     view = view_named("overview")
+    if session.facts().recording.memory_alone:
+        raise UnavailableError(OF_TRACES, hint="kinetoscope show memory PATH")
     asked = session.subject(view)
     facts, answer = asked.facts, view.build(asked, OverviewQuery(steps, device))
     if not isinstance(answer, Overview):
@@ -152,7 +156,8 @@ def explain(
         schema=SCHEMA,
         recording=_recording(session, facts, advice),
         headline=advice.headline,
-        detail=" · ".join(text for text in (advice.detail, advice.agreement) if text),
+        detail=advice.detail,
+        agreement=advice.agreement,
         step=_step(answer, chosen),
         findings=tuple(map(_finding, advice.findings)),
         functions=functions_of(whole, chosen),
@@ -204,7 +209,7 @@ def _health(said: Any) -> str:  # noqa: ANN401  # an answer of the view
     titles = [one.title for one in said.notes if one.severity in ("error", "warning")]
     if not titles:
         return ""
-    read, _, _ = said.sentence.headline.partition(". ")
+    read, _, _ = said.sentence.headline.rstrip(".").partition(". ")
     return _plain(f"{read}. {_listed(titles)}.")
 
 
@@ -245,6 +250,7 @@ def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
         parts.append(("Rest", rest, round(rest / ruler.mean_ns, 5)))
     device = chosen.device_facts
     return ExplainedStep(
+        noun=step_noun(chosen.facts),
         seen_from=device_name(device) if device else "the main thread",
         count=chosen.count,
         mean_ns=ruler.mean_ns,
@@ -320,10 +326,11 @@ def totals_of(whole: WholeRecording, facts: Facts) -> Grid:
                 device_name(facts.devices[device]),
                 *cells.values(),
                 cells["length_ns"] - cells["busy_ns"],
+                hidden,
                 round(hidden / collective, 4) if collective else None,
             )
         )
-    return Grid(("device", *keys, "idle_ns", "overlap_ratio"), tuple(rows))
+    return Grid(("device", *keys, "idle_ns", "overlap_ns", "overlap_ratio"), tuple(rows))
 
 
 _OF_RANKS = ("rank", "busy_ratio", "own_ns", "excess_ns", "cost_ns", "lost_ns")
@@ -385,13 +392,17 @@ def cannot_tell_of(advice: AdviceDocument) -> tuple[CannotTell, ...]:
 
 def unanswered(advice: AdviceDocument) -> Iterator[tuple[str, str]]:
     """Each question without an answer, and what records it, or why nothing does."""
+    known = set()
     for what, why in advice.not_available.items():
         before, remedy = _parts(why)
+        known.add(remedy)
         yield f"{what} ({before.partition(':')[0]})" if before else what, remedy
     for need in advice.cannot_answer:
         before, remedy = _parts(need.record)
         # "allocator events, in four steps or more: record with …" has a condition.
-        condition = before.partition(", ")[2]
+        condition = before.partition(", ")[2] if _RECORD.match(remedy) else ""
+        if not _RECORD.match(remedy) and remedy not in known:
+            remedy = f"needs {need.record.strip(' .')}"
         for rule in need.rules:
             yield f"{rule.title} ({condition})" if condition else rule.title, remedy
 

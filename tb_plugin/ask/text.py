@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..analysis.wording import in_noun, noun_of
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
 from .explain import (
@@ -69,17 +68,11 @@ def _cannot_tell(gaps: Sequence[CannotTell]) -> Iterator[str]:
     yield from (f"  {one.tells}: {one.record}" for one in gaps)
 
 
-def _said(text: str, told: ExplainedRecording) -> str:
-    """A text of ours about steps, in the word of the recording for one."""
-    noun = noun_of(told.step_source)
-    return in_noun(text, noun) if noun == "iteration" else text
-
-
 def _lines(document: ExplainDocument) -> Iterator[str]:
-    told = document.recording
-    yield from _recording(told)
+    yield from _recording(document.recording)
     yield ""
-    yield document.headline
+    leads = f" ({document.agreement})" if document.agreement else ""
+    yield f"{document.headline}{leads}"
     # "Of a mean step of …" has parts of the step, which follow.
     detail = document.detail
     if document.step is not None and detail.startswith(("Of a ", "Of an ")):
@@ -88,12 +81,12 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
         yield detail
     if document.step is not None:
         yield ""
-        yield from (_said(line, told) for line in _step(document.step))
+        yield from _step(document.step)
     yield ""
-    first, *rest = _findings(document.findings)
-    yield from (_said(first, told), *rest)
+    per = _per(document.step)
+    yield from _findings(document.findings, per)
     yield from _more(document, "findings")
-    title = _said("Your functions, per step, all threads together", told)
+    title = f"Your functions, {per}, on the host, all threads together"
     yield from _section(document, "functions", title)
     if document.totals.rows:
         yield ""
@@ -125,27 +118,36 @@ def _totals(totals: Grid) -> Iterator[str]:
         shown = [
             _named(key, value)
             for key, value in cells.items()
-            if key != "device" and not ("_sum" in key and value == cells[key.replace("_sum", "")])
+            if key != "device"
+            and value
+            and not ("_sum" in key and value == cells[key.replace("_sum", "")])
         ]
-        yield f"  {cells['device']}: {', '.join(shown)}"
+        none = [f"no {word}" for word in ("communication", "copy") if not cells[f"{word}_ns"]]
+        yield f"  {cells['device']}: {', '.join([*shown, *none])}"
 
 
 def _step(step: ExplainedStep) -> Iterator[str]:
-    noun = "step" if step.count == 1 else f"of {step.count} steps: mean"
+    noun = step.noun if step.count == 1 else f"of {step.count} {step.noun}s: mean"
     lengths = "" if step.count == 1 else (
         f", median {duration(step.median_ns)}, shortest {duration(step.shortest_ns)},"
-        f" longest {duration(step.longest_ns)} (step {step.longest})"
+        f" longest {duration(step.longest_ns)} ({step.noun} {step.longest})"
     )  # fmt: skip
     yield f"Seen from {step.seen_from}, {noun} {duration(step.mean_ns)}{lengths}"
     yield "  " + ", ".join(
         f"{name} {_time(ns)} ({_share(ratio)})" for name, ns, ratio in step.parts.rows
     )
     if step.overlap_ns_per_step:
-        yield f"  communication under compute: {duration(step.overlap_ns_per_step)} per step"
+        yield f"  communication under compute: {duration(step.overlap_ns_per_step)} {_per(step)}"
     if step.idle.rows:
-        yield "  idle by cause, per step: " + ", ".join(
+        yield f"  idle by cause, {_per(step)}: " + ", ".join(
             f"{name} {_time(ns)} ({_share(ratio)})" for name, ns, ratio in step.idle.rows
         )
+
+
+def _per(step: ExplainedStep | None) -> str:
+    """``per step``, ``per iteration``, ``in the recording``."""
+    noun = "step" if step is None else step.noun
+    return "in the recording" if noun == "recording" else f"per {noun}"
 
 
 def _named(key: str, value: Cell) -> str:
@@ -165,11 +167,11 @@ def _share(value: Cell) -> str:
     return share(float(value or 0))
 
 
-def _findings(findings: Sequence[ExplainedFinding]) -> Iterator[str]:
+def _findings(findings: Sequence[ExplainedFinding], per: str = "per step") -> Iterator[str]:
     if not findings:
         yield "Findings: none"
     else:
-        yield "Findings, with the most that each can save per step (they overlap: do not add)"
+        yield f"Findings, with the most that each can save {per} (they overlap: do not add)"
     for one in findings:
         gain = "" if one.ns_per_step is None else (
             f" {duration(one.ns_per_step)} {share(one.step_ratio or 0)}"

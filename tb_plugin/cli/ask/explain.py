@@ -94,7 +94,7 @@ def _explain_change(path: str, other: str, steps: str, form: str, max_bytes: int
     write(written(fitted(document, max_bytes, written, CUTS)).removesuffix("\n"))
 
 
-def changes(pair: Pair, limit: int = 8) -> ComparedDocument:
+def changes(pair: Pair, limit: int = 5) -> ComparedDocument:
     """Verdict on two recordings, and the largest changes of each group."""
     answer = pair.answer(DiffQuery())
     groups: tuple[DiffGroup, ...] = ("operators", "kernels", "modules")

@@ -152,7 +152,7 @@ def advise(
         schema=SCHEMA,
         path=facts.path,
         headline=plain(said.headline),
-        detail=plain(said.detail),
+        detail=plain(said.detail, 2 * MOST_CHARACTERS),
         agreement=plain(said.agreement),
         scope=_scope(selection),
         findings=tuple(_finding(one) for one in told.findings),
