@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ..analysis.wording import in_noun, noun_of
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
 from .explain import (
@@ -50,6 +51,12 @@ def section_text(section: dict[str, Any]) -> str:
     return "\n".join(lines).replace("\u00a0", " ")
 
 
+def _said(text: str, told: ExplainedRecording) -> str:
+    """A text of ours about steps, in the word of the recording for one."""
+    noun = noun_of(told.step_source)
+    return in_noun(text, noun) if noun == "iteration" else text
+
+
 def _recording(told: ExplainedRecording) -> Iterator[str]:
     name = told.path.replace("\\", "/").rpartition("/")[2]
     yield f"{told.worker} · {name}" if told.worker not in name else name
@@ -91,7 +98,7 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
     if document.totals.rows:
         yield ""
         yield from _totals(document.totals)
-    title = _said(f"Ranks, per step. {document.ranks_headline}", told)
+    title = _said(f"Ranks, per step. {document.ranks_headline}", document.recording)
     yield from _section(document, "ranks", title)
     if document.compiled_headline:
         yield ""
