@@ -4,7 +4,7 @@ Usage: python tools/release/dist.py
 
 Both are made of the last commit, in a folder of their own, so nothing that lies about gets in. The
 library of the wheel is linked against the C library of 2012 (manylinux2014: RHEL 7, Ubuntu 14.04,
-Debian 8 and all later ones). Then both are checked, and a fresh environment uses the wheel.
+Debian 8 and all later ones). Then both are checked, and a fresh environment uses each.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ def main() -> int:
             return 1
         python = _try(wheel, Path(folder, "environment"))
         (sources,) = DIST.glob("*.tar.gz")
+        _try(sources, Path(folder, "environment-of-sources"))
         _test(sources, Path(folder, "unpacked"), python)
     return 0
 
 
-def _try(wheel: Path, environment: Path) -> Path:
-    """An environment with the wheel alone shows a sample; its Python."""
+def _try(made: Path, environment: Path) -> Path:
+    """An environment with the wheel or the sources alone shows a sample; its Python."""
     run(sys.executable, "-m", "venv", str(environment))
     python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
-    run(str(python), "-m", "pip", "install", "--quiet", "--no-compile", f"{wheel}[tensorboard]")
+    run(str(python), "-m", "pip", "install", "--quiet", "--no-compile", f"{made}[tensorboard]")
     samples = ROOT / "samples" / "traces" / "train_cpu"
     show = (str(python), "-m", "kinetoscope", "show", "overview", str(samples))
     run(*show, cwd=environment, stdout=subprocess.DEVNULL)
