@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from multiprocessing import spawn
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -187,7 +188,7 @@ def test_a_listed_file_is_asked_again_on_windows(
     file.write_bytes(b"12")
     late = file.stat()
     file.write_bytes(b"12345")
-    listed = SimpleNamespace(name=file.name, path=str(file), stat=lambda: late)
+    listed: Any = SimpleNamespace(name=file.name, path=str(file), stat=lambda: late)
     item = walk._Entry(listed, file.name, is_folder=False)
     posix = walk._file(item)
     with monkeypatch.context() as windows:

@@ -44,7 +44,7 @@ def jupyter_lab(tmp_path: Path) -> Iterator[str]:
     """Address of a notebook beside a recording; nothing of the user's own settings is read."""
     work = tmp_path / "work"
     shutil.copytree(ROOT / "samples" / "traces" / "train_cpu", work / "log")
-    cells = [
+    cells: list[dict[str, object]] = [
         {"cell_type": "code", "id": f"c{at}", "metadata": {}, "outputs": [],
          "execution_count": None, "source": text}
         for at, text in enumerate(CELLS)

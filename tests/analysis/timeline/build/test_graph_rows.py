@@ -163,7 +163,7 @@ def test_lanes_say_which_streams_their_work_ran_on() -> None:
         (
             "Stream 100000 (29, 35) · compute",
             "streams 29, 35 · lane 100000",
-            "A lane is where the re",
+            "The recording assigns ",
         ),
     ]
 
