@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import kinetoscope
 from tests.planted.habits import HEALTHY
+from tests.planted.held_out import HELD_OUT
 from tests.planted.training import FOUND, OTHERWISE, REPAIRED, UNSEEN
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,10 +95,12 @@ def recorded(name: str, way: str, folder: Path) -> Recorded:
     return Recorded(trace, trace.advice(), told["cpu_seconds"] * 1e9)
 
 
-def verdict(problem: str, way: str, one: Recorded) -> str:
+def verdict(problem: str, way: str, one: Recorded) -> str:  # noqa: PLR0911  # one line a case
     """What the first finding is worth."""
     stacks, steps = way.startswith("stacks"), int(way[-1])
-    if problem not in FOUND:
+    if problem in HELD_OUT:
+        return verdict_held_out(problem, way, one)
+    if problem not in FOUND:  # a healthy one
         return "false alarm" if one.loud else "right"
     rule, frame = FOUND[problem]
     rule = rule if stacks else OTHERWISE.get(problem, rule)
@@ -111,6 +114,19 @@ def verdict(problem: str, way: str, one: Recorded) -> str:
     if rule == "ME3" and steps < 4 and not one.loud:
         return "right"  # it takes four steps to tell that memory grows, and the advice says so
     return "wrong" if one.loud else "silent"
+
+
+def verdict_held_out(problem: str, way: str, one: Recorded) -> str:
+    """The same for a training that no rule was made with: several rules may come first."""
+    case, stacks, steps = HELD_OUT[problem], way.startswith("stacks"), int(way[-1])
+    if not case.rules:
+        return "false alarm" if one.loud else "right"
+    rules = case.rules if stacks else case.plain
+    first = next((found for found in one.advice.findings if found.id != OF_THE_MACHINE), None)
+    if first is not None and first.id in rules:
+        return "right" if not stacks or first.frame.endswith(case.frame) else "wrong"
+    is_unseen = not rules or ("ME3" in rules and steps < 4)
+    return "wrong" if one.loud else "right" if is_unseen else "silent"
 
 
 def gained(problem: str, way: str, one: Recorded, folder: Path) -> tuple[float, float]:

@@ -35,6 +35,7 @@ from .wording import (
 
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
+MOST_OF_PART = 0.8  # of the largest part of a run on the host: a finding with as much stands for it
 NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
 
 _TIMED = ("op", "kernel", "annotation", "python", "module", "runtime", "memcpy", "memset")
@@ -257,8 +258,28 @@ def _headline(selection: Selection, findings: Sequence[Finding]) -> Sentence:
     first = next((one for one in findings if one.gain is not None), None)
     gain = first.gain.ratio if first is not None and first.gain is not None else 0.0
     if first is not None and first.headline and first.severity == "high" and gain >= LEADS_RATIO:
-        return _found_sentence(selection, first, gain, _host_detail(selection, host))
+        said = _found_sentence(selection, first, gain, _host_detail(selection, host))
+        return _within_part(selection, host, first, said)
     return _host_sentence(selection, host)
+
+
+def _within_part(
+    selection: Selection, host: HostPartition, finding: Finding, said: Sentence
+) -> Sentence:
+    """The sentence of a finding, behind the part of the steps that has it, where that is larger.
+
+    The largest part is what a table of parts shows first: the finding is one place in it.
+    """
+    parts = {key: getattr(host, key) for key in (*_HOST_WORK, *_HOST_CAUSES)}
+    whole = max(parts, key=parts.__getitem__)
+    answers = next((one.answers for one in RULES if one.id == finding.id), frozenset())
+    ratio, gain = selection.ratio(parts[whole]), finding.gain.ratio if finding.gain else 0.0
+    if whole not in _HOST_WORK or whole not in answers or gain >= MOST_OF_PART * ratio:
+        return said
+    name = _HOST_WORK[whole]
+    begin = f"{name[:1].upper()}{name[1:]} takes {_part(selection, whole, parts[whole])}"
+    own = finding.headline.replace("{part}", fraction(gain))
+    return structs.replace(said, headline=f"{begin}. {own}")
 
 
 def _nothing(selection: Selection) -> Sentence | None:

@@ -41,7 +41,7 @@ from .call_tree.paths import innermost
 from .counters.samples import Series
 from .device_work import DeviceWork
 from .host_activity import HostRole, Hosts
-from .idle.places import is_own_frame
+from .idle.places import is_own_frame, is_part_of_function
 from .steps import Windows
 
 Rows = TypeVar("Rows", I32, I64)
@@ -146,8 +146,11 @@ class HostCode(Struct, frozen=True, dict=True):
 
     @cached_property
     def owner(self) -> I32:
-        """For each row the row of the frame it belongs to, itself included; −1 for none."""
-        own = where_code(self.name, self.hosts.ask_names(is_own_frame, np.bool_))
+        """For each row the row of the frame it belongs to, itself included; −1 for none.
+
+        A comprehension belongs to the function that it stands in.
+        """
+        own = where_code(self.name, self.hosts.ask_names(_is_own_function, np.bool_))
         own = own[take(self.frame, own)]
         at = np.full(len(self.ts), -1, np.int32)
         at[own] = own
@@ -291,6 +294,10 @@ class HostCode(Struct, frozen=True, dict=True):
         if 2 * of_these.total_ns >= of_all.total_ns > 0:
             return merge(time, self.backward)
         return merge(time, of_these)
+
+
+def _is_own_function(name: str) -> bool:
+    return is_own_frame(name) and not is_part_of_function(name)
 
 
 @cache

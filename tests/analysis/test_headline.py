@@ -409,6 +409,24 @@ def test_a_finding_of_15_percent_leads_on_the_host(gain_ns: float | None, leads:
     assert said.headline.startswith("Python takes") is leads
 
 
+@pytest.mark.parametrize(
+    ("gain_ns", "said"),
+    [
+        (4_300, "Python takes 55.0 % of every step. `f` runs Python for 21.5 %."),
+        (8_700, "Python takes 55.0 % of every step. `f` runs Python for 43.5 %."),
+        (8_900, "`f` runs Python for 44.5 % of every step."),
+    ],
+)
+def test_one_place_does_not_outrank_the_part_that_it_lies_in(gain_ns: float, said: str) -> None:
+    """Eleven of 20 µs are Python: a place in it that has four fifths of them stands for it."""
+    names = {"R": "train.py(3): f"}
+    chosen = select(summarize(draw(COMMUNICATES.replace("note  ", "frame "), names=names)))
+    led = replace(late(gain_ns), id="PY1", headline="`f` runs Python for {part}.", agreeing=2)
+    assert headline(chosen, [led]).headline.replace("\u00a0", " ") == said
+    led = replace(led, id="CO5", headline="Rank 1 is late for {part}.")
+    assert headline(chosen, [led]).headline.startswith("Rank 1")  # no rule about Python
+
+
 def test_what_does_not_lead_is_in_the_detail() -> None:
     alone, before = communicating(None)
     said, found = communicating(RanksSaid("4 ranks: none is slow."))

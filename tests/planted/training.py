@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from kinetoscope.handlers import tensorboard_trace_handler
 from tests.planted.habits import HABITS, HEALTHY, Step
+from tests.planted.held_out import HELD_OUT
 
 BATCH, WIDTH, CLASSES, LAYERS = 256, 256, 16, 4
 STEPS = 6
@@ -292,6 +293,8 @@ def step_of(problem: str, repaired: bool) -> Step:
     """The step of one training."""
     if problem in HEALTHY:
         return HEALTHY[problem]()
+    if problem in HELD_OUT:
+        return HELD_OUT[problem].make()
     if problem in HABITS:
         return HABITS[problem](repaired)
     training = Training(problem, repaired)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...base.arrays import cells, distinct_values, is_among, ranked, search, take, where
 from ...base.intervals import Intervals, length_within, merge, subtract
+from ...base.units import plural
 from ..findings import Evidence, Reference
 from ..steps import Selection
 from ..user_code import MOST_FRAMES, OPTIMIZES, Found, HostCode, of_code
@@ -148,7 +149,9 @@ def unused_gradients(selection: Selection, seen: Seen) -> Advice:
     )
 
 
-_EMBEDS = of_code(r"^aten::embedding_dense_backward$")
+_EMBEDS = of_code(r"^aten::(embedding|_embedding_bag)_dense_backward$")
+_ROW_COUNT_AT = {"aten::_embedding_bag_dense_backward": 5}
+"""Place of the number of rows among the arguments, where it is not the third."""
 LEAST_ROWS = 10_000  # of an embedding
 READ_RATIO = 0.25  # of its rows: where a step reads more, sparse gradients win little
 
@@ -159,7 +162,8 @@ def find_dense_embeddings(code: HostCode) -> Iterator[Found]:
     rows, args = code.named(_EMBEDS), code.trace.host.args
     names = ("input_dims", "concrete_inputs")
     texts = (cells(args.get(one), code.host_rows(rows), -1).tolist() for one in names)
-    sizes = [_rows_of(code, dims, values) for dims, values in zip(*texts, strict=True)]
+    places = [_ROW_COUNT_AT.get(code.trace.strings[name], 2) for name in code.name[rows].tolist()]
+    sizes = [_rows_of(code, *one) for one in zip(*texts, places, strict=True)]
     large = [every >= LEAST_ROWS and read <= READ_RATIO * every for read, every in sizes]
     if not any(large):
         return
@@ -175,11 +179,11 @@ def find_dense_embeddings(code: HostCode) -> Iterator[Found]:
     yield Found("dense_embedding", name, time, code.host_rows(rows), "", figures)
 
 
-def _rows_of(code: HostCode, dims: int, values: int) -> tuple[int, int]:
+def _rows_of(code: HostCode, dims: int, values: int, place: int) -> tuple[int, int]:
     """The number of indices that were read, and of rows of the embedding; zeros if unknown."""
     try:
         read = json_of(code.trace.strings[dims])[1] if dims >= 0 else []
-        every = json_of(code.trace.strings[values])[2] if values >= 0 else 0
+        every = json_of(code.trace.strings[values])[place] if values >= 0 else 0
         return int(np.prod(read)), int(every)
     except (TypeError, ValueError, LookupError):
         return 0, 0
@@ -218,7 +222,7 @@ def dense_embedding(selection: Selection, seen: Seen) -> Advice | None:
         headline="Dense gradients of an embedding take {part}.",
         confidence=0.8,
         evidence=(Evidence("rows of the embedding", one.figure("rows"), "count", LEAST_ROWS),),
-        verify="Record again: no `aten::embedding_dense_backward`.",
+        verify=f"Record again: no `{one.pattern.name}`.",
         links=(Reference("Which optimizers take sparse gradients", url=_SPARSE_DOCS),),
     )
 
@@ -283,8 +287,9 @@ def aside(selection: Selection, seen: Seen) -> Advice:
     return Advice(
         title=f"{what} {takes} a large part of the step",
         said=(
-            f"{what} {takes} {spent_by(selection, seen)}, {round(selection.mean(one.count)):,} "
-            f"{'calls' if one.frame else 'ops'} {per_step(selection)}. No gradient flows through "
+            f"{what} {takes} {spent_by(selection, seen)}, in "
+            f"{plural(round(selection.mean(one.count)), 'call' if one.frame else 'op')} "
+            f"{per_step(selection)}. No gradient flows through "
             f"{'it' if one.frame else 'them'}."
         ),
         action=(

@@ -405,8 +405,8 @@ def specific_first(
 ) -> list[Finding]:
     """The findings in their order, but each general one behind those that say why.
 
-    That is a finding of medium or high severity of the same frame, or one that claims half of its
-    time or more.
+    That is a finding of medium or high severity that takes half of its time or more: of the same
+    frame, or of what it claims.
     """
     found = list(findings)
     for one in [one for one in findings if one.id in general]:
@@ -423,11 +423,11 @@ def specific_first(
 
 
 def _says_why(selection: Selection, one: Finding, general: Finding) -> bool:
-    if one.frame and one.frame == general.frame:
-        return True
     if one.gain is None or general.gain is None:
-        return False
+        return bool(one.frame) and one.frame == general.frame
     ns = general.gain.ns_per_step
+    if one.frame and one.frame == general.frame:
+        return 2 * one.gain.ns_per_step >= ns
     return 2 * (ns + one.gain.ns_per_step - claimed_ns(selection, [one.gain, general.gain])) >= ns
 
 

@@ -43,16 +43,7 @@ from ..user_code import (
     of_code,
 )
 from ..wording import device_noun, per_step
-from .claims import (
-    Seen,
-    count_of,
-    often,
-    on_host,
-    on_kernels,
-    spent,
-    spent_by,
-    total_of,
-)
+from .claims import Seen, count_of, often, on_host, on_kernels, spent, spent_by, total_of
 from .rule import (
     COMPILE_DEVICES,
     COMPILE_DOCS,
@@ -339,6 +330,9 @@ def bias(selection: Selection, seen: Seen) -> Advice:
 
 
 _COPIES_ALONE = of_code(r"^aten::clone$")  # a copy on purpose, of the same type and layout
+_LAYS_OUT = of_code(r"^aten::contiguous$")
+_ATTENTION = of_code(r"^aten::(scaled_dot_product_attention|_scaled_dot_product\w+)$")
+FEW_OPS = 16  # between a layout for attention and the attention
 _NO_SIZE = regex(r"^\[\s*\[\s*\]")
 
 
@@ -346,8 +340,8 @@ _NO_SIZE = regex(r"^\[\s*\[\s*\]")
 def find_conversions(code: HostCode) -> Iterator[Found]:
     """Copies into another type or layout that the program asks for, by the frame that does.
 
-    Copies between host and device are no conversions. Numbers without a size are left out: ops
-    convert those for themselves.
+    No copies between host and device, no layout for attention, and no numbers without a size, which
+    ops convert for themselves.
     """
     converts = np.zeros(len(code.ts), np.bool_)
     converts[code.named(CONVERTS)] = True
@@ -364,7 +358,7 @@ def find_conversions(code: HostCode) -> Iterator[Found]:
     top = distinct_values(top[top >= 0])
     top = code.outside_of_loader(top[code.top_op[top]])
     top = code.outside(top, code.time(code.named(PRINTS)))
-    top = top[~code.have_name(top, _COPIES_ALONE)]
+    top = top[~code.have_name(top, _COPIES_ALONE) & ~_of_attention(code, top)]
     shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(top), -1)
     sized = np.array(
         [one < 0 or _NO_SIZE.match(code.trace.strings[one]) is None for one in shapes.tolist()],
@@ -379,6 +373,13 @@ def find_conversions(code: HostCode) -> Iterator[Found]:
         time = merge(code.with_backward(loops(code, mine)), follow)
         follow = EMPTY  # once
         yield Found("conversion", name, time, code.host_rows(mine), frame)
+
+
+def _of_attention(code: HostCode, rows: I64) -> Mask:
+    """Which of the rows lay out what attention reads within a few ops."""
+    place, mine = search(code.top_ops, code.named(_ATTENTION)), search(code.top_ops, rows)
+    after = np.append(place, np.iinfo(np.int64).max)[search(place, mine)]
+    return code.have_name(rows, _LAYS_OUT) & (after - mine <= FEW_OPS)
 
 
 def _between_memories(code: HostCode) -> I64:
@@ -411,7 +412,8 @@ def find_conversion_kernels(one: DeviceCode) -> Iterator[Found]:
 def conversions(selection: Selection, seen: Seen) -> Advice | None:
     """Conversions of type or layout that the program asks for take more than {conversion_ratio}.
 
-    Copies between host and device are none, and neither is `clone()`. Silent where the run used a
+    Copies between host and device are none, and neither is `clone()` or the layout of what
+    attention reads next. Silent where the run used a
     device that was not recorded: a conversion may be a copy to it.
 
     Ceiling: their time, that of loops over them, and of such copies in their backward pass. Ops on

@@ -28,6 +28,7 @@ _EQUAL_WORK = 0.01  # of FLOPs and of bytes
 DRIFT_RATIO = 0.02
 DISTURBED_RATIO = 0.1
 MOSTLY_APART = 0.5  # of the work: no change of the code makes most operators different
+FAR_LARGER = 2.0  # times what other speeds of the hosts explain: such a change is the code's
 MOST_OF_A_NAME = 0.2  # of all time, where operators are asked about the machine
 FEWEST_SIGNATURES = 5
 
@@ -335,8 +336,20 @@ class Drift(Struct, frozen=True):
         What the equal work changed is not the code's doing, and the rest of a step, whose length
         is ``step_ns``, may have been moved by the same share.
         """
-        rest = max(step_ns - self.work_ns, 0.0) * self.moved_ns / max(self.work_ns, 1.0)
-        return abs(change_ns - self.change_ns) <= rest
+        return abs(change_ns - self.change_ns) <= self._rest_ns(step_ns)
+
+    def is_small_beside(self, change_ns: float, step_ns: float) -> bool:
+        """True if a change is far larger than all that other speeds of the hosts can have made."""
+        far = FAR_LARGER * self._rest_ns(step_ns)
+        return abs(change_ns) > self.most_ns(step_ns) and abs(change_ns - self.change_ns) > far
+
+    def most_ns(self, step_ns: float) -> float:
+        """The most of a change that such a load of the host explains."""
+        return abs(self.change_ns) + self._rest_ns(step_ns)
+
+    def _rest_ns(self, step_ns: float) -> float:
+        rest = max(step_ns - self.work_ns, 0.0)
+        return rest * self.moved_ns / max(self.work_ns, 1.0)
 
 
 def drift(base: Side, other: Side) -> Drift | None:

@@ -195,6 +195,26 @@ def _is_doubted(found: PairVerdict) -> bool:
     return drift.explains(found.bridge.change_ns, found.bridge.base_ns)
 
 
+def _is_far_larger(found: PairVerdict) -> bool:
+    """True if the hosts differ in speed, and the steps by far more than that explains."""
+    drift, times = found.drift, found.times
+    if drift is None or times is None or times.outcome not in CLAIMS:
+        return False
+    return drift.is_disturbed and drift.is_small_beside(
+        found.bridge.change_ns, _longer_step(found.bridge)
+    )
+
+
+def _longer_step(between: Bridge) -> float:
+    return float(max(between.base_ns, between.other_ns))
+
+
+def _apart(drift: Drift) -> str:
+    """By how much two clocks, or hosts, differ in speed."""
+    ratio = drift.ratio
+    return share(abs(ratio - 1)) if ratio < TWICE else f"a factor of {times(ratio)[:-1]}"
+
+
 def _outcome(found: PairVerdict) -> Outcome:
     if found.times is None or found.is_other_machine:
         equal = found.bridge.change_ns == 0 and not any(one.differs for one in found.counts)
@@ -205,7 +225,7 @@ def _outcome(found: PairVerdict) -> Outcome:
     # Real without the clocks, too, or not known to be the code's doing.
     same = found.adjusted.outcome == found.times.outcome
     if is_disturbed:
-        return "cannot tell"
+        return found.times.outcome if same and _is_far_larger(found) else "cannot tell"
     return found.adjusted.outcome if same or found.adjusted.outcome != "worse" else "cannot tell"
 
 
@@ -257,6 +277,9 @@ def _words(found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]) -> tu
         return _differs(found)
     faster = change < 0
     amount = f"{duration(abs(change))} {'faster' if faster else 'slower'} per step"
+    lengths = sorted((between.base_ns, between.base_ns + change))
+    if lengths[0] > 0 and lengths[1] >= TWICE * lengths[0]:
+        amount += f" ({times(lengths[1] / lengths[0])})"
     if found.at_equal_clocks:
         amount += " at equal clocks"
     cause = _main_cause(between, change)
@@ -323,8 +346,7 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
     if verdict is None:
         return _without_steps(found, sides, real)
     if found.adjusted is not None and found.drift is not None and not found.at_equal_clocks:
-        ratio = found.drift.ratio
-        clocks = share(abs(ratio - 1)) if ratio < TWICE else f"a factor of {times(ratio)[:-1]}"
+        clocks = _apart(found.drift)
         why = f"Without that, the verdict is “{found.adjusted.outcome}”. {real}"
         of = "clocks" if found.drift.of_device else "speeds of the hosts"
         return f"{said}, and the {of} differ by {clocks}.", why.strip()
@@ -443,6 +465,10 @@ def _detail(found: PairVerdict, cause: BridgePart | None) -> str:
         names = listing([phrase(part.key) for part in largest])
         came = "came back as" if change < 0 else "was saved in"
         said.append(f"{duration(abs(back))} {came} {names}.")
+    if _is_far_larger(found) and found.drift is not None and found.drift.is_other_clock:
+        most = duration(found.drift.most_ns(_longer_step(between)))
+        apart = _apart(found.drift)
+        said.append(f"The speeds of the hosts differ by {apart}: that explains at most {most}.")
     if found.clock_ns:
         beside = "beside it" if found.at_equal_clocks else "of it"
         said.append(f"Another clock alone makes {_signed(found.clock_ns)} {beside}.")

@@ -94,3 +94,8 @@ def is_own_frame(name: str) -> bool:
         return False
     module = parts[0].removesuffix(".py")
     return module not in sys.stdlib_module_names
+
+
+def is_part_of_function(name: str) -> bool:
+    """True for comprehensions, which are frames of their own up to Python 3.11."""
+    return name.endswith((": <listcomp>", ": <dictcomp>", ": <setcomp>", ": <genexpr>"))

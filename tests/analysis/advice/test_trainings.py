@@ -217,6 +217,19 @@ def test_what_a_scripted_module_does_is_no_python() -> None:
     assert own - claimed("nn.Module: RecursiveScriptModule_0") == 400_000
 
 
+@pytest.mark.parametrize("name", ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "inner"])
+def test_a_comprehension_is_a_part_of_its_function(name: str) -> None:
+    """Up to Python 3.11 it is a frame of its own, which says less than its function."""
+
+    def part(at: float, _: int) -> Iterator[Event]:
+        yield event("frame", "data.py(7): load", at + 10, 400)
+        yield event("frame", f"data.py(9): {name}", at + 20, 350)
+
+    found = finding(run(part, stacks=False), "PY1")
+    assert found is not None
+    assert found.frame == ("data.py(9): inner" if name == "inner" else "data.py(7): load")
+
+
 @pytest.mark.parametrize(
     ("parts", "word"),
     [

@@ -55,17 +55,22 @@ def test_counters_that_lock_the_clock_of_one_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change_ms", "explained"),
+    ("change_ms", "explained", "far"),
     [
-        (40, True),  # what the equal work lost
-        (55, True),  # and 15 of the rest, which may have lost 24 of its 40 ms
-        (-80, False),  # a step without something that took 120 ms
-        (70, False),  # 30 ms more than a load like that of the equal work makes
+        (40, True, False),  # what the equal work lost
+        (55, True, False),  # and 15 of the rest, which may have lost 24 of its 40 ms
+        (-80, False, True),  # a step without something that took 120 ms
+        (70, False, False),  # 30 ms more than a load like that of the equal work makes …
+        (87, False, False),
+        (89, False, True),  # … which is far larger from 48 ms on
+        (-9, False, False),  # far from the 40 ms, but less than the 64 that may be explained
     ],
 )
 def test_a_loaded_host_explains_as_much_as_it_does_to_equal_work(
-    change_ms: float, explained: bool
+    change_ms: float, explained: bool, far: bool
 ) -> None:
     """Of a step of 140 ms, 100 are equal work: half of it gained 10 ms, the other half lost 50."""
     load = Drift(1.0, 8, of_device=False, apart=1.0, work_ns=100e6, change_ns=40e6, moved_ns=60e6)
     assert load.explains(change_ms * 1e6, 140e6) is explained
+    assert load.is_small_beside(change_ms * 1e6, 140e6) is far
+    assert load.most_ns(140e6) == 64e6

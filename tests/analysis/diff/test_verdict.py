@@ -402,6 +402,28 @@ def test_a_load_that_cannot_have_made_the_change_is_no_contradiction() -> None:
     assert load.text.endswith("The change is larger than such a load makes.")
 
 
+@pytest.mark.parametrize(
+    ("loaders_us", "says"),
+    [
+        ((11_200, 300), "better: 10.6 ms faster per step (8.63×): the DataLoader no longer"),
+        ((300, 11_200), "worse: 11.2 ms slower per step (11×): the main thread waits longer"),
+        ((3_000, 2_200), "cannot tell: Cannot tell: 516 µs less per step (13.6 %), and the speeds"),
+        ((3_000, 4_500), "cannot tell: Cannot tell: 1.78 ms more per step (46.8 %), and the"),
+    ],
+)
+def test_other_speeds_of_the_hosts_do_not_hide_what_is_far_larger(
+    loaders_us: tuple[float, float], says: str
+) -> None:
+    """The second host is about 1.3 times as slow: that explains a third of the loader's time."""
+    before, after = loaders_us
+    found = compare(on_a_host(1, 1, 0, before), on_a_host(2, 1.35, 0.05, after))
+    text = f"{found.outcome}: {found.headline}".replace("\u00a0", " ")
+    assert text.startswith(says)
+    claims = found.outcome in ("better", "worse")
+    assert ("The speeds of the hosts differ by 32.6 %: that explains at most 4." in
+            found.detail.replace("\u00a0", " ")) is claims  # fmt: skip
+
+
 def what_differs(base: Event, other: Event) -> dict[str, str]:
     left, right = (
         side_of(drawn(annotation("ProfilerStep#0", 0, 100), x("aten::mm", 5, 50, **args)))

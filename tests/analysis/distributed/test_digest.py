@@ -12,6 +12,7 @@ from kinetoscope.analysis.distributed.rank.digest import decode, digest_of, enco
 from kinetoscope.base.columnar import DamagedError
 from kinetoscope.trace.read import read
 from tests.conftest import requires_traces
+from tests.trace.drawn import annotation, drawn, python
 
 from .drawn import US, call, rank
 from .sets import digests
@@ -109,6 +110,28 @@ def launched(call_ts: int, name: str, ts: int, dur: int, number: int) -> list[di
         drawn_event("cuda_runtime", "cudaLaunchKernel", call_ts, 5, {"correlation": number}),
         drawn_event("kernel", name, ts, dur, where, (0, 7)),
     ]
+
+
+def test_what_the_users_code_calls_is_among_the_names_and_what_that_calls_is_not() -> None:
+    """A rank that sleeps in a function that all ranks run is named with the sleep."""
+    trace = drawn(
+        python("train.py(3): main", 0, 1000),
+        annotation("ProfilerStep#0", 10, 900),
+        python("<built-in function sleep>", 20, 300),
+        python("torch/serialization.py(9): save", 400, 200),
+        python("torch/serialization.py(5): write", 420, 100),
+        python("train.py(7): inner", 700, 100),
+        python("<built-in function len>", 710, 50),
+    )
+    one = digest_of(trace)
+    table = zip(one.ranges.name.tolist(), one.ranges.total_ns.tolist(), strict=True)
+    names = {one.text(name): ns for name, ns in table}
+    assert names == {
+        "<built-in function sleep>": 300_000,
+        "torch/serialization.py(9): save": 200_000,
+        "train.py(7): inner": 100_000,
+        "<built-in function len>": 50_000,
+    }
 
 
 @pytest.mark.parametrize("damage", [b"", b"no digest", b"x\x9c\x03\x00\x00\x00\x00\x01"])

@@ -70,6 +70,15 @@ def test_a_rank_that_is_late_in_every_third_step_is_named_or_in_doubt(
     assert compared(plan).verdict.sentence.startswith(says)
 
 
+def test_a_rank_that_is_late_in_all_steps_is_not_said_to_be_in_some() -> None:
+    """Other work varies by a third, so that the late rank is not the longest in every step."""
+    plan = JobPlan("gloo", "ddp", "backward", 4, 6, (1,), 0.35, 0.3, 3)
+    verdict = compared(plan).verdict
+    assert (verdict.kind, verdict.members) == ("some_steps", (1,))
+    assert verdict.sentence.startswith("Rank 1 is slower by itself in all 6 steps, by 6.52")
+    assert "`aten::conv_backward` takes 7.04\u00a0ms there and 211\u00a0µs on" in verdict.sentence
+
+
 def test_from_a_step_on() -> None:
     plan = JobPlan("nccl", "tensor", "onset", 4, 12, (3,), 0.2, 0.003, 1)
     verdict = compared(plan).verdict

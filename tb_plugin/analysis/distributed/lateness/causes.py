@@ -359,6 +359,24 @@ def longer_work(
     return _innermost(found) if found else None
 
 
+def is_longer_in_each(
+    digests: Sequence[RankDigest],
+    steps: Sequence[int],
+    member: int,
+    peers: Sequence[int],
+    work: LongerWork,
+) -> bool:
+    """True if in each step a rank runs that work for longer, by a quarter of the usual excess."""
+    name = common_name(work.name)
+    by_step = []
+    for m in (member, *peers[:: max(len(peers) // MOST_PEERS, 1)]):
+        tables = [table_of(digests[m], steps) for table_of in (_kernels, _ranges)]
+        mine = [each for table in tables for key, each in table.items() if common_name(key) == name]
+        by_step.append(np.max(mine, axis=0) if mine else np.zeros(len(steps)))
+    over = by_step[0] - np.median(by_step[1:], axis=0)
+    return bool((4 * over >= work.mine_ns - work.peers_ns).all())
+
+
 def _innermost(found: Sequence[LongerWork]) -> LongerWork:
     """The shortest of those with nearly the largest excess: it lies in the longer ones."""
     most = max(one.mine_ns - one.peers_ns for one in found)

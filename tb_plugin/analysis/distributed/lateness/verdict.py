@@ -29,7 +29,15 @@ from ..clocks import Clocks
 from ..matching import Matches
 from ..model import RankDigest
 from ..waiting import Waiting
-from .causes import LatenessCause, LongerWork, cause_of, longer_work, own_parts, work_of_one
+from .causes import (
+    LatenessCause,
+    LongerWork,
+    cause_of,
+    is_longer_in_each,
+    longer_work,
+    own_parts,
+    work_of_one,
+)
 from .cost import late_cost
 from .excess import end_excess, without_excess
 from .nodes import Node, rows_of
@@ -315,10 +323,18 @@ class _Judge:
         found = _Found((m,), tuple(self.steps[one] for one in at))
         numbers = self.run.digests[m].steps.number
         which = listing([str(int(numbers[step])) for step in found.steps])
-        text = (
-            f"{self._names([m])} is slower by itself in {len(at)} of {len(self.steps)} steps"
-            f" ({which}), by {duration(self._excess(found))}{self._why(found)}."
-        )
+        who, count, work = self._names([m]), len(self.steps), self._longer(found)
+        if work is not None and is_longer_in_each(
+            self.run.digests, self.steps, m, self._peers(found), work
+        ):
+            found = _Found((m,), self.steps)  # other times vary, so that it is not always longest
+            at, which = list(range(count)), ""
+        by = f"by {duration(self._excess(found))}{self._why(found)}."
+        if len(at) == count or ((self.above[m] > 0).all() and self.cost[m].min() >= LEAST_GAIN):
+            some = f"; in {len(at)} of them ({which}) " if len(at) < count else ", "
+            text = f"{who} is slower by itself in all {count} steps{some}{by}"
+        else:
+            text = f"{who} is slower by itself in {len(at)} of {count} steps ({which}), {by}"
         return self._verdict("some_steps", found, text)
 
     def _in_doubt(self) -> str:
@@ -372,7 +388,7 @@ class _Judge:
                 f" Without that, steps would be {duration(gain)} ({share(gain / length)}) shorter."
             )
         m = self._typical(found)
-        peers = [int(one) for one in self.own.peers[m] if one not in found.members]
+        peers = self._peers(found)
         parts = own_parts(self.joint, self.joint.alone(), self.own.chosen)
         cost = float((self._cost_of(found.members) * self.length).mean())
         return Verdict(
@@ -408,17 +424,24 @@ class _Judge:
         order = sorted(found.members, key=lambda m: self._excess_of(m, found.steps))
         return order[len(order) // 2]
 
-    def _why(self, found: _Found) -> str:
-        """The longer work there, as the end of a sentence; "" unknown."""
+    def _peers(self, found: _Found) -> list[int]:
+        """The peers of the rank in the middle that are not named with it."""
+        peers = self.own.peers[self._typical(found)]
+        return [int(one) for one in peers if one not in found.members]
+
+    def _longer(self, found: _Found) -> LongerWork | None:
+        """The work that takes longer there than on peers, or runs there alone; None unknown."""
         m = self._typical(found)
-        peers = [int(one) for one in self.own.peers[m] if one not in found.members]
         excess = self._excess_of(m, found.steps)
         alone = work_of_one(self.run.digests, found.steps, [m]).get(m)
-        work: LongerWork | None = alone if alone and alone.mine_ns >= excess / 2 else None
-        work = work or longer_work(self.run.digests, found.steps, m, peers, excess)
-        if work is None:
-            return ""
-        return f": {work.text}"
+        if alone and alone.mine_ns >= excess / 2:
+            return alone
+        return longer_work(self.run.digests, found.steps, m, self._peers(found), excess)
+
+    def _why(self, found: _Found) -> str:
+        """The longer work there, as the end of a sentence; "" unknown."""
+        work = self._longer(found)
+        return f": {work.text}" if work else ""
 
     def _gain(self, members: Sequence[int]) -> int:
         """Shorter steps without the excess of these ranks; −1 where that is not known."""
@@ -526,6 +549,7 @@ class _Judge:
 
 def _is_certain(above: F64) -> bool:
     """True if the slower of two ranks is so beyond chance, by its steps alone."""
-    error = float(above.std(ddof=1)) / math.sqrt(len(above)) if len(above) > 1 else math.inf
-    mean = float(above.mean())
+    times = np.log1p(above)  # a rank that is twice as slow is as far away as one twice as fast
+    error = float(times.std(ddof=1)) / math.sqrt(len(times)) if len(times) > 1 else math.inf
+    mean = float(times.mean())
     return error == 0 or two_sided(mean / error, len(above) - 1) <= PAIR_CHANCE

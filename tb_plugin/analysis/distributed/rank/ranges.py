@@ -74,9 +74,15 @@ def hash_of(name: str) -> int:
 
 
 def _told(trace: Trace, hosts: Hosts) -> NDArray[np.bool_]:
-    """Ranges, ops, modules and frames of the user's code; no marks of steps, no exchanges."""
+    """Ranges, ops, modules, frames of the user's code and what these call, such as `sleep`.
+
+    No marks of steps, no exchanges.
+    """
     host = trace.host
     own = of_names(trace.strings, host.name, is_own_frame, np.bool_)
+    above = host.parent
+    above = np.where((above >= 0) & hosts.marker[above], host.parent[above], above)
+    own |= (above >= 0) & own[above]
     exchange = of_names(
         trace.strings, host.name, lambda text: BACKEND_RANGE.match(text) is not None, np.bool_
     )
