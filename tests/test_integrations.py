@@ -203,3 +203,42 @@ def test_importing_it_costs_a_training_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+# --- the real ones, where they are installed ------------------------------------------------------
+
+
+def test_a_real_run_of_wandb_keeps_figures_and_report(
+    figures: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline, a run is a file of records of protobuf, whose texts are plain."""
+    wandb = pytest.importorskip("wandb", reason="wandb is not installed")
+    for name, value in (("MODE", "offline"), ("SILENT", "true"), ("DIR", str(tmp_path))):
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    run = wandb.init(project="p", dir=str(tmp_path))
+    try:
+        assert publish("log", run, step=7) == figures
+    finally:
+        run.finish()
+    (file,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
+    kept = file.read_bytes()
+    for text in ("profile/step_ms", "12.5", "profile/idle_ratio", "kinetoscope_report.html"):
+        assert text.encode() in kept, text
+
+
+def test_a_real_run_of_mlflow_keeps_figures_and_report(
+    figures: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # newer ones ask for a database
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    mlflow.set_experiment("profiles")
+    with mlflow.start_run() as run:
+        assert publish("log", mlflow, step=7) == figures
+    client = mlflow.MlflowClient()
+    assert client.get_run(run.info.run_id).data.metrics == figures
+    (point,) = client.get_metric_history(run.info.run_id, "profile/step_ms")
+    assert (point.step, point.value) == (7, 12.5)
+    assert [one.path for one in client.list_artifacts(run.info.run_id)] == [
+        "kinetoscope_report.html"
+    ]

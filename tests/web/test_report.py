@@ -33,6 +33,7 @@ from kinetoscope.web.report.redact import Redactor
 from kinetoscope.web.report.timeline import split_frame
 from tests.cli.runs import run
 from tests.conftest import ROOT
+from tests.views.overview.test_served_use import write_served
 
 SAMPLE = ROOT / "samples" / "traces" / "train_ddp_cpu"
 needs_page = pytest.mark.skipif(
@@ -158,6 +159,24 @@ def test_ranks_that_are_too_many_are_left_out_and_it_says_so(
     assert "leaves out 1 other rank of the run" in result.stderr
     assert "It leaves out 1\u00a0other rank of the run." in target.read_text()
     assert not any(asked.startswith("view/distributed?") for asked in index["answers"])
+
+
+@needs_page
+@pytest.mark.parametrize("beside", ["job/capture_traces", "capture_traces"])
+def test_captures_beside_the_run_name_its_kernels(tmp_path: Path, beside: str) -> None:
+    """The same operators as the server's, of a folder in the run and of one beside it."""
+    write_served(tmp_path / "job", tmp_path / beside)
+    target = tmp_path / "r.html"
+    result = run("report", tmp_path, "--run", "job", "-o", target)
+    assert result.exit_code == 0, result.stderr
+    page = target.read_text()
+    overview = answer(page, "view/overview?digest")
+    shown = run("show", "overview", tmp_path, "--run", "job", "--format", "json").stdout
+    assert overview == json.loads(shown)
+    (decode,) = overview["serving"]["phases"]
+    assert {one["name"]: one["ns"] for one in decode["families"]} == {"moe": 12_000, "gemm": 6_000}
+    (kept,) = answer(page, "catalog")["runs"]
+    assert ([one["name"] for one in kept["workers"]], kept["captures"]) == (["worker0"], [])
 
 
 @needs_page

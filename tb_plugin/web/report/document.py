@@ -32,7 +32,7 @@ from ... import __version__
 from ...base.errors import KinetoscopeError, QueryError, UnavailableError
 from ...base.units import listing, plural, size
 from ...session.catalog import Traces, facts_catalog
-from ...session.recordings import start_of
+from ...session.recordings import every_worker, start_of
 from ...session.session import ChosenTrace
 from ...store.discovery.walk import resolve
 from ...views import all_views
@@ -148,12 +148,13 @@ def _linked(chosen: ChosenTrace, folder: Path, run: str) -> tuple[Path, int]:
     name, beyond = run or "recording", 0
     if chosen.place is not None and chosen.folder is not None:
         name = run or os.path.basename(chosen.place.run) or "recording"
-        others = _siblings(chosen)
+        others, captures = _beside(chosen)
         beyond = len(others) if len(others) >= _MOST_RANKS else 0
         files |= {} if beyond else others
+        files |= captures
     into = folder / name
-    into.mkdir()
     for file, path in files.items():
+        (into / file).parent.mkdir(parents=True, exist_ok=True)
         try:
             (into / file).symlink_to(os.path.abspath(path))
         except OSError:  # not allowed on this system
@@ -161,22 +162,34 @@ def _linked(chosen: ChosenTrace, folder: Path, run: str) -> tuple[Path, int]:
     return Path(name, os.path.basename(chosen.path)), beyond
 
 
-def _siblings(chosen: ChosenTrace) -> Mapping[str, str]:
-    """The last recordings of the other workers of its start."""
+def _beside(chosen: ChosenTrace) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The last recordings of the other workers of its start, and those of captures of its graphs.
+
+    Returns:
+        Paths below the folder of its run, and what lies there.
+    """
     place, folder = chosen.place, chosen.folder
     assert place is not None
     assert folder is not None
     run = next(one for one in folder.catalog.runs if one.name == place.run)
     start = start_of(run, place)
-    found: dict[str, str] = {}
-    for one in run.workers:
-        spans = [span.key for span in one.spans if span.start == start]
-        if one.name == place.worker or not spans:
+    others: dict[str, str] = {}
+    captures: dict[str, str] = {}
+    for one in every_worker(run):
+        is_capture = one in run.captures
+        spans = [span.key for span in one.spans if is_capture or span.start == start]
+        if one.name == place.worker:
             continue
-        file = folder.files[TracePlace(run.name, one.name, spans[-1])]
-        if file.origin is None:
-            found[os.path.basename(file.absolute)] = file.absolute
-    return found
+        for key in spans if is_capture else spans[-1:]:
+            file = folder.files[TracePlace(run.name, one.name, key)]
+            if file.origin is not None:
+                continue
+            name = os.path.basename(file.absolute)
+            if is_capture:  # its worker has the name of a folder before it
+                captures[os.path.join(os.path.dirname(one.name), name)] = file.absolute
+            else:
+                others[name] = file.absolute
+    return others, captures
 
 
 def _read(catalog: Traces) -> Mapping[str, TracePlace]:
@@ -291,7 +304,8 @@ def _steps_alone(answers: Answers, shell: Shell, room: int) -> str:
     fitting = ask_single_steps(answers, shell, int((room - answers.size()) * _STEPS_SHARE))
     if fitting == len(shell.steps):
         return ""
-    return f"steps by themselves after the first {fitting}" if fitting else "steps by themselves"
+    after = f" after the first{f' {fitting}' if fitting > 1 else ''}" if fitting else ""
+    return f"steps by themselves{after}"
 
 
 def _redacted(answers: Answers, places: Sequence[TracePlace]) -> Redactor:

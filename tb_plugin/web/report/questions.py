@@ -197,18 +197,22 @@ def ask_shell(answers: Answers, places: Sequence[TracePlace]) -> Shell:
 
 def _only(run: Mapping[str, Any], places: Sequence[TracePlace]) -> Mapping[str, Any]:
     """A run of the catalog with the workers and spans of these places."""
-    workers = [
-        {
-            **worker,
-            "spans": [
-                span
-                for span in worker["spans"]
-                if (run["name"], worker["name"], span["key"]) in places
-            ],
-        }
-        for worker in run["workers"]
-    ]
-    return {**run, "workers": [worker for worker in workers if worker["spans"]]}
+
+    def kept(workers: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        of_places = [
+            {
+                **worker,
+                "spans": [
+                    span
+                    for span in worker["spans"]
+                    if (run["name"], worker["name"], span["key"]) in places
+                ],
+            }
+            for worker in workers
+        ]
+        return [worker for worker in of_places if worker["spans"]]
+
+    return {**run, "workers": kept(run["workers"]), "captures": kept(run["captures"])}
 
 
 def ask_views(answers: Answers, stems: Sequence[str], steps: str = "") -> None:

@@ -6,6 +6,7 @@ An iteration is a product and attention over pages, each launched by its op. V10
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +126,20 @@ def test_bytes_of_decode_have_findings() -> None:
     assert not {"SV4", "SV6"} & {one.id for one in facts_alone.findings}
 
 
-def test_operators_of_a_drawn_capture_name_families(tmp_path: Path) -> None:
+def write_served(job: Path, captures: Path) -> None:
     """Two replays of kernels of 4, 2, 3 µs, all called gemm: experts launch the first two."""
     run = execution([("gemm_a", 4), ("gemm_b", 2), ("gemm_c", 3)], replays=2)
     calls = [one for one in run if one["name"] == "hipGraphLaunch"]
     run += [annotation("execute_context_0(0)_generation_8(8)", one["ts"] - 0.5, 2) for one in calls]
     experts: tuple[str, list[str], dict[str, Any]] = ("vllm::moe_forward", ["gemm_a", "gemm_b"], {})
     mm = ("aten::mm", ["gemm_c"], {"Input Dims": [[8, 16], [16, 16]], "Input type": HALF})
+    write(job / "worker0.pt.trace.json", run)
+    write(captures / "worker0.pt.trace.json", capture(experts, mm))
+
+
+def test_operators_of_a_drawn_capture_name_families(tmp_path: Path) -> None:
+    captures = tmp_path / "job" / "capture_traces"
+    write_served(tmp_path / "job", captures)
 
     def families() -> dict[str, int]:
         session = choose(str(tmp_path), Wanted(run="job")).session()
@@ -140,11 +148,9 @@ def test_operators_of_a_drawn_capture_name_families(tmp_path: Path) -> None:
         assert any("kernel names alone" in one for one in found.notes) == (not captures.exists())
         return {one.name: one.ns for one in row(found, "decode").families}
 
-    captures = tmp_path / "job" / "capture_traces"
-    write(tmp_path / "job" / "worker0.pt.trace.json", run)
-    assert families() == {"gemm": 18_000}
-    write(captures / "worker0.pt.trace.json", capture(experts, mm))
     assert families() == {"moe": 12_000, "gemm": 6_000}
+    shutil.rmtree(captures)
+    assert families() == {"gemm": 18_000}
 
 
 @requires_traces
