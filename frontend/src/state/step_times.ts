@@ -129,8 +129,7 @@ export function hintFor(runs: readonly RunInfo[], shown: string): CompareHint | 
     return null;
   }
   return {
-    words:
-      newer === undefined ? `Against ${base.name}:` : `Newer run ${other.name}:`,
+    words: newer === undefined ? `Against ${base.name}:` : `Newer run ${other.name}:`,
     amount,
     patch: {
       view: "diff",

@@ -86,7 +86,12 @@ function Item({ note }: { note: Note }) {
 
 export function Notes({ notes, isOld }: { notes: readonly Note[]; isOld: boolean }) {
   return (
-    <Panel title="Limits of this recording" hint="marks in other views lead here" isOld={isOld} hasBody={false}>
+    <Panel
+      title="Limits of this recording"
+      hint="marks in other views lead here"
+      isOld={isOld}
+      hasBody={false}
+    >
       {notes.length === 0 ? (
         <p className="body ink2">Nothing was missing, skipped or repaired.</p>
       ) : (

@@ -38,9 +38,7 @@ describe("the ruler", () => {
   it("shows the longest step instead of the mean, and remembers it in the address", async () => {
     const { user } = await open();
     await user.click(screen.getByRole("radio", { name: "Longest" }));
-    expect(
-      panel("Longest step, 5 on GPU 0").getByTitle(/187,948 µs exactly/),
-    ).toBeDefined();
+    expect(panel("Longest step, 5 on GPU 0").getByTitle(/187,948 µs exactly/)).toBeDefined();
     expect(window.location.hash).toContain("overview.ruler=worst");
   });
 

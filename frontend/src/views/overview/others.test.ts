@@ -18,7 +18,12 @@ function timed(run: RunInfo, ms: readonly number[]): RunInfo {
       rank: at,
       spans: worker.spans.map((span) => ({
         ...span,
-        steps: { count: 3, median_ns: (ms[at] ?? 0) * 1e6, script: "train.py", recorded: 0 } as never,
+        steps: {
+          count: 3,
+          median_ns: (ms[at] ?? 0) * 1e6,
+          script: "train.py",
+          recorded: 0,
+        } as never,
       })),
     })),
   };

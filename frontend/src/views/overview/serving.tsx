@@ -113,8 +113,7 @@ function Families({ phase }: { phase: ServedPhase }) {
           </ViewLink>
         </b>{" "}
         <span className="ink2">
-          {share(share_ratio)} of the time · {plural(number, "iteration")} · {time(span_ns)}{" "}
-          each
+          {share(share_ratio)} of the time · {plural(number, "iteration")} · {time(span_ns)} each
         </span>
       </p>
       {families.length === 0 ? null : (
