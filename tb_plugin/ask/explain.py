@@ -205,7 +205,7 @@ def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> Explai
 
 
 def _health(said: Any) -> str:  # noqa: ANN401  # an answer of the view
-    """The reading of the file, and the notes that limit what can be said."""
+    """How the file was read, and which notes limit the answers."""
     titles = [one.title for one in said.notes if one.severity in ("error", "warning")]
     if not titles:
         return ""

@@ -52,7 +52,7 @@ def section_text(section: dict[str, Any]) -> str:
 
 
 def _said(text: str, told: ExplainedRecording) -> str:
-    """A text of ours about steps, in the word of the recording for one."""
+    """The text with the word that the recording has for a step."""
     noun = noun_of(told.step_source)
     return in_noun(text, noun) if noun == "iteration" else text
 

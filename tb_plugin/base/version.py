@@ -31,7 +31,7 @@ def release() -> str:
 
 
 def _of_checkout() -> str:
-    """The commit that git names, where this package lies in a checkout of its own; else ""."""
+    """The commit of the checkout that holds this package; "" where it is no checkout."""
     root = PACKAGE.parent
     if not (root / ".git").exists() or not (root / "pyproject.toml").is_file():
         return ""

@@ -389,7 +389,7 @@ def _set_outputs(outcome: CaseOutcome, headline: str) -> None:
 
 
 def runner_commands(cases: Sequence[BudgetCase], workspace: Path) -> list[str]:
-    """The runner's commands that show evidence of what is worse beside its line of code.
+    """The runner's commands that mark the lines of code that got slower.
 
     A frame whose file is not in the workspace has no line to stand at: the summary names it.
     """

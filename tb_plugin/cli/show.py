@@ -46,7 +46,7 @@ _LIMIT_HELP = "Rows of the first table."
 
 
 def options(query: type[Struct]) -> Sequence[click.Option]:
-    """One option per field; its help is what the field declares by ``option``.
+    """One option per field, with the help that the field declares by ``option``.
 
     Values stay texts until ``chosen`` makes the Struct: the page's parameters obey the same rules.
     """

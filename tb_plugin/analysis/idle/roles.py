@@ -125,7 +125,7 @@ class HostCauses:
                 cause[at[place]] = CAUSE["first_launch"]
 
     def _worked_ns(self, ts: int, dur: int) -> int:
-        """How long any device worked within a stretch of time."""
+        """How many nanoseconds of this time any device worked."""
         device = self._trace.device
         rows = where((device.ts < ts + dur) & (device.end > ts))
         return clip(union(device.ts[rows], device.end[rows]), ts, ts + dur).total_ns
