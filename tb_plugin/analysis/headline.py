@@ -52,7 +52,7 @@ _DEVICE_CAUSES = {
 }
 _HOST_CAUSES = {
     "dataloader_ns": "The run waits for the DataLoader for {part}.",
-    "communication_ns": "The run communicates for {part}.",
+    "communication_ns": "Communication takes {part}.",
     "compile_ns": "Compilation takes {part}.",
     "uninstrumented_ns": "For {part} the main thread runs nothing that was recorded.",
 }

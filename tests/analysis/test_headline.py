@@ -384,10 +384,11 @@ def communicating(ranks: RanksSaid | None) -> tuple[Sentence, dict[str, str]]:
 def test_a_late_rank_comes_before_the_part_of_this_one() -> None:
     alone, _ = communicating(None)
     said, found = communicating(RanksSaid("Rank 1 is late.", late(9_500), True, 9_500))
-    assert alone.headline.startswith("The run communicates")
+    assert alone.headline.startswith("Communication takes")
     assert said.headline == "Rank 1 is late."
     assert said.detail == (
-        f"This rank alone: the run{alone.headline.removeprefix('The run')} {alone.detail}"
+        f"This rank alone: communication{alone.headline.removeprefix('Communication')}"
+        f" {alone.detail}"
     )
     assert list(found) == ["CO5"]  # less than 10 % is left to transfers
 

@@ -189,7 +189,7 @@ def test_of_a_run_the_rank_that_is_late_comes_first(worker: str) -> None:
 
 def test_one_file_alone_says_what_it_holds() -> None:
     (alone,) = SAMPLE.glob("rank0.*")
-    assert document(alone).headline == "The run communicates for 73.3 % of every step."
+    assert document(alone).headline == "Communication takes 73.3 % of every step."
 
 
 def test_show_overview_waits_for_no_other_rank(
@@ -204,4 +204,4 @@ def test_show_overview_waits_for_no_other_rank(
     assert read["sentence"]["headline"].startswith("Rank 1 makes the others wait")
     assert read["waiting"] == 0
     chosen = run("show", "overview", SAMPLE, "--format", "json", "--steps", "2-4")
-    assert json.loads(chosen.stdout)["sentence"]["headline"].startswith("The run communicates")
+    assert json.loads(chosen.stdout)["sentence"]["headline"].startswith("Communication takes")

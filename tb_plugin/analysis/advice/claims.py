@@ -39,7 +39,7 @@ from ..findings import (
 from ..host_activity import Hosts
 from ..steps import Selection, Windows, sigma_of
 from ..user_code import DeviceCode, Found, HostCode
-from ..wording import device_noun, of_step, per_step, short_frame, step_noun
+from ..wording import device_noun, of_step, per_step, short_frame
 
 T = TypeVar("T", HostCode, DeviceCode)
 HostRecognizer = Callable[[HostCode], Iterator[Found]]
@@ -505,16 +505,14 @@ def events_of(selection: Selection, seen: Iterable[PatternSum]) -> tuple[SeenEve
 
 
 def spent(selection: Selection, ns: float, *, kernels: bool = False) -> str:
-    """``12.0 ms per step, 40.1 % of the step``; with a device, of time in which it idles.
+    """``12.0 ms per step (40.1 %)``; with a device, of time in which it idles.
 
     ``kernels``: of time in which it works, too.
     """
-    part = f"{duration(selection.mean(ns))} {per_step(selection)}"
-    noun = step_noun(selection.facts)
+    part = f"{duration(selection.mean(ns))} {per_step(selection)} ({share(selection.ratio(ns))})"
     if selection.device is None or kernels:
-        return f"{part}, {share(selection.ratio(ns))} of the {noun}"
-    idles = f"in which the {device_noun(selection)} idles"
-    return f"{part} {idles}, {share(selection.ratio(ns))} of the {noun}"
+        return part
+    return f"{part} in which the {device_noun(selection)} idles"
 
 
 def spent_by(selection: Selection, seen: Seen) -> str:

@@ -24,6 +24,7 @@ from .claims import (
     on_host,
     part_of_step,
     patterns,
+    spent,
 )
 from .rule import (
     CALLS,
@@ -370,8 +371,7 @@ def communication(selection: Selection) -> Advice | None:
         title=f"Communication takes a large part of the {step_noun(selection.facts)}",
         confidence=0.8,
         said=sentences(
-            f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
-            f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}.",
+            f"Collectives take {spent(selection, running, kernels=True)}{where}.",
             held,
             f"Waiting for slower ranks is part of {'it' if held else 'that'}.",
         ),
@@ -395,10 +395,10 @@ def communication(selection: Selection) -> Advice | None:
 
 def _operations(traits: RunTraits) -> tuple[Evidence, ...]:
     """The collective operations of the whole recording, the longest first."""
-    spent = sorted(traits.collective_ns.items(), key=lambda one: -one[1])
+    by_kind = sorted(traits.collective_ns.items(), key=lambda one: -one[1])
     return tuple(
         Evidence(f"{kind.replace('_', '-')}, in the whole recording", float(ns), "ns")
-        for kind, ns in spent[:4]
+        for kind, ns in by_kind[:4]
     )
 
 
@@ -481,13 +481,12 @@ def overlap(selection: Selection) -> Advice | None:
         _NOT_COVERED,
         "exposed_communication_ns",
     )
-    noun = step_noun(selection.facts)
     return Advice(
         title="Little of the communication is hidden behind compute",
         confidence=0.7,
         said=sentences(
-            f"Collectives take {duration(selection.mean(sums.total_ns))} {per_step(selection)}, "
-            f"{share(taken)} of the {noun}, and kernels compute during {share(hidden)} of that.",
+            f"Collectives take {spent(selection, sums.total_ns, kernels=True)}, "
+            f"and kernels compute during {share(hidden)} of that.",
         ),
         evidence=(
             Evidence("communication", taken, "ratio", OVERLAP_COMMUNICATION_RATIO.of(limits)),
@@ -511,9 +510,9 @@ def find_messages(one: DeviceCode) -> Iterator[Found]:
     kernels = one.work.compute
     small = one.collectives[(size >= 0) & (size < 262144)]
     if len(small):
-        spent = trace.device.dur[one.collectives]
+        took = trace.device.dur[one.collectives]
         found = one.found("small_messages", small,
-                          part=float(trace.device.dur[small].sum() / max(int(spent.sum()), 1)),
+                          part=float(trace.device.dur[small].sum() / max(int(took.sum()), 1)),
                           largest=float(size[(size >= 0) & (size < 262144)].max()))  # fmt: skip
         yield replace(found, time=subtract(found.time, kernels))
     norm = one.below(one.collectives, _SYNC_NORM)

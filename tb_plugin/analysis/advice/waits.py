@@ -8,7 +8,7 @@ from msgspec import structs
 
 from ...base.intervals import merge
 from ...base.regex import regex
-from ...base.units import duration, plural, share
+from ...base.units import plural
 from ..facts import Partition
 from ..findings import Evidence, Reference, at_time
 from ..steps import HeldSum, Selection
@@ -16,7 +16,6 @@ from ..user_code import JOINS, MOST_FRAMES, OPTIMIZES, PRINTS, Found, HostCode, 
 from ..wording import (
     called,
     device_noun,
-    per_step,
     short_frame,
     step_noun,
     the_device,
@@ -32,6 +31,7 @@ from .claims import (
     on_host,
     seen_event,
     shares_of,
+    spent,
     spent_by,
 )
 from .input import FROM_PINNED, INTO_PINNED, PINNED_LINK
@@ -268,8 +268,7 @@ def idles_for(
     return structs.replace(
         advice,
         said=sentences(
-            f"The {device_noun(selection)} idles {duration(selection.mean(total))} "
-            f"{per_step(selection)}, {share(selection.ratio(total))} of the {noun}, "
+            f"The {device_noun(selection)} idles {spent(selection, total, kernels=True)}, "
             f"{advice.method}.",
             names,
             *more,

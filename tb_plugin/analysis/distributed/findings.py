@@ -244,7 +244,7 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
         evidence=tuple(evidence),
         gain=gain,
         scope=_scope(run),
-        links=(_view(f"{who} beside its peers", rank=str(ranks[0])),),
+        links=(_view(f"Show {who[0].lower()}{who[1:]}", rank=str(ranks[0])),),
         verify="Record again: own times are alike.",
         action=action,
         frame=cause.line if cause is not None else "",

@@ -27,7 +27,7 @@ class TestCommunication:
         found = finding(self.of("nnnnn"), "CO1")
         assert found is not None
         assert plain(found.text).startswith(
-            "Collectives take 5.00 µs in this step, 25.0 % of the step, "
+            "Collectives take 5.00 µs in this step (25.0 %), "
             "and for 5.00 µs of that nothing computes."
         )
         assert found.gain is not None
@@ -56,7 +56,7 @@ class TestCommunication:
         found = finding(trace, "CO1")
         assert found is not None
         assert plain(found.text).startswith(
-            "Collectives take 6.00 µs in this step, 30.0 % of the step, "
+            "Collectives take 6.00 µs in this step (30.0 %), "
             "and for 6.00 µs of that nothing computes."
         )
 

@@ -31,7 +31,7 @@ def test_a_late_rank_is_named_with_what_takes_longer() -> None:
     verdict = compared(plan).verdict
     assert verdict.sentence.startswith("Rank 2 is 9.70\u00a0ms")
     assert "a step slower by itself: `aten::conv_backward` takes 9.8" in verdict.sentence
-    assert "there and 20" in verdict.sentence  # 200 µs on its peers
+    assert "there, 20" in verdict.sentence  # 200 µs elsewhere
 
 
 def test_work_of_one_rank_alone_is_told_from_two_steps() -> None:
@@ -76,7 +76,9 @@ def test_a_rank_that_is_late_in_all_steps_is_not_said_to_be_in_some() -> None:
     verdict = compared(plan).verdict
     assert (verdict.kind, verdict.members) == ("some_steps", (1,))
     assert verdict.sentence.startswith("Rank 1 is slower by itself in all 6 steps, by 6.52")
-    assert "`aten::conv_backward` takes 7.04\u00a0ms there and 211\u00a0µs on" in verdict.sentence
+    assert (
+        "`aten::conv_backward` takes 7.04\u00a0ms there, 211\u00a0µs elsewhere" in verdict.sentence
+    )
 
 
 def test_from_a_step_on() -> None:

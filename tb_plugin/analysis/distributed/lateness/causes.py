@@ -11,6 +11,7 @@ over signatures, those that no peer has being more work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,6 +37,7 @@ MOST_OF_IT = 0.5
 INNER = 0.8
 """Part of the largest excess that a shorter range inside must have to replace it."""
 _PARTS = len(WorkPart)
+_BUILT_IN = re.compile(r"^<built-in (?:function|method) ([^\s>]+)[^>]*>$")
 _OF_WORK = {
     WorkPart.COPIES: "copies",
     WorkPart.LOADER: "input",
@@ -301,10 +303,11 @@ class LongerWork(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The comparison as the end of a sentence."""
-        mine = f"`{self.name}` takes {duration(self.mine_ns)} there"
+        name = _BUILT_IN.sub(r"\1", self.name)
+        mine = f"`{name}` takes {duration(self.mine_ns)} there"
         if self.alone:
             return f"{mine} and runs on no other rank"
-        return f"{mine} and {duration(self.peers_ns)} on its peers"
+        return f"{mine}, {duration(self.peers_ns)} elsewhere"
 
 
 def work_of_one(
