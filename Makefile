@@ -17,9 +17,9 @@
 #   make dist    makes what is uploaded, for old systems, too, and tries it
 #   make clean   removes what was built; `make distclean` also .venv and node_modules
 #
-# Only Python >= 3.10 must be there. Everything goes into .venv and node_modules; a Node.js comes
-# from PATH, or from a Python package. Without cargo traces are read in Python, several times
-# slower. A second call does no work twice.
+# It needs Python >= 3.10 with venv, and a network. Everything goes into .venv and node_modules;
+# Node.js comes from PATH, or from a Python package. Without cargo traces are read in Python,
+# several times slower. A second call does no work twice.
 
 PYTHON ?= python3
 TORCH ?= 2.13.0

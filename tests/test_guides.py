@@ -2,7 +2,8 @@
 
 A comment before a block says what it needs, or why it is not run:
 
-    <!-- needs: lightning -->      the module is installed, or the block is skipped; s3: a server
+    <!-- needs: lightning -->      the module is installed, or the block is skipped; s3: a server;
+                                   v100: recordings of others, whose figures the text has
     <!-- log: train_cpu -->        that sample is in log/
     <!-- not run: REASON -->
 """
@@ -25,12 +26,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, TRACES
 from tests.remote_servers import Store, s3
 
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 FOLLOWED = [one for one in GUIDES if one.stem != "troubleshooting"]  # which is a table
 SAMPLES = ROOT / "samples" / "traces"
+V100 = TRACES / "kineto_tb_samples"
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```(\w+)\n([\s\S]*?)^```$", re.MULTILINE)
 SERVERS = ("kinetoscope serve", "tensorboard ")
 SECONDS = 300.0
@@ -62,8 +64,8 @@ def blocks(guide: str) -> Iterator[Block]:
         )
 
 
-def follow(block: Block, folder: Path, environment: Mapping[str, str]) -> None:
-    """Do what a block says, as someone who reads it would."""
+def follow(block: Block, folder: Path, environment: Mapping[str, str]) -> str:
+    """Do what a block says, as someone who reads it would; what its commands print."""
     for name in block.logs:
         shutil.copytree(SAMPLES / name, folder / "log" / name, dirs_exist_ok=True)
     if block.kind == "python":
@@ -73,18 +75,18 @@ def follow(block: Block, folder: Path, environment: Mapping[str, str]) -> None:
         script.write_text(block.text, "utf-8")
         if named is None:
             run([sys.executable, script.name], folder, environment)
-        return
+        return ""
     lines = block.text.splitlines(keepends=True)
     commands = "".join(line for line in lines if not line.startswith(SERVERS))
-    if commands.strip():
-        run(["bash", "-e", "-c", commands], folder, environment)
+    printed = run(["bash", "-e", "-c", commands], folder, environment) if commands.strip() else ""
     for line in lines:
         if line.startswith(SERVERS):
             opens(shlex.split(line, comments=True), folder, environment)
+    return printed
 
 
-def run(command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
-    """A command that ends, and ends well."""
+def run(command: list[str], folder: Path, environment: Mapping[str, str]) -> str:
+    """A command that ends, and ends well; what it printed."""
     tries = 8
     while True:
         done = subprocess.run(
@@ -95,6 +97,7 @@ def run(command: list[str], folder: Path, environment: Mapping[str, str]) -> Non
         if done.returncode == 0 or TORCH_ABORTS not in done.stderr or not tries:
             break
     assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
 
 
 def opens(command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
@@ -146,12 +149,50 @@ def test_a_guide_can_be_followed(
             continue
         if "s3" in block.needs:
             environment |= request.getfixturevalue("store").environment
-        lacks = [one for one in block.needs if one != "s3" and not importlib.util.find_spec(one)]
+        lacks = [one for one in block.needs if not is_there(one)]
         missing.update(lacks)
         if not lacks:
             follow(block, tmp_path, environment)
     if missing:
         pytest.skip(f"the rest was followed; not installed: {', '.join(sorted(missing))}")
+
+
+def is_there(need: str) -> bool:
+    """Whether what a block needs is here; the story of the V100 has a test of its own."""
+    return need == "s3" or (need != "v100" and importlib.util.find_spec(need) is not None)
+
+
+FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:\s%|\s(?:ms|GiB)\b)?")
+STORY = (ROOT / "docs/guides/five_minutes.md").read_text("utf-8")
+TOLD = [one for one in STORY.split("\n## ") if "needs: v100" in one]
+
+
+@pytest.mark.skipif(not V100.is_dir(), reason=f"no recordings at {V100}")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize("section", TOLD, ids=lambda one: one.partition(":")[0])
+def test_a_figure_of_the_story_is_one_that_the_program_prints(section: str, tmp_path: Path) -> None:
+    """Each number of a section stands in what the section's commands print."""
+    (tmp_path / "log").symlink_to(V100)
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "KINETOSCOPE_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    (block,) = blocks(section)
+    printed = follow(block, tmp_path, environment)
+    text = section.partition("\n```\n")[2]
+    told = [
+        one.replace("\n", " ")
+        for one in FIGURE.findall(re.sub(r"`[^`]*`|torch [\d.]+ or [\d.]+", "", text))
+    ]
+    missing = [one for one in told if not is_printed(one, printed.replace("\xa0", " "))]
+    assert missing == []
+
+
+def is_printed(figure: str, printed: str) -> bool:
+    """Whether the number stands there; its unit may head the column."""
+    number = figure.split(maxsplit=1)[0]
+    return re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", printed) is not None
 
 
 def test_every_guide_is_in_the_list() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
 
+import kinetoscope
 from kinetoscope.analysis.advice import RULES, Rule
 from kinetoscope.analysis.recording import QUESTIONS
 from kinetoscope.cli.entry import main
@@ -21,7 +23,10 @@ from tests.conftest import ROOT
 COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md")
+    for path in (
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "samples/README.md")),
+    )
 }
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
@@ -29,6 +34,7 @@ MEMORY = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
 TIMELINE = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
 HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
 HEALTH = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("part", [*PARTITION, *HOST, *BREAKDOWN], ids=lambda part: part.key)
@@ -103,8 +109,11 @@ def _lines_of_code(text: str) -> list[str]:
     return [line for block in blocks for line in block.splitlines()] + spans
 
 
-# The options of that page are those of the benchmarks.
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/benchmarks.md"])
+# The options of these pages are those of benchmarks, tools and samples.
+OF_OTHERS = {"docs/benchmarks.md", "CONTRIBUTING.md", "samples/README.md"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_OTHERS])
 def test_every_command_and_option_of_the_docs_is_there(page: str) -> None:
     commands = _every_command()
     known = {option for command in commands.values() for option in _options(command)} | FOREIGN
@@ -136,8 +145,9 @@ def test_every_environment_variable_is_documented_and_read() -> None:
     pattern = re.compile(r"(?<!_)KINETOSCOPE_[A-Z_]+")  # with _ before it is click's own
     sources = [*(ROOT / "tb_plugin").rglob("*.py"), *(ROOT / "handlers").rglob("*.py")]
     read = {name for path in sources for name in pattern.findall(path.read_text("utf-8"))}
-    told = {name for text in PAGES.values() for name in pattern.findall(text)}
     # Those of the tests and of the build are in CONTRIBUTING.md.
+    pages = [text for page, text in PAGES.items() if page != "CONTRIBUTING.md"]
+    told = {name for text in pages for name in pattern.findall(text)}
     assert told - {"KINETOSCOPE_TRACES"} == read
     assert set(pattern.findall(COMMAND_LINE)) == read
 
@@ -147,3 +157,98 @@ def test_links_and_pictures_of_the_docs_are_there(page: str) -> None:
     folder = (ROOT / page).parent
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", PAGES[page]):
         assert "://" in target or (folder / target).exists(), target
+
+
+# --- what else a page names -----------------------------------------------------------------------
+
+
+def _sources() -> str:
+    """The texts of the programs, without the ends of their lines and of strings there."""
+    folders = ("frontend/src", "tb_plugin", "handlers", "vscode/src")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    kept = [path for path in files if path.suffix in {".py", ".ts", ".tsx"}]
+    texts = [path.read_text("utf-8") for path in (*kept, ROOT / "vscode/package.json")]
+    return re.sub(r"\s+", " ", re.sub(r'"\s+f?"', "", "\n".join(texts)))
+
+
+SOURCES = _sources()
+NO_LABELS = {
+    "Allocations per step": "the begin of a sentence",
+    "Latency-bound": "the begin of a sentence",
+    "Without a category": "the begin of a sentence",
+    "Which launch": "the head of a list",
+    "Est. Achieved Occupancy": "the former plugin's",
+    "Est. SM Efficiency": "the former plugin's",
+    "How much must fit": "the head of a list",
+    "Which capture in it": "the head of a list",
+    "Branches (29, 35)": "an example of a name of a track",
+    "Compare the … that are read": "a number stands in it",
+    "Frames open in …": "the name of an editor stands in it",
+    "Kinetoscope: Show or hide time per line": "category and title of a command in VS Code",
+    "No device was available to this torch, 2.13.0+cu130.": "a version stands in it",
+    "Python: your code": "what is chosen stands in it",
+    "Stream 24 (captured 20)": "an example of a name of a track",
+}
+"""What a page sets in italics, and no source holds as it stands → why."""
+
+
+def _labels(text: str) -> set[str]:
+    """What is in italics and begins with a capital, but for questions and what code is part of."""
+    text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
+    found = re.findall(r"(?<![*\w])\*([A-Z][^*\n`?]+)\*(?![*\w])", text)
+    return {part.strip() for one in found for part in one.split(" → ")}
+
+
+def test_every_label_of_the_docs_is_there() -> None:
+    named = {label for text in PAGES.values() for label in _labels(text)}
+    missing = {label for label in named if label.rstrip(".:,") not in SOURCES}
+    assert missing == NO_LABELS.keys()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_of_the_repository_that_the_docs_name_is_there(page: str) -> None:
+    named = re.findall(
+        r"`((?:action|benchmarks|docs|frontend|handlers|native|samples|tb_plugin|tests|tools|vscode)"
+        r"/[\w./-]*)`",
+        PAGES[page],
+    )
+    made = ("tb_plugin/static", "tb_plugin/native", "native/target", "samples/traces/")
+    assert [x for x in named if not x.startswith(made) and not (ROOT / x).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_module_and_target_that_the_docs_run_is_there(page: str) -> None:
+    for line in _lines_of_code(PAGES[page]):
+        for name in re.findall(r"python -m ((?:benchmarks|kinetoscope|tests|tools)[\w.]*)", line):
+            where = re.sub(r"^kinetoscope", "tb_plugin", name).replace(
+                "tb_plugin.handlers", "handlers"
+            )
+            path = ROOT / where.replace(".", "/")
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), line
+        for target in re.findall(r"^make ((?:\.venv/\.)?[a-z][\w-]*)", line):
+            made = target.replace(".venv", "$(VENV)")
+            assert re.search(rf"^{re.escape(made)}:", MAKEFILE, re.MULTILINE), line
+
+
+def _documented_tables() -> dict[str, list[str]]:
+    rows = re.findall(r'^\| `"(\w+)"` \| (.+) \|$', PAGES["docs/library.md"], re.MULTILINE)
+    return {view: re.sub(r" ?\([^)]*\)", "", titles).split("; ") for view, titles in rows}
+
+
+def test_every_table_of_the_library_is_one_of_a_view() -> None:
+    """Titles begin with a capital; *the mean step in parts* has another one in each recording."""
+    documented, sources = _documented_tables(), SOURCES.replace("{noun}", "Step")
+    assert documented
+    titles = [title for of_view in documented.values() for title in of_view if title[0].isupper()]
+    assert [title for title in titles if f'"{title}"' not in sources] == []
+
+
+def test_every_table_of_a_sample_is_in_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path))
+    trace = kinetoscope.open(ROOT / "samples/traces/train_cpu")
+    for view, documented in _documented_tables().items():
+        if view != "kernels":  # it has no device
+            given = {title for title in trace.tables(view) if " on the main thread" not in title}
+            assert given <= set(documented)

@@ -10,6 +10,7 @@ from kinetoscope.analysis.diff.comparable import mismatches
 from kinetoscope.analysis.diff.verdict import compare
 from kinetoscope.analysis.facts import IDLE_CAUSES
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.units import NBSP
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.views.kernels import view as kernels
@@ -84,7 +85,7 @@ def test_what_the_device_did_between_copies_is_drawn_as_not_known() -> None:
     shown = {table.title: table for table in overview.tables(summary)}
     ruler = shown[summary.ruler.title]
     assert [row[0] for row in ruler.rows] == ["Copy", "Memset", "Not known", "Sum"]
-    (row,) = shown[f"Steps, {summary.ruler.title.partition(', ')[2]}"].rows
+    (row,) = shown[f"Steps on GPU{NBSP}0"].rows
     assert row[2:5] == (10_000, 0, 90_000)
     whole, _ = views_of(recorded("kernel", "copy"))
     assert any(one.key in IDLE_CAUSES for one in whole.ruler.shares)

@@ -534,9 +534,9 @@ def _steps_table(answer: Overview) -> Table:
         )
         for row in answer.steps
     )
-    seen = answer.ruler.title.partition(", ")[2]
+    seen = answer.ruler.title.partition(" on ")[2]
     many = "Recording" if answer.noun == "recording" else "Steps"
-    return Table(f"{many}, {seen}", columns, rows)
+    return Table(f"{many} on {seen}", columns, rows)
 
 
 def _part(row: StepRow, key: str) -> int | None:
