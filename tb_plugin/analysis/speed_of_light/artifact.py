@@ -44,5 +44,5 @@ def _own() -> str:
 
 
 SPEED: ArtifactSpec[SpeedColumns] = ArtifactSpec(
-    f"speed-of-light-5{_own()}", f"{__name__}:make_speed", open_speed
+    f"speed-of-light-6{_own()}", f"{__name__}:make_speed", open_speed
 )

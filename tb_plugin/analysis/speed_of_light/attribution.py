@@ -2,13 +2,13 @@
 
 The model belongs to the op. The kernel goes to the op around its launch; if that has no model, to
 the innermost op around it that has one. A child with a model so takes its kernels from its parent,
-and nothing counts twice. Without device activity the innermost ops with a model are the calls.
+and nothing counts twice. Without device activity ops of the host are the calls.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,12 @@ from .products import OLD_CONVOLUTION_BACKWARD
 
 _BACKWARD = regex(r"^autograd::engine::evaluate_function")
 _LISTS = ("TensorList", "GenericList")
+# Ops that also prepare the output or an argument of another op.
+_PREPARES = frozenset(
+    {"aten::copy_", "aten::_to_copy", "aten::clone", "aten::fill_", "aten::zero_"}
+)
+# Nodes of autograd, collectives and marks of the profiler compute nothing themselves.
+_COMPUTES = regex(r"^(?!autograd::|torch::|_?c10d|symm_mem|torch_ccl|profiler::)\w+::")
 
 
 def speed_of_light(trace: Trace) -> SpeedColumns:
@@ -100,7 +106,7 @@ class _Attribution:
         work = where(self.device.klass == DeviceClass.COMPUTE)
         on_host = not len(work)
         if on_host:
-            target = self._innermost_calls()
+            target = self._host_calls()
             host, device = target, np.full(len(target), NONE, np.int32)
             call, reason = np.empty(0, np.int32), np.zeros(len(target), np.int8)
             names = np.zeros(len(target), np.int64)
@@ -152,21 +158,52 @@ class _Attribution:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _innermost_calls(self) -> I32:
-        """Ops with a model that hold no other one; those with FLOPs may hold ops without."""
-        has_flops = of_names(self.trace.strings, self.host.name, FLOPS_OPS.__contains__, np.bool_)
-        products = self._innermost(where(self.modelled & has_flops))
-        others = self._innermost(where(self.modelled))
-        return np.union1d(products, others[~has_flops[others]]).astype(np.int32)
+    def _host_calls(self) -> I32:
+        """Ops of which none lies in another one: with a model the innermost, and leaves without.
 
-    def _innermost(self, rows: I32) -> I32:
+        A product is one call with all that it holds. So is any other op with the copies and the
+        fills that prepare it: ``sum`` fills its output with zeros and reads its input itself.
+
+            sum ████████         ✓         _to_copy ████████         holds the same work
+              fill_ ██           part        copy_   ██████   ✓
+        """
+        host, strings = self.host, self.trace.strings
+
+        def named(names: Container[str]) -> B:
+            return of_names(strings, host.name, names.__contains__, np.bool_)
+
+        product = self.modelled & named(FLOPS_OPS)
+        prepares = self.modelled & named(_PREPARES)
+        products = self._innermost(where(product))
+        other = self.modelled & ~product & ~self._inside(products)
+        other &= ~(prepares & self._inside(where(other & ~prepares)))
+        others = self._innermost(where(other))
+        found = np.union1d(products, others[~self._holds(others, products)])
+        is_op = np.asarray(host.kind == HostKind.OP)
+        leaf = is_op & ~self.modelled & matches(strings, host.name, _COMPUTES)
+        leaf &= ~self._inside(found)
+        leaves = where(leaf)
+        leaves = leaves[~self._holds(leaves, where(is_op))]
+        return np.union1d(found, leaves).astype(np.int32)
+
+    def _above(self, rows: NDArray[np.integer]) -> I32:
+        """By host row the innermost of some rows that it lies in; −1."""
         own = np.full(len(self.host), NONE, np.int32)
         own[rows] = rows
-        above = np.append(innermost(own, self.host.parent), np.int32(NONE))[self.host.parent[rows]]
+        return np.append(innermost(own, self.host.parent), np.int32(NONE))[self.host.parent]
+
+    def _inside(self, rows: NDArray[np.integer]) -> B:
+        return self._above(rows) >= 0
+
+    def _holds(self, rows: NDArray[np.integer], inner: NDArray[np.integer]) -> B:
+        """Of some rows, those that hold one of ``inner`` with none of the rows between."""
         holds = np.zeros(len(self.host) + 1, np.bool_)
-        holds[above] = True
-        holds[-1] = False
-        return rows[~holds[rows]]
+        holds[self._above(rows)[inner]] = True
+        found: B = holds[rows]
+        return found
+
+    def _innermost(self, rows: I32) -> I32:
+        return rows[~self._holds(rows, rows)]
 
     def _calls(self, work: I32) -> tuple[I32, I8, I32, I64]:
         """By call its host row (−1) and reason; by kernel its call; the first kernel of each call.

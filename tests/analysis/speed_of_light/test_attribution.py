@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinetoscope.analysis.call_tree.paths import innermost
 from kinetoscope.analysis.speed_of_light.attribution import speed_of_light
 from kinetoscope.analysis.speed_of_light.figures import SpeedSelection
 from kinetoscope.analysis.speed_of_light.light import dtype_of_lists
 from kinetoscope.analysis.speed_of_light.model import Reason, SpeedColumns
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.model import Trace
+from kinetoscope.trace.model import HostKind, Trace
 from tests.collected import FILES, opened
 from tests.drawing import V100, draw
 
@@ -203,6 +204,49 @@ def test_a_device_without_a_data_sheet_has_flops_and_no_light() -> None:
 )
 def test_a_kernels_template_tells_the_type_of_lists(kernel: str, dtype: str) -> None:
     assert dtype_of_lists(kernel) == dtype
+
+
+def test_on_the_host_no_op_lies_in_another_one_and_ops_without_a_model_count() -> None:
+    names = {
+        "a": "aten::sum", "b": "aten::fill_", "c": "aten::_to_copy", "d": "aten::copy_",
+        "e": "aten::addmm", "f": "custom::op", "g": "custom::outer", "h": "autograd::node",
+        "i": "c10d::allreduce_", "j": "aten::add",
+    }  # fmt: skip
+    trace = draw(
+        """
+        step |11111111111111111111111111111111111111111111|
+        op   |aaaaaaaa ccccccccc eeeeeeee gggggggg jjjj hi|
+        op   | bbb      dddddd    dd  jj   fff            |
+        """,
+        names=names,
+        args={"a": args([[8, 8], [0], [], []], ["float", "", "Scalar", ""]), "j": ADD},
+    )
+    columns = speed_of_light(trace)
+    found = zip(columns.calls.kind.tolist(), columns.calls.measured_ns.tolist(), strict=True)
+    assert [(text(columns, columns.kinds.op[kind]), ns) for kind, ns in found] == [
+        ("aten::sum", 8000),  # it zeroes its output, and reads its input itself
+        ("aten::copy_", 6000),  # does the work of the op around it
+        ("aten::addmm", 8000),  # the bias is copied, and added
+        ("custom::op", 3000),
+        ("aten::add", 4000),
+    ]
+    rows = SpeedSelection(columns, (0, -1), None).by("op")
+    reasons = dict(zip((text(columns, key) for key in rows.key), rows.reason, strict=True))
+    assert reasons["custom::op"] == Reason.MODEL
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_on_the_host_of_real_recordings_no_time_counts_twice(name: str) -> None:
+    trace = opened(name)
+    columns = speed_of_light(trace)
+    if not columns.on_host:
+        pytest.skip("its calls are kernels")
+    host = trace.host
+    is_op = np.append(np.asarray(host.kind == HostKind.OP), False)
+    index = np.arange(len(host), dtype=np.int32)
+    around = innermost(np.where(is_op[:-1], index, np.int32(-1)), host.parent)
+    outer = is_op[:-1] & (np.append(around, np.int32(-1))[host.parent] < 0)
+    assert columns.calls.measured_ns.sum() <= host.dur[outer].sum()
 
 
 @pytest.mark.parametrize("name", FILES)
