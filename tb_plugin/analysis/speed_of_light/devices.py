@@ -36,6 +36,7 @@ class DevicePeak(Struct, frozen=True, forbid_unknown_fields=True):
     bandwidth_gb_s: float
     multiprocessors: int
     half_tflops: float | None = None  # float16 and bfloat16 on tensor or matrix cores
+    has_bfloat16: bool = True
     float_tflops: float | None = None  # float32 without tensor cores
     source: str = "yours"
     tf32_tflops: float | None = None
@@ -60,7 +61,8 @@ class DevicePeak(Struct, frozen=True, forbid_unknown_fields=True):
         float32 counts at the faster of the two.
         """
         if dtype in ("float16", "bfloat16"):
-            return self.half_tflops, "16-bit"
+            has = dtype == "float16" or self.has_bfloat16
+            return self.half_tflops if has else None, "16-bit"
         if dtype == "float32":
             both = {"FP32": self.float_tflops, "TF32": self.tf32_tflops or self.float_tflops}
             found = unit or max(both, key=lambda name: both[name] or 0.0)
@@ -113,7 +115,7 @@ def measured_peak(handler: Mapping[str, Any]) -> DevicePeak | None:
     """The rates of the CPU that our handler measured; None where it did not."""
     told = handler.get("cpu_peak")
     rates = told if isinstance(told, dict) else {}
-    known = {
+    known: dict[str, Any] = {
         key: float(value)
         for key, value in rates.items()
         if key in _MEASURED and isinstance(value, int | float) and 0 < value < _FASTEST

@@ -26,24 +26,42 @@ def bandwidth(name: str) -> float | None:
         ("NVIDIA H200", 4800),
         ("NVIDIA H200 NVL", None),
         ("NVIDIA H100 80GB HBM3", 3350),
+        ("NVIDIA H100 SXM5 80GB", 3350),
+        ("NVIDIA H100 80GB HBM2e", None),
         ("NVIDIA H100 PCIe", 2000),
+        ("NVIDIA H800", None),
         ("NVIDIA H20", 4000),
         ("NVIDIA B200", 8000),
         ("NVIDIA GB200", None),
+        ("NVIDIA GB300", None),
+        ("NVIDIA B300 SXM6 AC", None),
+        ("NVIDIA GH200 480GB", None),
         ("NVIDIA A10", 600),
         ("NVIDIA A100", None),
         ("NVIDIA A40", 696),
+        ("NVIDIA A10G", 600),
+        ("NVIDIA RTX A6000", None),
+        ("NVIDIA GeForce RTX 4090", None),
         ("NVIDIA H100 NVL", None),
         ("NVIDIA L4", 300),
         ("NVIDIA L40", 864),
         ("NVIDIA L40S", 864),
         ("NVIDIA A100-SXM4-80GB", 2039),
         ("NVIDIA A100 80GB PCIe", 1935),
+        ("NVIDIA A100-SXM4-40GB", 1555),
         ("NVIDIA A100-PG509-200", 1555),
+        ("NVIDIA A800-SXM4-80GB", None),
         ("Tesla V100-SXM2-32GB", 900),
         ("Tesla V100-DGXS-32GB", None),
+        ("Tesla V100-PCIE-16GB", None),
         ("Tesla T4", 320),
         ("AMD Instinct MI300X", 5300),
+        ("AMD Instinct MI300X VF", 5300),
+        ("AMD Instinct MI300A", None),
+        ("AMD Instinct MI308X", None),
+        ("AMD Instinct MI250", 1638.4),
+        ("AMD Instinct MI250X/MI250", 1638.4),
+        ("AMD Instinct MI350X", 8000),
         ("AMD Instinct MI355X", 8000),
         ("AMD Instinct MI325X", None),
         ("AMD Instinct MI210", 1638.4),
@@ -96,6 +114,10 @@ def test_float32_counts_at_the_rate_that_the_name_tells_or_at_the_faster_one() -
     assert peak.rate("float64", "") == (66.9, "FP64")
     assert peak.rate("float8", "") == (1978.9, "FP8")
     assert peak.rate("float4", "") == (None, "float4")
+    old = peak_of(replace(GPU, name="Tesla T4"))
+    assert old is not None
+    assert old.rate("float16", "") == (65, "16-bit")
+    assert old.rate("bfloat16", "") == (None, "16-bit")
     tensor_cores_alone = peak_of(replace(GPU, name="NVIDIA A10"))
     assert tensor_cores_alone is not None
     assert tensor_cores_alone.rate("float32", "") == (62.5, "TF32")
