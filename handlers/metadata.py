@@ -181,7 +181,7 @@ _MOST_COPIED = 128 << 20
 def measure_cpu() -> dict[str, float]:
     """Rates of this CPU with the threads that torch has: of products, and of a copy in memory.
 
-    Takes about 0.4 s. A type that this torch cannot multiply is left out.
+    Takes about 0.5 s of CPU time. A type that this torch cannot multiply is left out.
     """
     torch = sys.modules["torch"]
     found: dict[str, float] = {}

@@ -178,7 +178,7 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
             that compiles nothing. `"lines"`: also nodes and lines of fused kernels, for which
             Inductor compiles everything once more. False: no such file.
         cpu_peak: measure what this CPU can do, once when the first trace is saved, for which the
-            training waits about 0.4 s: speed of light of ops on the CPU.
+            training waits (0.5 s of CPU time): speed of light of ops on the CPU.
         compile_text: False leaves texts of guards, hints and reasons of failures out of that file.
 
     Raises:
