@@ -304,9 +304,9 @@ def roofline(selection: Selection, seen: Seen) -> Advice:
     tunes = device_noun(selection) in COMPILE_DEVICES and not selection.facts.traits.serving
     since = from_2_0(selection)
     return Advice(
-        title="Matrix products are far from what the device could do",
+        title="Matrix products run far below the roofline",
         said=(
-            f"{one.name} run for {part_of_step(selection, one)}, {share(part)} of that time "
+            f"{one.name} run for {part_of_step(selection, one)}. {share(part)} of that time "
             f"is above the roofline minimum{one.place}."
         ),
         action=(
