@@ -398,22 +398,31 @@ describe("a served model", () => {
   });
 });
 
-it("divides the mean step into light and waste, and names the largest waste", async () => {
+const LIGHT = {
+  headline: "",
+  step_count: 2,
+  reasons: [],
+  reasons_columns: [],
+  parts: [] as object[],
+  ranking: [] as object[],
+  mfu_ratio: 0.25,
+  hfu_ratio: 0.25,
+  mbu_ratio: null,
+  at_least: false,
+  source: "",
+};
+
+function answerLight(light: object) {
   const views = [{ stem: "speed_of_light", unavailable: null, badge: null }];
   server.answer("trace", { ...TRACE, views: [...TRACE.views, ...views] });
+  server.answer("view/speed_of_light/summary", { ...LIGHT, ...light });
+}
+
+it("divides the mean step into light and waste, and names the largest waste", async () => {
   const part = (key: string, ns: number) => ({ key, name: key, ns, ratio: 0.5, help: "" });
-  server.answer("view/speed_of_light/summary", {
-    headline: "",
-    step_count: 2,
-    reasons: [],
-    reasons_columns: [],
+  answerLight({
     parts: [part("light", 4000), part("waste", 8000)],
     ranking: [{ key: "op", name: "aten::mm", ns: 6000, running_ns: 6000, ratio: 0.3 }],
-    mfu_ratio: 0.25,
-    hfu_ratio: 0.25,
-    mbu_ratio: null,
-    at_least: false,
-    source: "",
   });
   await open();
   const region = await screen.findByRole("region", { name: "Speed of light" });
@@ -422,4 +431,12 @@ it("divides the mean step into light and waste, and names the largest waste", as
   expect(words).not.toContain("HFU");
   expect(words).toContain("waste 50.0 % 4.00 µs");
   expect(words).toContain("aten::mm 3.00 µs");
+});
+
+it("says how far a measured CPU is from its roofline", async () => {
+  answerLight({ headline: "Ops run at 3.5 % of the roofline.", source: "measured" });
+  await open();
+  const region = await screen.findByRole("region", { name: "Speed of light" });
+  expect(plain(region)).toContain("MFU 25.0 %");
+  expect(plain(region)).toContain("Ops run at 3.5 % of the roofline.");
 });

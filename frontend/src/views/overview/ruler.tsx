@@ -12,6 +12,7 @@ import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
+import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { canFill, usePage, useWords } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
@@ -306,7 +307,8 @@ export function Light({ query, isOld }: LightProps) {
   const can = canFill(shown, "speed_of_light");
   const { data } = usePart("speed_of_light/summary", useAsked(), can ? query : null);
   // Without light the bar would say nothing that the step's own does not.
-  if (data === undefined || !data.parts.some(({ key }) => key === "light")) {
+  const isLit = data?.parts.some(({ key }) => key === "light") ?? false;
+  if (data === undefined || !(isLit || data.source === "measured")) {
     return null;
   }
   // The mean step, as in the bar above.
@@ -319,7 +321,11 @@ export function Light({ query, isOld }: LightProps) {
       isOld={isOld}
       controls={<ViewLink stem="speed_of_light">Roofline</ViewLink>}
     >
-      <LightBar parts={data.parts.map((part) => ({ ...part, ns: part.ns / steps }))} />
+      {isLit ? (
+        <LightBar parts={data.parts.map((part) => ({ ...part, ns: part.ns / steps }))} />
+      ) : (
+        <Paragraph className="prose" text={data.headline} />
+      )}
       {data.ranking.length === 0 ? null : (
         <p className="prose">
           Most waste:{" "}

@@ -7,7 +7,7 @@ import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { fakeServer } from "../../../test-fixtures/server";
 import type { SpeedOfLight, SpeedRow } from "../../api/types.gen";
-import { axis, placed, scalesOf } from "./roofline";
+import { axis, placed, roofNames, scalesOf } from "./roofline";
 
 const rowOf = (name: string, ns: number): SpeedRow => ({
   name,
@@ -173,4 +173,25 @@ it("names at most seven powers of ten", () => {
   const { ticks } = axis([1e-4, 1e9], 0, 1);
   expect(ticks.length).toBeLessThanOrEqual(8);
   expect(ticks[0]).toBeCloseTo(1e-4);
+});
+
+it("names roofs left of their ridges, where no point can be, one line apart", () => {
+  const names = roofNames(
+    [
+      { x: 700, y: 20, length: 40 },
+      { x: 600, y: 26, length: 40 },
+      { x: 300, y: 90, length: 40 },
+    ],
+    190,
+    900,
+  );
+  // There is no room beside the last one: its name is above its line.
+  expect(names[2]).toEqual({ x: 900, y: 85, isBeside: false });
+  expect(names[1]).toEqual({ x: 592, y: 30, isBeside: true });
+  expect(names[0]).toEqual({ x: 692, y: 17, isBeside: true });
+});
+
+it("keeps the name of a roof below the top of the chart", () => {
+  const roofs = [18, 20, 22].map((y) => ({ x: 700, y, length: 40 }));
+  expect(roofNames(roofs, 190, 900).map(({ y }) => y)).toEqual([10, 13, 26]);
 });

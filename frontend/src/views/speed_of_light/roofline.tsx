@@ -116,6 +116,37 @@ function wordsOf({ name, ns, intensity, tflop_s, gb_s, light_ratio, unit }: Spee
   return `${harmless(name, LONGEST)}: ${speed}, ${share(light_ratio)} of light, ${time(ns)}`;
 }
 
+/** Characters of a roof's name to its width, at most. */
+const CHAR = 6.6;
+/** Between the lines of two names. */
+const LINE = 13;
+
+interface RoofName {
+  readonly x: number;
+  readonly y: number;
+  readonly isBeside: boolean;
+}
+
+/**
+ * Where the names of roofs stand, the highest roof first: left of their ridges, where no point can
+ * be; above the line where there is no room.
+ */
+export function roofNames(
+  ridges: readonly { readonly x: number; readonly y: number; readonly length: number }[],
+  from: number,
+  right: number,
+): readonly RoofName[] {
+  const found: RoofName[] = [];
+  let below = Number.POSITIVE_INFINITY;
+  for (const { x, y, length } of [...ridges].reverse()) {
+    const isBeside = x - 8 - length * CHAR > from;
+    const wanted = isBeside ? y + 4 : y - 5;
+    below = Math.max(Math.min(wanted, below - LINE), 10);
+    found.unshift({ x: isBeside ? x - 8 : right, y: below, isBeside });
+  }
+  return found;
+}
+
 function Roofs({
   roofline,
   scales,
@@ -131,6 +162,16 @@ function Roofs({
   const ridge = (tflop_s: number) => (tflop_s * 1e3) / bandwidth_gb_s;
   // The slope begins where it leaves the bottom of the chart, or at its left edge.
   const start = Math.max(x.low, ridge(y.low));
+  const named = roofs.map(({ name, tflop_s }) => ({
+    x: x.at(ridge(tflop_s)),
+    y: y.at(tflop_s),
+    words: `${name} ${flopRate(tflop_s)}, ridge ${rate(ridge(tflop_s), "FLOP/B")}`,
+  }));
+  const places = roofNames(
+    named.map((one) => ({ ...one, length: one.words.length })),
+    x.from,
+    right,
+  );
   return (
     <g className="roofs">
       <line
@@ -139,12 +180,12 @@ function Roofs({
         x2={x.at(ridge(top))}
         y2={y.at(top)}
       />
-      {roofs.map(({ name, tflop_s }) => (
-        <g key={name}>
-          <line x1={x.at(ridge(tflop_s))} y1={y.at(tflop_s)} x2={right} y2={y.at(tflop_s)} />
-          <circle cx={x.at(ridge(tflop_s))} cy={y.at(tflop_s)} r={2.5} />
-          <text x={right} y={y.at(tflop_s) - 5} textAnchor="end">
-            {`${name} ${flopRate(tflop_s)}, ridge ${rate(ridge(tflop_s), "FLOP/B")}`}
+      {named.map((one, place) => (
+        <g key={one.words}>
+          <line x1={one.x} y1={one.y} x2={right} y2={one.y} />
+          <circle cx={one.x} cy={one.y} r={2.5} />
+          <text x={places[place]?.x} y={places[place]?.y} textAnchor="end">
+            {one.words}
           </text>
         </g>
       ))}
@@ -253,7 +294,7 @@ export function Roofline({ roofline, picked, onPick }: RooflineProps) {
       )}
       <p className="hint">
         {shown === null
-          ? `Area is time. The line at the left is the memory's ${rate(roofline.bandwidth_gb_s, "GB/s")}; a press leads to the row.`
+          ? `The area of a point is its time. The line at the left is the bandwidth of the memory, ${rate(roofline.bandwidth_gb_s, "GB/s")}. Press a point to see its row.`
           : wordsOf(shown) || DASH}
       </p>
     </div>
