@@ -126,11 +126,23 @@ def _run_zigbuild(glibc: str) -> None:
     """Leaves a library at NEW that needs no later C library than this one; or a message."""
     target = f"{platform.machine()}-unknown-linux-gnu"
     command = ("zigbuild", "--release", *MANIFEST_ARGUMENTS, "--target", f"{target}.{glibc}")
+    if python := python_of_zig():
+        os.environ.setdefault("CARGO_ZIGBUILD_PYTHON_PATH", python)
     if _cargo(*command) == 0:
         built = NATIVE / "target" / target / "release" / "libkinetoscope_native.so"
         if built.is_file():
             NEW.parent.mkdir(exist_ok=True)
             shutil.copyfile(built, NEW)
+
+
+def python_of_zig() -> str:
+    """The interpreter beside cargo-zigbuild, which pip gave zig as well; "" where there is none.
+
+    By itself it asks the first one on PATH. In an isolated build that is an empty environment.
+    """
+    program = shutil.which("cargo-zigbuild")
+    python = Path(program).with_name("python3") if program else None
+    return str(python) if python is not None and python.exists() else ""
 
 
 def _run_setuptools_rust() -> None:

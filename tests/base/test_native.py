@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import platform
 import re
+import struct
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +121,50 @@ def test_after_a_panic_the_reference_is_used_and_a_line_is_logged(
             assert call("missing") is None
     assert len(caplog.messages) == 2
     assert ["failed" in caplog.messages[0], "no missing" in caplog.messages[1]] == [True, True]
+
+
+# --- the C library that it needs ------------------------------------------------------------------
+
+NEEDED_VERSIONS = 0x6FFFFFFE  # SHT_GNU_verneed
+
+
+def versions_of_glibc(elf: bytes) -> set[tuple[int, ...]]:
+    """The versions of symbols of glibc that a 64-bit little-endian library needs."""
+    (sections,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count = struct.unpack_from("<HH", elf, 0x3A)
+    heads = [struct.unpack_from("<IIQQQQIIQQ", elf, sections + i * size) for i in range(count)]
+    names = set()
+    for _, kind, _, _, start, _, link, files, _, _ in heads:
+        if kind != NEEDED_VERSIONS:
+            continue
+        at = start
+        for _ in range(files):
+            _, versions, _, first, next_file = struct.unpack_from("<HHIII", elf, at)
+            version_at = at + first
+            for _ in range(versions):
+                _, _, _, name, next_version = struct.unpack_from("<IHHII", elf, version_at)
+                begin = heads[link][4] + name
+                names.add(elf[begin : elf.index(b"\0", begin)].decode())
+                version_at += next_version
+            at += next_file
+    numbers = (re.fullmatch(r"GLIBC_([\d.]+)", name) for name in names)
+    return {tuple(map(int, found[1].split("."))) for found in numbers if found}
+
+
+def oldest_glibc() -> tuple[int, ...]:
+    """What the wheel of this installation promises; of a library built here, what is here."""
+    tags = re.findall(
+        r"manylinux_(\d+)_(\d+)", distribution("kinetoscope").read_text("WHEEL") or ""
+    )
+    here = tuple(map(int, platform.libc_ver()[1].split(".")))
+    return min((tuple(map(int, tag)) for tag in tags), default=here)
+
+
+@requires_native
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+def test_the_loaded_library_needs_no_later_glibc_than_its_wheel_promises() -> None:
+    loaded = Path(native().path)
+    assert str(loaded) in Path("/proc/self/maps").read_text("utf-8")
+    needed = versions_of_glibc(loaded.read_bytes())
+    assert needed, "it needs the C library"
+    assert max(needed) <= oldest_glibc()

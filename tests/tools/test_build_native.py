@@ -90,6 +90,24 @@ def test_where_cargo_fails_there_is_no_library_and_no_error(
     assert err.count("\n") == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="zig links for Linux")
+def test_zig_is_that_of_the_interpreter_beside_cargo_zigbuild(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an isolated build the first Python on PATH has nothing installed."""
+    isolated, installed = tmp_path / "isolated", tmp_path / "installed"
+    for folder, names in ((isolated, ["python3"]), (installed, ["cargo-zigbuild", "python3"])):
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{isolated}:{installed}")
+    assert build_native.python_of_zig() == str(installed / "python3")
+    (installed / "python3").unlink()
+    assert build_native.python_of_zig() == ""
+    (installed / "cargo-zigbuild").unlink()
+    assert build_native.python_of_zig() == ""
+
+
 @pytest.mark.usefixtures("no_cargo")
 def test_without_cargo_one_line_says_so(
     repository: Path, capsys: pytest.CaptureFixture[str]

@@ -40,7 +40,7 @@ def main() -> int:
         run("git", "archive", "--output", str(archive), "HEAD")
         shutil.unpack_archive(archive, source)
         shutil.copytree(ROOT / "tb_plugin" / "static", source / "tb_plugin" / "static")
-        # cargo finds zig by the interpreter that is first on the path.
+        # cargo looks for cargo-zigbuild on the path.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         env = {**os.environ, "PATH": path, VARIABLE: commit_of(ROOT)}
         env[GLIBC_VARIABLE] = GLIBC if find_cargo() else ""
