@@ -276,7 +276,7 @@ def _within_part(
     ratio, gain = selection.ratio(parts[whole]), finding.gain.ratio if finding.gain else 0.0
     if whole not in _HOST_WORK or whole not in answers or gain >= MOST_OF_PART * ratio:
         return said
-    name = _HOST_WORK[whole]
+    name = _work_name(host, whole)
     begin = f"{name[:1].upper()}{name[1:]} takes {_part(selection, whole, parts[whole])}"
     own = finding.headline.replace("{part}", fraction(gain))
     return structs.replace(said, headline=f"{begin}. {own}")
@@ -473,11 +473,17 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     noun = step_noun(selection.facts)
     part = fraction(selection.ratio(work[largest]))
     verb = "take" if largest == "runtime_ns" else "takes"
-    said = f"The {noun} runs on the host; {_HOST_WORK[largest]} {verb} {part} of it."
+    named = _work_name(total, largest)
+    said = f"The {noun} runs on the host; {named} {verb} {part} of it."
     if any(note.kind == "lost_kernels" for note in selection.facts.health.notes):
-        named = _HOST_WORK[largest]
         said = f"On the host, {named} {verb} {part} of the {noun}; the device was not recorded."
     return Sentence(said, detail, _agreement(selection, largest), largest)
+
+
+def _work_name(total: HostPartition, key: str) -> str:
+    """The name of a part; Python is *other* beside parts that include their own."""
+    is_other = key == "python_ns" and total.forward_ns + total.backward_ns + total.optimizer_ns
+    return "other Python" if is_other else _HOST_WORK[key]
 
 
 def _host_detail(selection: Selection, total: HostPartition) -> str:
@@ -498,6 +504,7 @@ def _host_detail(selection: Selection, total: HostPartition) -> str:
 def _host_parts(selection: Selection, total: HostPartition) -> str:
     """``backward 37.2 ms, communication 31.2 ms``: the three largest parts."""
     named = {**_HOST_WORK, "dataloader_ns": "the DataLoader", "communication_ns": "communication"}
+    named["python_ns"] = _work_name(total, "python_ns")
     parts = sorted(((getattr(total, key), text) for key, text in named.items()), reverse=True)
     return ", ".join(f"{text} {duration(selection.mean(ns))}" for ns, text in parts[:3] if ns)
 

@@ -144,7 +144,13 @@ HOST: tuple[LegendEntry, ...] = (
     ),
     LegendEntry("compile_ns", "Compile", "cpu-deepest", "Code is compiled inside the recording."),
     LegendEntry("runtime_ns", "Runtime", "runtime", "Calls of the device's runtime outside ops."),
-    LegendEntry("python_ns", "Python", "other", "Python frames without an op below them."),
+    LegendEntry(
+        "python_ns",
+        "Other Python",
+        "other",
+        "Python outside of all other parts, with no op below it. Forward, Backward and Optimizer "
+        "include their own Python.",
+    ),
     LegendEntry(
         "uninstrumented_ns",
         "No known operator",

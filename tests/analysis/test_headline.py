@@ -413,8 +413,8 @@ def test_a_finding_of_15_percent_leads_on_the_host(gain_ns: float | None, leads:
 @pytest.mark.parametrize(
     ("gain_ns", "said"),
     [
-        (4_300, "Python takes 55.0 % of every step. `f` runs Python for 21.5 %."),
-        (8_700, "Python takes 55.0 % of every step. `f` runs Python for 43.5 %."),
+        (4_300, "Other Python takes 55.0 % of every step. `f` runs Python for 21.5 %."),
+        (8_700, "Other Python takes 55.0 % of every step. `f` runs Python for 43.5 %."),
         (8_900, "`f` runs Python for 44.5 % of every step."),
     ],
 )

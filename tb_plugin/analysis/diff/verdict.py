@@ -63,7 +63,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "communication_ns": "communication",
         "compile_ns": "compilation",
         "runtime_ns": "runtime calls",
-        "python_ns": "Python",
+        "python_ns": "other Python",
         "uninstrumented_ns": "host time without a known operator",
         "kernel_ns": "kernels",
         "memcpy_ns": "copies",
