@@ -76,6 +76,13 @@ class RunRows:
 
     # --- ranks ----------------------------------------------------------------------------------
 
+    def waiting_for(self, member: int) -> int:
+        """Number of ranks that wait in a collective where a member comes last."""
+        entries = self.known_entries
+        is_it = self.of.waiting.last[self.collective[entries]] == member
+        waits = is_it & (self.of.waiting.wait_ns[entries] > 0)
+        return len(np.unique(self.of.matches.member[entries[waits]]))
+
     def ranks(self) -> tuple[DistributedRank, ...]:
         """All workers: the rows of the digests first, those that take no part after them."""
         passed_on, whom = self.inherited()

@@ -201,12 +201,13 @@ def _waiting(of: Comparison, rows: RunRows) -> str:
     )
     if not total:
         return f"In {step} no rank waits for another.{by}"
-    ranks = plural(len(of.digests), "rank")
-    said = f"In {step} the {ranks} wait {duration(total / rows.per)} for each other"
     if rows.cost[most] < total / 2:
-        return f"{said}, added up over all.{by}"
-    part = "all" if rows.cost[most] == total else duration(rows.cost[most] / rows.per)
-    return f"{said}, {part} of it for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
+        waits = f"{plural(len(of.digests), 'rank')} wait {duration(total / rows.per)} in total"
+        return f"In {step} {waits} for each other.{by}"
+    many = rows.waiting_for(most)
+    waits = f"{plural(many, 'rank')} {'wait' if many > 1 else 'waits'}"
+    part = f"{duration(rows.cost[most] / rows.per)}{' in total' if many > 1 else ''}"
+    return f"In {step} {waits} {part} for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
 
 
 def _ties(of: Comparison, rows: RunRows, most: int) -> str:

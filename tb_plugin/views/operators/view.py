@@ -106,9 +106,8 @@ def _by_a_call(table: CallTable, first: int, whole: int, steps: int) -> Words:
     how = f"`{name}`: {time_and_count(spent_ns, count, 'call', steps)}"
     if "GraphLaunch" in name:
         return Words(
-            f"Graphs launch {part} of the device time; a graph is no operator.",
-            f"{how}. Inside a graph the operator of a kernel is not recorded. "
-            "The Kernel view shows what ran.",
+            f"Graphs launch {part} of the device time and hide its operators.",
+            f"{how}. The Kernel view shows what ran.",
         )
     return Words(
         f"`{name}`, called outside of operators, launches {part} of the device time.",

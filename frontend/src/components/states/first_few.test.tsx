@@ -35,7 +35,7 @@ describe("the first few of a list", () => {
 
   it("says how many the server did not send, and leads to them", () => {
     show(20, 1_250);
-    expect(screen.getByText(/1,230 beyond these/)).toBeDefined();
+    expect(screen.getByText(/1,230 others/)).toBeDefined();
     expect(screen.getByRole("link", { name: "all" })).toBeDefined();
   });
 

@@ -33,7 +33,7 @@ export function FirstFew<T>({ items, total, most = FEW, beyond, children }: Firs
       ) : null}
       {unsent > 0 ? (
         <p className="hint">
-          {count(unsent)} {items.length > most ? "beyond these" : "more"}
+          {count(unsent)} {items.length > most ? "others" : "more"}
           {beyond === undefined ? ", not listed here" : <>: {beyond}</>}
         </p>
       ) : null}

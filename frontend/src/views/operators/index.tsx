@@ -1,6 +1,7 @@
 import type { Operators } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
-import { count, exactTime, share, time } from "../../base/text/format";
+import { count, inScale, share, time, timeScale, withUnit } from "../../base/text/format";
+import { roundToSum } from "../../base/text/rounding";
 import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
@@ -15,8 +16,6 @@ import operatorsCss from "./operators.css?inline";
 import { partsOf, Shares } from "./shares";
 import { KINDS_USUAL, OperatorRows } from "./table_view";
 
-/** Device time that is nobody's, with its reason: then everything adds up. */
-
 /** Device time of calls that replay graphs, largest first, as far as the bars name them. */
 export const graphsOf = ({ charts }: Operators) =>
   charts
@@ -28,6 +27,19 @@ interface UnattributedProps {
   readonly perStep: PerStep;
 }
 
+/** Device time as a sum in one unit: of operators, and of work without one. */
+export function sumOf(whole: number, lost: number): string {
+  const scale = timeScale(whole);
+  if (lost === 0) {
+    return `${withUnit(whole, scale)}, all of operators`;
+  }
+  const quantum = scale.unit.size * 10 ** -scale.decimals;
+  const [known = 0, rest = 0] = roundToSum([whole - lost, lost], quantum);
+  const unknown = inScale(rest === 0 ? lost : rest, scale);
+  return `${withUnit(whole, scale)} = operators ${inScale(known, scale)} + without an operator ${unknown}`;
+}
+
+/** Device time without an operator, with its reason: then everything adds up. */
 export function Unattributed({ answer, perStep }: UnattributedProps) {
   const { device_ns, unattributed } = answer;
   const odd = answer.missing["flops"] ?? "";
@@ -40,9 +52,7 @@ export function Unattributed({ answer, perStep }: UnattributedProps) {
   return (
     <section className="hint" aria-label="What adds up">
       <p>
-        Device time of the operators {exactTime((device_ns - lost) / steps)} + unattributed{" "}
-        {exactTime(lost / steps)} = {exactTime(device_ns / steps)}, all device activity
-        {perStep.words}
+        Device time{perStep.words}: {sumOf(device_ns / steps, lost / steps)}
         {answer.flops_coverage === null || answer.flops_coverage === 0
           ? "."
           : `. FLOPs are known for ${share(answer.flops_coverage)} of the compute time.`}{" "}
@@ -50,10 +60,9 @@ export function Unattributed({ answer, perStep }: UnattributedProps) {
       </p>
       {graphs.map(({ name, ns }) => (
         <p key={name}>
-          Of this, {time(ns / steps)} ({share(ns / device_ns)}) was launched by graphs (
-          <code>{harmless(name)}</code>
-          ). A graph is no operator, and inside it the operator of a kernel is not recorded:{" "}
-          <ViewLink stem="kernels">the kernels that ran</ViewLink>
+          <code>{harmless(name)}</code> launched {time(ns / steps)} ({share(ns / device_ns)}) of it.
+          The recording does not name the operators in a graph:{" "}
+          <ViewLink stem="kernels">see the kernels that ran</ViewLink>
         </p>
       ))}
       {unattributed.map((one) => (
@@ -69,8 +78,6 @@ export function Unattributed({ answer, perStep }: UnattributedProps) {
     </section>
   );
 }
-
-/** Which operations take the time, and what calls them? */
 
 adoptStyles(operatorsCss);
 

@@ -36,7 +36,7 @@ export function TaintMark({ taints }: { taints: readonly string[] }) {
     <ViewLink
       stem="health"
       className="taint"
-      title={`To keep in mind with these figures:\n${taints.join("\n")}`}
+      title={`Limits of these figures:\n${taints.join("\n")}`}
     >
       <span aria-hidden="true">△</span>
       <span className="unseen">Notes on these figures: {taints.join("; ")}</span>

@@ -92,7 +92,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
         </Panel>
       )}
       {ranking.length > 0 && (
-        <Panel title="Above light" hint="sums to the steps without light" isOld={isOld}>
+        <Panel title="Above light" hint="adds up to the steps without light" isOld={isOld}>
           <DeclaredTable
             heads={answer.ranking_columns}
             rows={ranking}

@@ -564,7 +564,7 @@ it("says whose slices are counted, and which worker a warning is about", async (
   await openTrace("&timeline.workers=rank1");
   await waitFor(() => expect(told.sources).toHaveLength(2));
   expect(details().getByText("Kinds of slices of rank0")).toBeTruthy();
-  const said = details().getByText("To keep in mind").nextElementSibling?.children ?? [];
+  const said = details().getByText("Limits of this recording").nextElementSibling?.children ?? [];
   expect([...said].map((one) => one.textContent)).toEqual([
     "rank0: A sum.",
     "rank1: 3 slices with zero duration.",

@@ -78,7 +78,7 @@ function Mind({ sources }: { sources: readonly Source[] }) {
   }
   return (
     <section>
-      <h2 className="tl-fact">To keep in mind</h2>
+      <h2 className="tl-fact">Limits of this recording</h2>
       <ul className="tl-mind">
         {warnings.map(([text, whose]) => (
           <li key={text}>
