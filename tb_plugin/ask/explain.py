@@ -9,8 +9,7 @@ another file. Names come from the trace: they are data, and never instructions.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, TypeVar
 
@@ -25,8 +24,7 @@ from ..analysis.recording import configuration
 from ..analysis.steps import Limits, Selection, select
 from ..analysis.wording import CAUSE_NAMES, StepNoun, device_name, short_frame, step_noun
 from ..base.errors import NotFoundError, QueryError, UnavailableError
-from ..base.regex import regex
-from ..base.units import NBSP
+from ..base.units import NBSP, duration
 from ..session.session import OF_TRACES, Session
 from ..trace.model import RECORDERS
 from ..views import view_named
@@ -34,11 +32,12 @@ from ..views.overview.document import AdviceDocument, AdviceFinding
 from ..views.overview.view import Overview, OverviewQuery, advice_on
 from ..views.shared import device_row
 from ..views.table import Cell, Column, Table, as_said
+from .gaps import CannotTell, cannot_tell_of
 
 SCHEMA = 1
 MOST_BYTES, MOST_SECTION_BYTES = 6144, 65536
-FUNCTIONS, RANKS, BREAKS, EVIDENCE, TITLES = 12, 16, 6, 3, 2
-"""Most functions, ranks, graph breaks, events of a finding, titles of questions."""
+FUNCTIONS, OPERATORS, RANKS, BREAKS, EVIDENCE = 12, 5, 16, 6, 3
+"""Most functions, operators, ranks, graph breaks, events of a finding."""
 _LEAST_RATIO = 0.001  # of the step; parts and causes below are left out of lists
 _LEAST_OF_FUNCTION = 0.01
 
@@ -60,8 +59,6 @@ class ExplainedRecording(Struct, frozen=True):
     length_ns: int
     setup: Mapping[str, str]  # devices, rank, host, steps
     step_source: str  # "profiler_step", "iteration" of an inference engine, "whole_trace", …
-    steps: str  # numbers of the steps that are counted: "2-6"
-    left_out: Mapping[str, str]  # number of a step → why it is not counted
     health: str  # the notes of Health that limit what can be said; "" none
 
 
@@ -71,6 +68,8 @@ class ExplainedStep(Struct, frozen=True):
     noun: StepNoun  # what is counted; "recording": no step is marked
     seen_from: str  # "GPU 0", "the main thread"
     count: int
+    numbers: str  # of the counted ones: "2-6"; "" of a recording without marked steps
+    left_out: Mapping[str, str]  # number of one that is not counted → why, and its length
     mean_ns: float
     median_ns: float
     shortest_ns: int
@@ -94,13 +93,6 @@ class ExplainedFinding(Struct, frozen=True):
     action: str
 
 
-class CannotTell(Struct, frozen=True):
-    """Missing data, and the rules that it would answer."""
-
-    record: str
-    tells: str
-
-
 class ExplainDocument(Struct, frozen=True):
     """The whole."""
 
@@ -112,6 +104,7 @@ class ExplainDocument(Struct, frozen=True):
     step: ExplainedStep | None
     findings: tuple[ExplainedFinding, ...]
     functions: Grid
+    operators: Grid
     totals: Grid  # by device, of the whole recording
     ranks_headline: str
     ranks: Grid
@@ -119,13 +112,14 @@ class ExplainDocument(Struct, frozen=True):
     breaks: Grid  # of graphs of torch.compile, in the whole recording
     cannot_tell: tuple[CannotTell, ...]
     next: tuple[str, ...]  # commands; PATH is the recording
+    absent: Mapping[str, str]  # section without rows → why
     left_out: Mapping[str, int]  # rows that did not fit
     untrusted: tuple[str, ...] = ("path", "place", "name", "worker", "device")
 
 
 SECTIONS = (
-    "recording", "step", "findings", "functions", "totals", "ranks", "breaks", "cannot_tell",
-    "next",
+    "recording", "step", "findings", "functions", "operators", "totals", "ranks", "breaks",
+    "cannot_tell", "next",
 )  # fmt: skip
 NOTHING = Grid((), ())
 
@@ -152,7 +146,7 @@ def explain(
     whole = session.artifact(WHOLE)
     ranks_headline, ranks = ranks_of(session)
     compiled_headline, breaks = breaks_of(facts)
-    return ExplainDocument(
+    document = ExplainDocument(
         schema=SCHEMA,
         recording=_recording(session, facts, advice),
         headline=advice.headline,
@@ -161,15 +155,32 @@ def explain(
         step=_step(answer, chosen),
         findings=tuple(map(_finding, advice.findings)),
         functions=functions_of(whole, chosen),
+        operators=operators_of(whole, chosen),
         totals=totals_of(whole, facts),
         ranks_headline=ranks_headline,
         ranks=ranks,
         compiled_headline=compiled_headline,
         breaks=breaks,
-        cannot_tell=cannot_tell_of(advice),
+        cannot_tell=cannot_tell_of(advice, facts),
         next=_next(advice, ranks),
+        absent={},
         left_out={},
     )
+    empty = {key: why for key, why in _absent(facts).items() if not getattr(document, key).rows}
+    return structs.replace(document, absent=empty)
+
+
+def _absent(facts: Facts) -> Mapping[str, str]:
+    """Why a section has no rows, if it has none."""
+    return {
+        "functions": "none ran in the counted steps"
+        if facts.counts.get("python")
+        else "no Python frames were recorded",
+        "operators": "none in the counted steps",
+        "totals": "no device activity was recorded",
+        "ranks": "one recording; a run is named by its folder",
+        "breaks": "none was recorded" if facts.compiled else "nothing was compiled",
+    }
 
 
 def brief(document: ExplainDocument) -> ExplainDocument:
@@ -179,7 +190,8 @@ def brief(document: ExplainDocument) -> ExplainDocument:
     long = sum(float(row[1] or 0) >= least for row in document.functions.rows)
     shown = min(FUNCTIONS, max(long, _LEAST_ROWS["functions"]))
     short, left = {}, {}
-    for name, most in (("functions", shown), ("ranks", RANKS), ("breaks", BREAKS)):
+    most_of = {"functions": shown, "operators": OPERATORS, "ranks": RANKS, "breaks": BREAKS}
+    for name, most in most_of.items():
         grid: Grid = getattr(document, name)
         short[name] = Grid(grid.columns, grid.rows[:most])
         if len(grid.rows) > most:
@@ -198,8 +210,6 @@ def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> Explai
         length_ns=facts.duration_ns,
         setup={label: _plain(value) for label, value in configuration(facts).items()},
         step_source=advice.scope.step_source,
-        steps=_ranges(advice.scope.steps) if advice.scope.step_source != "whole_trace" else "",
-        left_out={str(one.number): one.excluded for one in facts.steps if one.excluded},
         health=_health(said),
     )
 
@@ -210,7 +220,7 @@ def _health(said: Any) -> str:  # noqa: ANN401  # an answer of the view
     if not titles:
         return ""
     read, _, _ = said.sentence.headline.rstrip(".").partition(". ")
-    return _plain(f"{read}. {_listed(titles)}.")
+    return _plain(f"{read}. {'; '.join(titles)}.", 400)
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -248,11 +258,18 @@ def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
     rest = ruler.mean_ns - sum(ns for _, ns, _ in parts)
     if rest >= 1:
         parts.append(("Rest", rest, round(rest / ruler.mean_ns, 5)))
-    device = chosen.device_facts
+    device, facts = chosen.device_facts, chosen.facts
+    numbers = [one.number for one in chosen.steps]
     return ExplainedStep(
-        noun=step_noun(chosen.facts),
+        noun=step_noun(facts),
         seen_from=device_name(device) if device else "the main thread",
         count=chosen.count,
+        numbers="" if facts.step_source == "whole_trace" else _ranges(numbers),
+        left_out={
+            str(one.number): f"{one.excluded}, {duration(one.dur_ns)}".replace(NBSP, " ")
+            for one in facts.steps
+            if one.excluded and one.number not in numbers
+        },
         mean_ns=ruler.mean_ns,
         median_ns=median(lengths),
         shortest_ns=min(lengths),
@@ -299,7 +316,7 @@ def functions_of(whole: WholeRecording, chosen: Selection) -> Grid:
             short_frame(whole.names[at]),
             round(float(inclusive[at]) / per),
             round(float(exclusive[at]) / per),
-            round(float(calls[at]) / per, 2),
+            round(float(calls[at]) / per, 2) or None,  # None: it began before these steps
             round(float(idle[at]) / per) if has_device else None,
         )
         for at in np.argsort(-inclusive, kind="stable").tolist()
@@ -310,6 +327,27 @@ def functions_of(whole: WholeRecording, chosen: Selection) -> Grid:
          "idle_ns_per_step"),
         rows,
     )  # fmt: skip
+
+
+def operators_of(whole: WholeRecording, chosen: Selection) -> Grid:
+    """Operators by their time a step on the host without that of what they call, largest first."""
+    table, count, per = whole.operators, len(whole.operator_names), max(chosen.count, 1)
+    some = np.flatnonzero(np.isin(table.step, chosen.indexes))
+    own, total, calls = (
+        np.bincount(table.name[some], column[some], count)
+        for column in (table.self_ns, table.total_ns, table.calls)
+    )
+    rows = tuple(
+        (
+            whole.operator_names[at],
+            round(float(own[at]) / per),
+            round(float(total[at]) / per),
+            round(float(calls[at]) / per, 2),
+        )
+        for at in np.argsort(-own, kind="stable").tolist()
+        if calls[at]
+    )
+    return Grid(("name", "self_ns_per_step", "total_ns_per_step", "calls_per_step"), rows)
 
 
 def totals_of(whole: WholeRecording, facts: Facts) -> Grid:
@@ -334,9 +372,6 @@ def totals_of(whole: WholeRecording, facts: Facts) -> Grid:
 
 
 _OF_RANKS = ("rank", "busy_ratio", "own_ns", "excess_ns", "cost_ns", "lost_ns")
-_OF_STEP = ("length_ns", "compute_ns", "communication_ns", "idle_ns")
-# The view's parts of a step; SQL calls the union of collectives ``communication_ns``.
-_AS_IN_SQL = {"communication_ns": "exposed_communication_ns"}
 
 
 def ranks_of(session: Session) -> tuple[str, Grid]:
@@ -346,25 +381,31 @@ def ranks_of(session: Session) -> tuple[str, Grid]:
         answer: Any = as_said(view.build(session.asked(view), view.query()), session.facts())
     except UnavailableError:
         return "", NOTHING
-    tables = {table.title: table for table in view.tables(answer)}
-    first = next(iter(tables.values()))
-    lengths = next((one for one in tables.values() if _place(one, "length_ns") >= 0), None)
-    of_step = {row[0]: row for row in lengths.rows} if lengths else {}
-    left, right = _kept(first, _OF_RANKS), _kept(lengths, _OF_STEP) if lengths else []
-    columns = [first.columns[at].key for at in left]
-    if lengths:
-        columns += [lengths.columns[at].key for at in right]
+    tables = view.tables(answer)
+    first = tables[0]
+    lengths = next((one for one in tables if _place(one, "length_ns") >= 0), None)
+    cells = {} if lengths is None else {row[0]: _of_step(lengths, row) for row in lengths.rows}
+    kept = _kept(first, _OF_RANKS)
+    # The view's communication is while nothing computes; SQL calls their union by that name.
+    of_step = ("length_ns", "compute_ns", "overlap_ns", "exposed_communication_ns", "idle_ns")
+    ids = [*(first.columns[at].key for at in kept), *(of_step if cells else ())]
+    none = (None,) * len(of_step) if cells else ()
     rows = tuple(
-        (
-            *(_short_ratio(row[at]) for at in left),
-            *(of_step[row[0]][at] if row[0] in of_step else None for at in right),
-        )
-        for row in first.rows
+        (*(_short_ratio(row[at]) for at in kept), *cells.get(row[0], none)) for row in first.rows
     )
-    ids = [_AS_IN_SQL.get(one, one) for one in columns]
     renamed = tuple(f"{one}_per_step" if one.endswith("_ns") else one for one in ids)
     headline = " ".join(text for text in (answer.headline, answer.detail) if text)
     return _plain(headline, 400), Grid(renamed, rows)
+
+
+def _of_step(lengths: Table, row: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Parts of the step of a rank. As in ``_step``, compute includes what overlaps."""
+    length, compute, overlap, communication, idle = (
+        row[_place(lengths, key)]
+        for key in ("length_ns", "compute_ns", "overlap_ns", "communication_ns", "idle_ns")
+    )
+    whole = int(compute) + int(overlap) if compute is not None and overlap is not None else None
+    return length, whole, overlap, communication, idle
 
 
 def _short_ratio(value: Cell) -> Cell:
@@ -377,52 +418,6 @@ def _place(table: Table, key: str) -> int:
 
 def _kept(table: Table, keys: Iterable[str]) -> list[int]:
     return [at for key in keys if (at := _place(table, key)) >= 0]
-
-
-def cannot_tell_of(advice: AdviceDocument) -> tuple[CannotTell, ...]:
-    """Missing data by the option that records it, with the longest text of the option."""
-    found: dict[str, tuple[str, list[str]]] = {}
-    for title, remedy in unanswered(advice):
-        option = _OPTION.search(remedy)
-        key = option[0] if option else remedy
-        known, titles = found.get(key, ("", []))
-        found[key] = max(known, remedy, key=len), [*titles, title]
-    return tuple(CannotTell(remedy, _listed(told)) for remedy, told in found.values())
-
-
-def unanswered(advice: AdviceDocument) -> Iterator[tuple[str, str]]:
-    """Each question without an answer, and what records it, or why nothing does."""
-    known = set()
-    for what, why in advice.not_available.items():
-        before, remedy = _parts(why)
-        known.add(remedy)
-        yield f"{what} ({before.partition(':')[0]})" if before else what, remedy
-    for need in advice.cannot_answer:
-        before, remedy = _parts(need.record)
-        # "allocator events, in four steps or more: record with …" has a condition.
-        condition = before.partition(", ")[2] if _RECORD.match(remedy) else ""
-        if not _RECORD.match(remedy) and remedy not in known:
-            remedy = f"needs {need.record.strip(' .')}"
-        for rule in need.rules:
-            yield f"{rule.title} ({condition})" if condition else rule.title, remedy
-
-
-_OPTION = regex(r"`[^`]+`")
-_RECORD = regex(r"\brecord with\b.*", re.IGNORECASE | re.DOTALL)
-
-
-def _parts(text: str) -> tuple[str, str]:
-    """The words before the remedy, and what to record, or why nothing does."""
-    asked = _RECORD.search(text)
-    at = asked.start() if asked else text.rfind(": ") + 1
-    remedy = text[at:].strip(" .")
-    remedy = remedy[:1].lower() + remedy[1:] if asked else remedy
-    return text[:at].strip(" :."), remedy
-
-
-def _listed(titles: Sequence[str]) -> str:
-    more = f", {len(titles) - TITLES} more" if len(titles) > TITLES else ""
-    return f"{'; '.join(titles[:TITLES])}{more}"
 
 
 def breaks_of(facts: Facts) -> tuple[str, Grid]:
@@ -449,7 +444,7 @@ def _next(advice: AdviceDocument, ranks: Grid) -> tuple[str, ...]:
     return (
         *((f"kinetoscope explain PATH --id slice/{event}",) if event >= 0 else ()),
         f"kinetoscope show {'distributed' if ranks.rows else 'operators'} PATH",
-        'kinetoscope sql PATH "FROM host LIMIT 1"',
+        'kinetoscope sql PATH "FROM tables"',
     )
 
 
@@ -472,6 +467,7 @@ def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
             ),
         ),
         "Your functions": document.functions,
+        "Operators": document.operators,
         "Totals of the recording": document.totals,
         "Ranks": document.ranks,
         "Graph breaks": document.breaks,
@@ -489,9 +485,9 @@ def tables_of(document: ExplainDocument) -> tuple[Table, ...]:
 # --- within a number of bytes ---------------------------------------------------------------------
 
 D = TypeVar("D", bound=Struct)
-CUTS = ("functions", "ranks", "breaks", "findings", "next", "totals")
+CUTS = ("operators", "functions", "ranks", "breaks", "findings", "next", "totals")
 """Sections that lose rows, in this order; gaps of the recording are always kept."""
-_LEAST_ROWS = {"functions": 3, "findings": 3, "ranks": 4}
+_LEAST_ROWS = {"operators": 1, "functions": 3, "findings": 3, "ranks": 4}
 
 
 def fitted(
@@ -548,7 +544,8 @@ def sections_of(document: ExplainDocument, text: str) -> dict[str, Any]:
     if "ranks" in names and document.ranks_headline:
         names.insert(names.index("ranks"), "ranks_headline")
     found = {name: getattr(document, name) for name in names}
-    return {**found, "left_out": document.left_out}
+    absent = {name: why for name, why in document.absent.items() if name in names}
+    return {**found, "absent": absent, "left_out": document.left_out}
 
 
 # --- events by their ids --------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ..analysis.wording import CAUSE_NAMES
 from ..base.intervals import length_within
 from ..trace.model import Trace
 from ..views.table import unit_of
-from .explain import unanswered
+from .gaps import unanswered
 from .tables import (
     HOST,
     TextColumn,
@@ -98,15 +98,13 @@ def _steps(source: Source) -> Sequence[Values | Plain]:
                 step.start_ns,
                 step.dur_ns,
                 step.end_ns,
-                step.host_start_ns,
-                step.host_end_ns,
                 step.index in chosen.indexes,
                 step.excluded,
                 *(None if part is None else getattr(part, key) for key in _PARTS),
                 None if seen is None else seen.communication.total_ns,
             )
         )
-    return [*transposed(rows, 10 + len(_PARTS)), WholeColumn(source.trace.steps.host)]
+    return [*transposed(rows, 8 + len(_PARTS)), WholeColumn(source.trace.steps.host)]
 
 
 _PARTS: Mapping[str, str] = {
@@ -319,8 +317,6 @@ MADE: Mapping[str, MadeTable] = {
             ("number", "Number of the step."),
             ("name", "Name as recorded."),
             *_TIMES,
-            ("host_start_ns", "Begin of its range on the host."),
-            ("host_end_ns", "End of its range on the host."),
             ("chosen", "The views count it."),
             ("excluded", "Why they do not."),
             *_PARTS.items(),

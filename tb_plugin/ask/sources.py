@@ -30,7 +30,7 @@ from ..views.operators.rows import OperatorRow
 from ..views.overview.document import AdviceDocument
 from ..views.overview.view import advice_on
 from ..views.shared import EVERY_ROW, with_limit
-from ..views.table import fields_of, forms, per_step, unit_of
+from ..views.table import PER_STEP, fields_of, forms, per_step, unit_of
 from .made import MADE, MadeTable, Plain, SourceColumn, transposed
 from .tables import (
     EVENT_TABLES,
@@ -122,6 +122,15 @@ def _dictionary(source: Source) -> Sequence[Values | Plain]:
     return transposed(rows, 4)
 
 
+def _tables(source: Source) -> Sequence[Values | Plain]:
+    rows = []
+    for name in TABLES:
+        known = [key for key, _ in declared(source.trace, name)]
+        twice = {f"{key}{PER_STEP}" for key in known}
+        rows.append((name, ", ".join(key for key in known if key not in twice)))
+    return transposed(rows, 2)
+
+
 def declared(trace: Trace | None, table: str) -> Iterator[tuple[str, str]]:
     """Ids and meanings of the columns of a table, without making any value.
 
@@ -148,6 +157,17 @@ _VIEWS: Mapping[str, type[Struct]] = {
 """Table → rows of the first table of the view of that name; blocks are those of Memory."""
 _MADE: Mapping[str, MadeTable] = {
     **MADE,
+    "tables": MadeTable(
+        "Every table on one line.",
+        (
+            ("table_name", "The table."),
+            (
+                "columns",
+                "Ids, which end with their unit. A sum x may have x_per_step.",
+            ),
+        ),
+        _tables,
+    ),
     "dictionary": MadeTable(
         "Every column of every table.",
         (

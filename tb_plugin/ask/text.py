@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..analysis.wording import in_noun, noun_of
@@ -19,6 +19,12 @@ from .explain import (
 
 NAME = 72
 """Most characters of a name in a table."""
+
+
+OF_RANKS = (
+    "own: without waiting for others, excess: beyond its peers, cost: others wait for it, lost: it"
+    " waits; length and the rest: its own step"
+)
 
 
 def explained(document: ExplainDocument) -> str:
@@ -38,15 +44,21 @@ def section_text(section: dict[str, Any]) -> str:
             lines += _cannot_tell(value)
         elif name == "findings":
             lines += _findings(value)
-        elif (not value and name != "left_out") or (isinstance(value, Grid) and not value.rows):
-            lines.append(f"{name}: none")
+        elif name == "absent":
+            lines += [f"No {one}: {why}" for one, why in value.items()]
+        elif name == "left_out":
+            continue
+        elif not value or (isinstance(value, Grid) and not value.rows):
+            lines += [] if name in section["absent"] else [f"{name}: none"]
         elif name == "totals":
             lines += _totals(value)
         elif isinstance(value, Grid):
             columns = [key.removesuffix(PER_STEP) for key in value.columns]
             lines += [f"{name}, per step"] if columns != [*value.columns] else []
             lines += table(columns, value.rows)
-        elif name != "left_out":
+            lines += [f"  {OF_RANKS}"] if name == "ranks" else []
+            lines += _more(section["left_out"], name)
+        else:
             lines += [value] if isinstance(value, str) else value
     return "\n".join(lines).replace("\u00a0", " ")
 
@@ -63,16 +75,16 @@ def _recording(told: ExplainedRecording) -> Iterator[str]:
     left = (*_LEFT_OUT, *([_TYPE] if "Device" in told.setup else []))
     setup = " · ".join(f"{a} {b}" for a, b in told.setup.items() if a not in left)
     yield f"trace {told.trace} · {duration(told.length_ns)} · {told.recorder} · {setup}"
-    if told.left_out:
-        why = ", ".join(f"{number} ({reason})" for number, reason in told.left_out.items())
-        yield _said(f"counted: steps {told.steps}; left out: {why}", told)
     if told.health:
         yield f"health: {told.health}"
 
 
 def _cannot_tell(gaps: Sequence[CannotTell]) -> Iterator[str]:
-    yield "Cannot tell"
-    yield from (f"  {one.tells}: {one.record}" for one in gaps)
+    if gaps:
+        yield "Cannot tell (all by name: sql, FROM cannot_tell)"
+        yield from (f"  {one.tells}: {one.record}" for one in gaps)
+    else:
+        yield "Cannot tell: nothing is missing"
 
 
 def _lines(document: ExplainDocument) -> Iterator[str]:
@@ -92,26 +104,30 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
     yield ""
     per = _per(document.step)
     yield from _findings(document.findings, per)
-    yield from _more(document, "findings")
+    yield from _more(document.left_out, "findings")
     title = f"Your functions, {per}, on the host, all threads together"
     yield from _section(document, "functions", title)
+    title = f"Operators, {per}, on the host, most time without what they call first"
+    yield from _section(document, "operators", title)
     if document.totals.rows:
         yield ""
         yield from _totals(document.totals)
     title = _said(f"Ranks, per step. {document.ranks_headline}", document.recording)
     yield from _section(document, "ranks", title)
+    if document.ranks.rows:
+        yield f"  {OF_RANKS}"
     if document.compiled_headline:
         yield ""
         yield f"Compiled code, in the recording. {document.compiled_headline}"
         if document.breaks.rows:
             yield from table(document.breaks.columns, document.breaks.rows)
-            yield from _more(document, "breaks")
+            yield from _more(document.left_out, "breaks")
     if document.cannot_tell:
         yield ""
         yield from _cannot_tell(document.cannot_tell)
     if document.next:
         yield ""
-        yield f"Next: {' · '.join(document.next)}"
+        yield f"Next: kinetoscope {' · '.join(one.partition(' ')[2] for one in document.next)}"
 
 
 _TYPE, _LEFT_OUT = "Device type", ("Host", "Process", "Steps", "Iterations")
@@ -136,15 +152,19 @@ def _totals(totals: Grid) -> Iterator[str]:
 def _step(step: ExplainedStep) -> Iterator[str]:
     noun = step.noun if step.count == 1 else f"of {step.count} {step.noun}s: mean"
     lengths = "" if step.count == 1 else (
-        f", median {duration(step.median_ns)}, shortest {duration(step.shortest_ns)},"
-        f" longest {duration(step.longest_ns)} ({step.noun} {step.longest})"
+        f", median {_time(step.median_ns)}, shortest {_time(step.shortest_ns)},"
+        f" longest {_time(step.longest_ns)} ({step.noun} {step.longest})"
     )  # fmt: skip
-    yield f"Seen from {step.seen_from}, {noun} {duration(step.mean_ns)}{lengths}"
+    yield f"Seen from {step.seen_from}, {noun} {_time(step.mean_ns)}{lengths}"
+    if step.left_out:
+        left = ", ".join(f"{number} ({reason})" for number, reason in step.left_out.items())
+        yield f"  counted: {step.noun}s {step.numbers}; not counted: {left}"
     yield "  " + ", ".join(
         f"{name} {_time(ns)} ({_share(ratio)})" for name, ns, ratio in step.parts.rows
     )
     if step.overlap_ns_per_step:
-        yield f"  communication under compute: {duration(step.overlap_ns_per_step)} {_per(step)}"
+        both = _time(step.overlap_ns_per_step)
+        yield f"  of Compute, communication runs as well: {both} {_per(step)}"
     if step.idle.rows:
         yield f"  idle by cause, {_per(step)}: " + ", ".join(
             f"{name} {_time(ns)} ({_share(ratio)})" for name, ns, ratio in step.idle.rows
@@ -163,11 +183,17 @@ def _named(key: str, value: Cell) -> str:
     words = key.removesuffix(f"_{unit}").replace("_", " ")
     if value is None:
         return f"{words} –"
-    return f"{words} {duration(float(value)) if unit == 'ns' else _cell(value, unit)}"
+    whole = " of communication" if key == "overlap_ratio" else ""
+    return f"{words} {_time(value) if unit == 'ns' else _cell(value, unit)}{whole}"
 
 
 def _time(value: Cell) -> str:
-    return duration(float(value or 0))
+    """A time to six digits: ``428.656 ms``, ``187.3 µs``. What follows need not ask again."""
+    ns = float(value or 0)
+    size_ns, unit = (1e6, "ms") if abs(ns) >= 999_950 else (1e3, "µs")
+    if abs(ns) < 1000:
+        return duration(ns)
+    return f"{ns / size_ns:,.{3 if unit == 'ms' else 1}f} {unit}"
 
 
 def _share(value: Cell) -> str:
@@ -198,11 +224,11 @@ def _section(document: ExplainDocument, name: str, title: str) -> Iterator[str]:
         yield title
         columns = [key.removesuffix(PER_STEP) for key in grid.columns]
         yield from table(columns, grid.rows)
-        yield from _more(document, name)
+        yield from _more(document.left_out, name)
 
 
-def _more(document: ExplainDocument, name: str) -> Iterator[str]:
-    if left := document.left_out.get(name, 0):
+def _more(left_out: Mapping[str, int], name: str) -> Iterator[str]:
+    if left := left_out.get(name, 0):
         yield f"  … {left} more: --section {name}"
 
 
@@ -234,18 +260,42 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[st
         yield f"  {'  '.join(padded)}".rstrip()
 
 
-def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
-    """Rows as they are, in aligned columns: units are those of the ids."""
-    texts = [["–" if cell is None else str(cell) for cell in row] for row in rows]
+def plain_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Cell]], is_aligned: bool, has_full_names: bool
+) -> Iterator[str]:
+    """Rows as they are, in aligned columns, or as ``a|b|c``: units are those of the ids.
+
+    Columns without any value are named once, below. Names of templates are cut in their middle.
+    """
+    empty = [at for at in range(len(columns)) if rows and all(row[at] is None for row in rows)]
+    kept = [at for at in range(len(columns)) if len(empty) == len(columns) or at not in empty]
+    texts = [[_text(row[at]) for at in kept] for row in rows]
+    shown = texts if has_full_names else [list(map(_short, line)) for line in texts]
     numeric = [
-        all(row[at] is None or isinstance(row[at], int | float) for row in rows)
-        for at in range(len(columns))
+        all(row[at] is None or isinstance(row[at], int | float) for row in rows) for at in kept
     ]
-    lines = [list(columns), *texts]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    lines = [[columns[at] for at in kept], *shown]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(kept))]
     for line in lines:
         cells = zip(line, widths, numeric, strict=True)
-        yield "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in cells).rstrip()
+        padded = (c.rjust(w) if right else c.ljust(w) for c, w, right in cells)
+        yield "  ".join(padded).rstrip() if is_aligned else "|".join(line)
+    if len(kept) < len(columns):
+        yield f"NULL in every row: {', '.join(columns[at] for at in empty)}"
+    if shown != texts:
+        yield "… stands for a part of a name: --full-names"
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, float) and abs(cell) < 1e9:
+        return f"{cell:.9g}"
+    return "–" if cell is None else str(cell)
+
+
+def _short(text: str) -> str:
+    if len(text) <= NAME or "<" not in text:
+        return text
+    return f"{text[: NAME - 21]}…{text[-20:]}"
 
 
 def _column(key: str, values: Sequence[Cell]) -> tuple[str, list[str]]:
@@ -255,8 +305,14 @@ def _column(key: str, values: Sequence[Cell]) -> tuple[str, list[str]]:
         most = max((abs(value) for value in figures if value), default=0)
         name, size_ns = ("us", 1e3) if 0 < most < 1e6 else ("ms", 1e6)
         head = f"{key.removesuffix('_ns')}_{name}"
-        return head, ["–" if v is None else three_digits(v / size_ns) for v in figures]
+        return head, ["–" if v is None else _four_digits(v / size_ns) for v in figures]
     return key, [_cell(value, unit) for value in values]
+
+
+def _four_digits(value: float) -> str:
+    """``0.773``, ``12.51``, ``131.7``."""
+    size = abs(value)
+    return f"{value:,.{3 if size < 9.9995 else 2 if size < 99.995 else 1}f}"
 
 
 def _cell(value: Cell, unit: str) -> str:

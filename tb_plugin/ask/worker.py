@@ -12,12 +12,12 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..base.errors import (
     KinetoscopeError,
@@ -27,7 +27,8 @@ from ..base.errors import (
     TraceFormatError,
     UnavailableError,
 )
-from .sql import SqlAnswer, SqlRequest, answer
+from ..session.session import FileSession
+from .sql import SqlAnswer, SqlRequest, advice_among_ranks, answer
 
 _GRACE_SECONDS = 2.0
 _BOOT = (
@@ -88,7 +89,6 @@ def main() -> None:
 
 
 def _opened(path: str) -> Any:  # noqa: ANN401  # a Source, which only this process imports
-    from ..session.session import FileSession
     from .sources import Source
 
     source = Source(FileSession(path))
@@ -214,3 +214,30 @@ def asked(path: str, request: SqlRequest, advice: msgspec.Raw | None = None) -> 
         return worker.ask(path, request, advice)
     finally:
         worker.close()
+
+
+def asked_of_ranks(ranks: Iterable[tuple[int, FileSession]], request: SqlRequest) -> SqlAnswer:
+    """The rows of one query of each rank, which stands in the first column.
+
+    One rank is open at a time. ``skip`` is of one recording, and counts for none here.
+
+    Raises:
+        KinetoscopeError: as ``SqlWorker.ask``, of any rank.
+    """
+    columns: tuple[str, ...] = ("rank",)
+    rows: list[tuple[Any, ...]] = []
+    worker, size, more = SqlWorker(), 0, False
+    try:
+        for rank, session in ranks:
+            left = request.limit - len(rows)
+            if left <= 0 or size >= request.max_bytes:
+                more = True
+                break
+            part = structs.replace(request, limit=left, max_bytes=request.max_bytes - size, skip=0)
+            found = worker.ask(session.path, part, advice_among_ranks(session, request.query))
+            columns, more = ("rank", *found.columns), more or found.more
+            rows += [(rank, *row) for row in found.rows]
+            size += len(msgspec.json.encode(found.rows))
+    finally:
+        worker.close()
+    return SqlAnswer(columns, tuple(rows), more)

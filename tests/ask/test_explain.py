@@ -11,7 +11,8 @@ import pytest
 
 from kinetoscope import notebook
 from kinetoscope.analysis.overview.whole import WHOLE
-from kinetoscope.ask.explain import ExplainDocument, brief, explain, fitted, unanswered
+from kinetoscope.ask.explain import ExplainDocument, brief, explain, fitted
+from kinetoscope.ask.gaps import unanswered
 from kinetoscope.ask.sources import Source
 from kinetoscope.ask.text import explained
 from kinetoscope.base.errors import KinetoscopeError, QueryError
@@ -97,11 +98,10 @@ def test_each_option_to_record_is_named_once() -> None:
     options = [re.findall(r"`[^`]+`", record)[:1] for record in told]
     known = [one[0] for one in options if one]
     assert sorted(known) == sorted(set(known))
-    assert told["record with `profile_memory=True`"] == "Memory that grows (in four steps or more)"
+    assert told["record with `profile_memory=True`"].endswith("bytes never freed")
     assert told["this torch, 2.13.0+cpu, is built for the CPU alone"].startswith(
-        "Devices (No device activity was recorded); Matrix products"
+        "Device activity: kernels"
     )
-    assert any(tells.endswith(", 27 more") for tells in told.values())
     rows = [*unanswered(Source(choose(str(path)).session()).advice)]
     assert ("Ops in float64", "record with `record_shapes=True`") in rows
     assert {record for _, record in rows} == set(told)

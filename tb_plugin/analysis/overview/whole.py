@@ -1,4 +1,4 @@
-"""What does a recording hold as a whole: the user's functions by step, and totals of each device?
+"""What does a recording hold as a whole: functions and operators by step, totals of each device?
 
 Stored once per trace, so that an answer in one call reads no columns of events.
 """
@@ -42,6 +42,16 @@ class FunctionTable(ColumnTable, frozen=True, eq=False):
     idle_ns: I64  # the busiest device was idle meanwhile; −1 without devices
 
 
+class OperatorTable(ColumnTable, frozen=True, eq=False):
+    """Operators on the host, a row for each that began in a step; times of threads are added."""
+
+    step: I32
+    name: I32  # place in ``WholeRecording.operator_names``
+    self_ns: I64
+    total_ns: I64  # with what each call calls
+    calls: I64
+
+
 class DeviceTotals(ColumnTable, frozen=True, eq=False):
     """One device over the whole recording, outside of steps too; unions count no instant twice."""
 
@@ -63,6 +73,8 @@ class WholeRecording(Struct, frozen=True, eq=False):
 
     names: tuple[str, ...]  # frames of the user's code, as the recorder writes them
     functions: FunctionTable
+    operator_names: tuple[str, ...]
+    operators: OperatorTable
     devices: DeviceTotals
 
 
@@ -77,6 +89,7 @@ def whole_of(trace: Trace) -> WholeRecording:
     return WholeRecording(
         names,
         functions,
+        *_operators(trace, len(windows)),
         DeviceTotals(*(np.array(one, kind) for one, kind in zip(columns, kinds, strict=True))),
     )
 
@@ -153,6 +166,22 @@ def _functions(
     )
 
 
+def _operators(trace: Trace, steps: int) -> tuple[tuple[str, ...], OperatorTable]:
+    host = trace.host
+    rows = np.flatnonzero((host.kind == HostKind.OP) & (host.step >= 0))
+    # Few of all pairs of a name and a step are there.
+    keys, pair = np.unique(host.name[rows] * np.int64(max(steps, 1)) + host.step[rows],
+                           return_inverse=True)  # fmt: skip
+    codes, name = np.unique(keys // max(steps, 1), return_inverse=True)
+    return tuple(trace.strings[code] for code in codes.tolist()), OperatorTable(
+        step=(keys % max(steps, 1)).astype(np.int32),
+        name=name.astype(np.int32),
+        self_ns=sums_by(pair, host.self_ns[rows], len(keys)),
+        total_ns=sums_by(pair, host.dur[rows], len(keys)),
+        calls=np.bincount(pair, minlength=len(keys)).astype(np.int64),
+    )
+
+
 def idle_meanwhile(trace: Trace, ts: I64, dur: I64) -> I64:
     """Idle time of the busiest device, in steps, during stretches of time; −1 without devices."""
     works = used_devices(trace)
@@ -221,5 +250,5 @@ def open_whole(folder: Path) -> WholeRecording:
     return load(WholeRecording, folder, STEM)
 
 
-WHOLE = ArtifactSpec("whole-2", f"{__name__}:make_whole", open_whole)
+WHOLE = ArtifactSpec("whole-3", f"{__name__}:make_whole", open_whole)
 """The artifact of ``kinetoscope explain``."""

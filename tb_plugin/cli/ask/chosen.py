@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import click
 
-from ...session.session import ChosenTrace, Wanted, choose
+from ...base.errors import UnavailableError
+from ...session.session import ChosenTrace, FileSession, Wanted, choose
+from ...views import view_named
 from ..entry import PATH, START_HELP, say
 
 _OPTIONS = (
@@ -33,7 +35,8 @@ def of_trace(command: Callable[..., None]) -> Callable[..., None]:
         **rest: Any,  # noqa: ANN401  # options of the command
     ) -> None:
         chosen = choose(path, Wanted(run, worker, span, start))
-        if not rest.get("other"):  # a second recording: both are told together
+        # A second recording: both are told together. All ranks: none was chosen.
+        if not rest.get("others") and not rest.get("ranks"):
             tell(chosen)
         command(path=path, chosen=chosen, **rest)
 
@@ -46,3 +49,18 @@ def tell(chosen: ChosenTrace) -> None:
     """Say which trace of a folder was chosen."""
     if chosen.notice():
         say(chosen.notice(), hint="choose with --run, --start, --worker, --span")
+
+
+def ranks_of_run(chosen: ChosenTrace) -> Iterator[tuple[int, FileSession]]:
+    """Number and recording of each rank of the run.
+
+    Raises:
+        UnavailableError: a file was named.
+    """
+    if chosen.place is None or chosen.folder is None:
+        raise UnavailableError("one file has no other ranks", hint="name the folder of the run")
+    workers = chosen.session().recordings(view_named("distributed")).workers()
+    for at, worker in enumerate(workers):
+        if not worker.problem:
+            rank = at if worker.rank is None else worker.rank
+            yield rank, chosen.folder.session(worker.place)

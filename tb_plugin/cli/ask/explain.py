@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 import click
 from msgspec import Struct
@@ -21,8 +22,8 @@ from ...ask.explain import (
 )
 from ...ask.explain import explain as explained_of
 from ...ask.text import explained, section_text
-from ...base.errors import QueryError
-from ...session.session import ChosenTrace
+from ...base.errors import KinetoscopeError, QueryError
+from ...session.session import ChosenTrace, choose
 from ...views.diff.contract import DiffGroup, DiffQuery, DiffTableQuery
 from ...views.diff.rows import Pair
 from ...views.table import Column, Table
@@ -34,7 +35,8 @@ from .chosen import of_trace
 
 @click.command()
 @of_trace
-@click.argument("other", type=PATH, default="")
+@click.argument("others", nargs=-1, type=PATH, metavar="[OTHER]")
+@click.option("--each", is_flag=True, help="Explains each of several PATHs by itself.")
 @click.option("--format", "form", **FORMAT)
 @click.option("--steps", default="", help='Steps by their numbers: "3", "2-5", or "all".')
 @click.option("--device", default="", help='Device by its number or key: "0", "cuda:0".')
@@ -48,19 +50,53 @@ from .chosen import of_trace
 )
 @click.option("--id", "event", default="", help="Shows this event of the file instead: slice/1296.")
 def explain(  # the options of the command
-    path: str, chosen: ChosenTrace, other: str, form: str, max_bytes: int | None, **part: str
-) -> None:
+    path: str, chosen: ChosenTrace, others: tuple[str, ...], each: bool, form: str,
+    max_bytes: int | None, **part: str,
+) -> None:  # fmt: skip
     """Answers most questions on a recording at once.
 
     PATH is a trace file, a run or a logdir, as for `kinetoscope show`. Of a run with several ranks
     one is shown, and a line of each. With OTHER, the answer is what changed from PATH to OTHER.
     """
     most_bytes = max_bytes or (MOST_SECTION_BYTES if part["section"] else MOST_BYTES)
-    if other:
+    if each:
+        _explain_each((path, *others), form, most_bytes, part)
+    elif others:
+        if len(others) > 1:
+            raise QueryError("two recordings are compared", hint="--each explains several")
         if part["event"] or part["section"] or part["device"]:
             raise QueryError("--id, --section and --device are of one recording")
-        _explain_change(path, other, part["steps"], form, most_bytes)
-        return
+        _explain_change(path, others[0], part["steps"], form, most_bytes)
+    else:
+        _explain_one(chosen, form, most_bytes, part)
+
+
+def _explain_each(
+    paths: tuple[str, ...], form: str, most_bytes: int, part: Mapping[str, str]
+) -> None:
+    """One answer after the other; what cannot be explained says why at its place.
+
+    Raises:
+        QueryError: this format holds one recording.
+        KinetoscopeError: the first of those that are not explained.
+    """
+    if form not in ("text", "json"):
+        raise QueryError("--each writes text, or a line of JSON for each")
+    failed: KinetoscopeError | None = None
+    for one in paths:
+        if form == "text":
+            write(printable(f"== {one}"))
+        try:
+            _explain_one(choose(one), form, most_bytes, part)
+        except KinetoscopeError as error:
+            failed = failed or error
+            text = f"{error.text} {error.hint}".strip()
+            write(printable(text) if form == "text" else as_json({"error": text}, indent=-1))
+    if failed:
+        raise failed
+
+
+def _explain_one(chosen: ChosenTrace, form: str, most_bytes: int, part: Mapping[str, str]) -> None:
     with progress_bar(chosen.shown) as on_progress:
         session = chosen.session(on_progress)
         if part["event"]:
@@ -72,7 +108,7 @@ def explain(  # the options of the command
     elif form == "markdown":
         write(tables_markdown(tables_of(document)))
     elif part["section"]:
-        one = sections_of(document, part["section"])
+        one = sections_of(brief(document) if "," in part["section"] else document, part["section"])
         write(_kept(as_json(one, indent=-1) if form == "json" else section_text(one), most_bytes))
     else:
         written = _as_json if form == "json" else _as_text

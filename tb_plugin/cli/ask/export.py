@@ -9,12 +9,10 @@ import click
 
 from ...ask.files import FileFormat, write_tables
 from ...ask.sources import Source
-from ...base.errors import UnavailableError
 from ...base.units import plural, size
 from ...session.session import ChosenTrace, Session
-from ...views import view_named
 from ..entry import WordChoice, printable, write
-from .chosen import of_trace
+from .chosen import of_trace, ranks_of_run
 
 
 @click.command()
@@ -51,10 +49,5 @@ def _sessions(chosen: ChosenTrace, folder: Path, ranks: bool) -> Iterator[tuple[
     if not ranks:
         yield folder, chosen.session()
         return
-    if chosen.place is None or chosen.folder is None:
-        raise UnavailableError("one file has no other ranks", hint="name the folder of the run")
-    workers = chosen.session().recordings(view_named("distributed")).workers()
-    for at, worker in enumerate(workers):
-        if not worker.problem:
-            rank = at if worker.rank is None else worker.rank
-            yield folder / f"rank={rank}", chosen.folder.session(worker.place)
+    for rank, session in ranks_of_run(chosen):
+        yield folder / f"rank={rank}", session

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from ...ask.sql import BYTES, MOST_SECONDS, ROWS, SECONDS, SqlRequest, advice_among_ranks
-from ...ask.worker import asked
+from ...ask.worker import asked, asked_of_ranks
+from ...base.errors import QueryError
 from ...session.session import ChosenTrace
 from ...views.table import Column, Table
 from ..entry import FORMAT, as_json, printable, say, write
 from ..render import tables_markdown, write_csv
-from .chosen import of_trace
+from .chosen import of_trace, ranks_of_run
 
 
 @click.command()
@@ -29,26 +31,33 @@ from .chosen import of_trace
 )  # fmt: skip
 @click.option("--skip", type=click.IntRange(0), default=0, help="Leaves out the first rows.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, MOST_SECONDS, min_open=True), default=SECONDS,
+    "--timeout", "seconds", type=click.FloatRange(0, MOST_SECONDS, min_open=True), default=SECONDS,
     show_default=True, help="Most seconds of the query.",
 )  # fmt: skip
+@click.option("--ranks", is_flag=True, help="Asks every rank of the run; `rank` is a column.")
+@click.option("--full-names", is_flag=True, help="Shows whole names in text.")
 def sql(
     path: str,  # noqa: ARG001  # what names the trace
     chosen: ChosenTrace,
     query: str,
     form: str,
-    limit: int,
-    max_bytes: int,
-    skip: int,
-    timeout: float,
+    ranks: bool,
+    full_names: bool,
+    **limits: Any,  # noqa: ANN401  # fields of SqlRequest
 ) -> None:
     """Answers one SELECT over the tables of a recording.
 
-    `FROM dictionary` lists every table and column. Nothing can be written, and no file is read.
+    `FROM tables` lists them with their columns, `FROM dictionary WHERE column_name = '…'` says what
+    a column means. Nothing can be written, and no file is read.
     """
-    session = chosen.session()
-    request = SqlRequest(query, limit, max_bytes, timeout, skip)
-    answer = asked(session.path, request, advice_among_ranks(session, query))
+    request = SqlRequest(query, **limits)
+    if ranks:
+        if request.skip:
+            raise QueryError("--skip is of one recording", hint="raise --limit or --max-bytes")
+        answer = asked_of_ranks(ranks_of_run(chosen), request)
+    else:
+        session = chosen.session()
+        answer = asked(session.path, request, advice_among_ranks(session, query))
     if form == "json":
         write(as_json(answer, indent=-1))
     else:
@@ -62,11 +71,12 @@ def sql(
         else:
             from ...ask.text import plain_table
 
-            for line in plain_table(answer.columns, cells):
+            for line in plain_table(answer.columns, cells, sys.stdout.isatty(), full_names):
                 write(printable(line))
     if answer.more:
-        done = skip + len(answer.rows)
-        say(f"there are more than {done} rows", hint=f"--skip {done} goes on; --limit, --max-bytes")
+        done = request.skip + len(answer.rows)
+        hint = "--limit, --max-bytes" if ranks else f"--skip {done} goes on; --limit, --max-bytes"
+        say(f"there are more than {done} rows", hint=hint)
 
 
 def _cell(value: object) -> str | int | float | None:
