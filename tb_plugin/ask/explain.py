@@ -175,10 +175,10 @@ def _absent(facts: Facts) -> Mapping[str, str]:
     return {
         "functions": "none ran in the counted steps"
         if facts.counts.get("python")
-        else "no Python frames were recorded",
+        else "no Python frames",
         "operators": "none in the counted steps",
-        "totals": "no device activity was recorded",
-        "ranks": "one recording; a run is named by its folder",
+        "totals": "no device activity",
+        "ranks": "one recording, no run of several",
         "breaks": "none was recorded" if facts.compiled else "nothing was compiled",
     }
 

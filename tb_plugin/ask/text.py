@@ -45,7 +45,8 @@ def section_text(section: dict[str, Any]) -> str:
         elif name == "findings":
             lines += _findings(value)
         elif name == "absent":
-            lines += [f"No {one}: {why}" for one, why in value.items()]
+            empty = ", ".join(f"{one} ({why})" for one, why in value.items())
+            lines += [f"Nothing for {empty}"] if empty else []
         elif name == "left_out":
             continue
         elif not value or (isinstance(value, Grid) and not value.rows):
@@ -79,9 +80,9 @@ def _recording(told: ExplainedRecording) -> Iterator[str]:
         yield f"health: {told.health}"
 
 
-def _cannot_tell(gaps: Sequence[CannotTell]) -> Iterator[str]:
+def _cannot_tell(gaps: Sequence[CannotTell], more: str = "") -> Iterator[str]:
     if gaps:
-        yield "Cannot tell (all by name: sql, FROM cannot_tell)"
+        yield f"Cannot tell{more}"
         yield from (f"  {one.tells}: {one.record}" for one in gaps)
     else:
         yield "Cannot tell: nothing is missing"
@@ -124,7 +125,7 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
             yield from _more(document.left_out, "breaks")
     if document.cannot_tell:
         yield ""
-        yield from _cannot_tell(document.cannot_tell)
+        yield from _cannot_tell(document.cannot_tell, ' (all by name: sql PATH "FROM cannot_tell")')
     if document.next:
         yield ""
         yield f"Next: kinetoscope {' · '.join(one.partition(' ')[2] for one in document.next)}"

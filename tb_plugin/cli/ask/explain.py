@@ -23,6 +23,7 @@ from ...ask.explain import (
 from ...ask.explain import explain as explained_of
 from ...ask.text import explained, section_text
 from ...base.errors import KinetoscopeError, QueryError
+from ...base.regex import regex
 from ...session.session import ChosenTrace, choose
 from ...views.diff.contract import DiffGroup, DiffQuery, DiffTableQuery
 from ...views.diff.rows import Pair
@@ -145,7 +146,7 @@ def changes(pair: Pair, limit: int = 5) -> ComparedDocument:
 
 
 def _change_as_text(document: ComparedDocument) -> str:
-    return "".join(f"{printable(line)}\n" for line in compared_text(document).split("\n"))
+    return _lines(compared_text(document))
 
 
 def _as_json(document: Struct) -> str:
@@ -153,7 +154,17 @@ def _as_json(document: Struct) -> str:
 
 
 def _as_text(document: ExplainDocument) -> str:
-    return "".join(f"{printable(line)}\n" for line in explained(document).split("\n"))
+    return _lines(explained(document))
+
+
+def _lines(text: str) -> str:
+    """Lines with control characters written out; no blanks that align columns for a program."""
+    is_seen = sys.stdout.isatty()
+    lines = map(printable, text.split("\n"))
+    return "".join(f"{line if is_seen else _BLANKS.sub('  ', line)}\n" for line in lines)
+
+
+_BLANKS = regex(" {3,}")
 
 
 def _kept(text: str, most_bytes: int) -> str:
@@ -162,7 +173,7 @@ def _kept(text: str, most_bytes: int) -> str:
     Raises:
         QueryError: it is longer.
     """
-    told = "\n".join(map(printable, text.split("\n")))
+    told = _lines(text).removesuffix("\n")
     size = len(told.encode("utf-8", "replace")) + 1
     if size > most_bytes:
         raise QueryError(f"the section has {size} bytes", hint="raise --max-bytes")
