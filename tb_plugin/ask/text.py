@@ -8,14 +8,8 @@ from typing import Any
 from ..analysis.wording import in_noun, noun_of
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
-from .explain import (
-    CannotTell,
-    ExplainDocument,
-    ExplainedFinding,
-    ExplainedRecording,
-    ExplainedStep,
-    Grid,
-)
+from .explain import ExplainDocument, ExplainedFinding, ExplainedRecording, ExplainedStep, Grid
+from .gaps import CannotTell
 
 NAME = 72
 """Most characters of a name in a table."""

@@ -107,6 +107,76 @@ def test_each_option_to_record_is_named_once() -> None:
     assert {record for _, record in rows} == set(told)
 
 
+def test_a_function_around_the_steps_has_no_number_of_calls() -> None:
+    told = document(ROOT / "samples/traces/train_cpu")
+    calls = {str(row[0]).rpartition(" ")[2]: row[3] for row in told.functions.rows}
+    assert (calls["train"], calls["forward"]) == (None, 1.0)
+
+
+def test_operators_by_their_own_time_a_step(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(
+        path,
+        """
+        step |11111111112222222222333|
+        op   |aaaa bbbb aaa  aaa  cc |
+        op   | b   aaa               |
+        """,
+    )
+    told = document(path).operators
+    assert told.columns == ("name", "self_ns_per_step", "total_ns_per_step", "calls_per_step")
+    assert told.rows == (
+        ("aten::a", 6_000, 6_500, 2.0),
+        ("aten::b", 1_000, 2_500, 1.0),
+    )
+
+
+def test_steps_that_are_not_counted_say_why_and_how_long_they_are() -> None:
+    told = document(ROOT / "samples/traces/serving/worker0.1795371641435094456.pt.trace.json.gz")
+    assert told.step is not None
+    assert told.step.numbers == "191-199"
+    assert told.step.left_out == {"190": "warm-up, 16.8 ms"}
+    assert "not counted: 190 (warm-up, 16.8 ms)" in explained(told)
+
+
+def test_sections_without_rows_say_why() -> None:
+    told = document(ROOT / "samples/traces/resnet_workers0")
+    assert told.absent == {
+        "functions": "no Python frames",
+        "totals": "no device activity",
+        "ranks": "one recording, no run of several",
+        "breaks": "nothing was compiled",
+    }
+
+
+def test_missing_data_are_named_in_plain_words_and_others_by_their_question() -> None:
+    told = {one.record: one.tells for one in document(
+        ROOT / "samples/traces/train_cpu").cannot_tell}  # fmt: skip
+    assert not any("Lines of code" in tells or "Memory" in tells for tells in told.values())
+    assert told["record with the handler of kinetoscope"] == "More threads than cores"
+    told = {one.record: one.tells for one in document(
+        ROOT / "samples/traces/resnet_workers0").cannot_tell}  # fmt: skip
+    assert told["record with `with_stack=True`"] == "Lines of code, your functions, stacks"
+
+
+def test_several_recordings_are_explained_by_themselves(tmp_path: Path) -> None:
+    path = drawn(tmp_path)
+    sections = ("--section", "step,functions,totals")
+    one = run("explain", path, *sections).stdout
+    both = run("explain", "--each", path, path, *sections)
+    assert both.stdout == f"== {path}\n{one}" * 2
+    lines = run("explain", "--each", path, path, *sections, "--format", "json").stdout.splitlines()
+    assert [json.loads(line)["step"]["count"] for line in lines] == [2, 2]
+    bad = tmp_path / "y.pt.trace.json"
+    bad.write_text("{}")
+    mixed = run("explain", "--each", path, bad, path, *sections)
+    assert mixed.exit_code != 0
+    assert mixed.stdout.count(one) == 2
+    assert run("explain", "--each", path, path, "--format", "csv").exit_code == 2
+    refused = run("explain", path, path, path)
+    assert (refused.exit_code, "--each" in refused.stderr) == (2, True)
+
+
 def test_libraries_are_no_functions_of_the_user() -> None:
     whole = TraceSession(draw(FUNCTIONS, names=NAMES)).artifact(WHOLE)
     assert sorted(whole.names) == ["train.py(1): a", "train.py(1): b"]
@@ -182,7 +252,8 @@ def test_small_functions_are_counted_and_a_section_has_them_all() -> None:
     assert all(row[1] >= 0.01 * whole.step.mean_ns for row in told.functions.rows)  # type: ignore[operator]
     rest = whole.functions.rows[len(told.functions.rows) :]
     assert rest[0][1] < 0.01 * whole.step.mean_ns  # type: ignore[operator]
-    assert told.left_out == {"functions": len(rest)}
+    others = len(whole.operators.rows) - len(told.operators.rows)
+    assert told.left_out == {"functions": len(rest), "operators": others}
     section = run("explain", path, "--section", "functions", "--max-bytes", "65536").stdout
     assert section.count("\n") == len(whole.functions.rows) + 2  # title and heads
 
@@ -224,7 +295,15 @@ def test_all_ranks_of_a_run_are_in_one_answer() -> None:
     slowest = told.ranks.rows[0]
     assert slowest[told.ranks.columns.index("rank")] == 7
     assert slowest[told.ranks.columns.index("cost_ns_per_step")] == 35_552_000
-    assert len(explained(told).encode()) <= 6144
+    assert len(explained(brief(told)).encode()) <= 6144
+    assert told.step is not None
+    parts = {row[0]: row[1] for row in told.step.parts.rows}
+    first = next(row for row in told.ranks.rows if row[0] == 0)
+    of_first = dict(zip(told.ranks.columns, first, strict=True))
+    assert of_first["length_ns_per_step"] == told.step.mean_ns
+    assert of_first["compute_ns_per_step"] == parts["Compute"]
+    assert of_first["overlap_ns_per_step"] == told.step.overlap_ns_per_step
+    assert of_first["exposed_communication_ns_per_step"] == parts["Exposed communication"]
 
 
 @requires_traces
@@ -235,7 +314,7 @@ def test_every_real_recording_is_explained_or_refused_by_name() -> None:
         if not path.is_file():
             continue
         with contextlib.suppress(KinetoscopeError):
-            told = fitted(document(path), 6144, explained)
+            told = fitted(brief(document(path)), 6144, explained)
             answered += 1
             if told.step is not None:
                 parts = [row[1] for row in told.step.parts.rows]
@@ -245,11 +324,11 @@ def test_every_real_recording_is_explained_or_refused_by_name() -> None:
 
 def test_sections_alone_are_written_as_in_the_whole() -> None:
     folder = ROOT / "samples/traces/train_cpu"
-    whole = explained(document(folder))
+    whole = re.sub(" {3,}", "  ", explained(document(folder)))
     alone = run("explain", folder, "--section", "step,findings,breaks,recording").stdout
-    *lines, breaks, name, about = alone.splitlines()
-    assert breaks == "breaks: none"
-    assert all(line in whole.splitlines() for line in (*lines, name, about))
+    *lines, nothing = alone.splitlines()
+    assert nothing == "Nothing for breaks (nothing was compiled)"
+    assert all(line in whole.splitlines() for line in lines)
     assert "(step 2)" in lines[0]
     refused = run("explain", folder, "--section", "step,function")
     assert refused.exit_code == 2

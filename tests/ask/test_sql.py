@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import random
 import re
@@ -22,10 +23,11 @@ from kinetoscope.ask.arrow import arrow_array
 from kinetoscope.ask.sources import TABLES, Source, declared
 from kinetoscope.ask.sql import SqlRequest
 from kinetoscope.ask.tables import HOST, TextColumn
+from kinetoscope.ask.text import plain_table
 from kinetoscope.ask.worker import SqlWorker
 from kinetoscope.base.errors import KinetoscopeError, QueryError, UnavailableError
 from kinetoscope.base.intervals import intersect, subtract, union
-from kinetoscope.session.session import FileSession, TraceSession
+from kinetoscope.session.session import FileSession, TraceSession, choose
 from tests.cli.runs import run
 from tests.conftest import ROOT
 from tests.drawing import draw, draw_at, memory
@@ -285,10 +287,57 @@ def test_the_command_answers_in_every_format(tmp_path: Path) -> None:
         shown["json"] == '{"columns":["name","dur_ns"],"rows":[["kernel_k",2000]],"more":false}\n'
     )
     assert shown["csv"].splitlines() == ["name,dur_ns", "kernel_k,2000"]
-    assert run("sql", path, query).stdout.split() == ["name", "dur_ns", "kernel_k", "2000"]
+    assert run("sql", path, query).stdout.splitlines() == ["name|dur_ns", "kernel_k|2000"]
     more = run("sql", path, "FROM device", "--limit", 1)
     assert "--skip 1" in more.stderr
     assert run("sql", path, "DROP TABLE host").exit_code == 2
+
+
+def test_text_names_empty_columns_once_and_cuts_names_of_templates() -> None:
+    name = "void f<" + "int, " * 30 + "float>(int)"
+    rows = [(name, None, 1.5), ("plain " * 20, None, None)]
+    *lines, nulls, cut = plain_table(
+        ["name", "x", "y"], rows, is_aligned=False, has_full_names=False
+    )
+    assert lines[0] == "name|y"
+    assert re.fullmatch(r"void f<int, .*….*float>\(int\)\|1\.5", lines[1])
+    assert lines[2] == f"{'plain ' * 20}|–"
+    assert nulls == "NULL in every row: x"
+    assert "--full-names" in cut
+    whole = [*plain_table(["name"], [(name,)], is_aligned=True, has_full_names=True)]
+    assert whole == ["name", name]
+    assert [*plain_table(["a"], [(None,)], is_aligned=False, has_full_names=False)] == ["a", "–"]
+
+
+def test_every_rank_of_a_run_is_asked() -> None:
+    folder = ROOT / "samples/traces/train_ddp_cpu"
+    query = "SELECT count(*) AS n, max(end_ns) AS e FROM host"
+    told = json.loads(run("sql", folder, query, "--ranks", "--format", "json").stdout)
+    assert told["columns"] == ["rank", "n", "e"]
+    alone = []
+    for worker in ("rank0", "rank1"):
+        one = run("sql", folder, query, "--worker", worker, "--format", "json").stdout
+        alone += json.loads(one)["rows"]
+    assert told["rows"] == [[0, *alone[0]], [1, *alone[1]]]
+    some = json.loads(
+        run(
+            "sql", folder, "SELECT id FROM host", "--ranks", "--limit", 3, "--format", "json"
+        ).stdout
+    )
+    assert (some["rows"], some["more"]) == ([[0, 0], [0, 1], [0, 2]], True)
+    (file, _) = sorted(folder.glob("*.pt.trace.json.gz"))
+    assert "folder of the run" in run("sql", file, query, "--ranks").stderr
+    assert run("sql", folder, query, "--ranks", "--skip", 1).exit_code == 2
+
+
+def test_tables_are_listed_on_one_line_each() -> None:
+    path = next((ROOT / "samples/traces/train_cpu").glob("*.pt.trace.json.gz"))
+    told = rows("FROM tables", Source(choose(str(path)).session()))
+    listed = {str(name): str(columns) for name, columns in told}
+    assert listed.keys() == TABLES.keys()
+    assert listed["functions"] == "name, step, inclusive_ns, exclusive_ns, calls, idle_ns"
+    assert "total_ns," in listed["operators"]
+    assert "per_step" not in listed["operators"]
 
 
 def test_the_library_gives_a_frame(tmp_path: Path) -> None:
