@@ -42,7 +42,7 @@ class FunctionTable(ColumnTable, frozen=True, eq=False):
     idle_ns: I64  # the busiest device was idle meanwhile; −1 without devices
 
 
-class OperatorTable(ColumnTable, frozen=True, eq=False):
+class StepOperators(ColumnTable, frozen=True, eq=False):
     """Operators on the host, a row for each that began in a step; times of threads are added."""
 
     step: I32
@@ -74,7 +74,7 @@ class WholeRecording(Struct, frozen=True, eq=False):
     names: tuple[str, ...]  # frames of the user's code, as the recorder writes them
     functions: FunctionTable
     operator_names: tuple[str, ...]
-    operators: OperatorTable
+    operators: StepOperators
     devices: DeviceTotals
 
 
@@ -166,14 +166,14 @@ def _functions(
     )
 
 
-def _operators(trace: Trace, steps: int) -> tuple[tuple[str, ...], OperatorTable]:
+def _operators(trace: Trace, steps: int) -> tuple[tuple[str, ...], StepOperators]:
     host = trace.host
     rows = np.flatnonzero((host.kind == HostKind.OP) & (host.step >= 0))
     # Few of all pairs of a name and a step are there.
     keys, pair = np.unique(host.name[rows] * np.int64(max(steps, 1)) + host.step[rows],
                            return_inverse=True)  # fmt: skip
     codes, name = np.unique(keys // max(steps, 1), return_inverse=True)
-    return tuple(trace.strings[code] for code in codes.tolist()), OperatorTable(
+    return tuple(trace.strings[code] for code in codes.tolist()), StepOperators(
         step=(keys % max(steps, 1)).astype(np.int32),
         name=name.astype(np.int32),
         self_ns=sums_by(pair, host.self_ns[rows], len(keys)),
