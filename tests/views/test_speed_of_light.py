@@ -203,6 +203,11 @@ def test_a_cpu_has_light_by_the_rates_that_the_handler_measured() -> None:
     assert {row.reason for row in answer.table.rows} == {
         None, "no rate of this type", "faster than the model allows",
     }  # fmt: skip
+    minor = {head.key: head.is_minor for head in answer.table.columns}
+    assert not minor["shapes"], "rows of one op differ by their shapes"
+    assert {head.key for head in answered(trace, steps="all").table.columns if head.is_minor} >= {
+        "shapes", "dtype",
+    }  # fmt: skip
     assert answer.source == "measured"
     assert answer.headline.startswith("Ops run at 37.2\xa0% of the roofline;")
     assert answer.detail.startswith("7.8\xa0% of op time has no figure.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...analysis.facts import Facts, Partition
 from ...analysis.speed_of_light.artifact import SPEED
 from ...analysis.speed_of_light.figures import SpeedGroups, SpeedSelection
@@ -124,8 +126,14 @@ def _window(groups: SpeedGroups, query: answers.SpeedQuery) -> answers.SpeedTabl
     usual = "waste_ns" if (groups.known_ns > 0).any() else "measured_ns"
     sort_by = column_named(query.sort_by or usual, sorts(SpeedRow))
     order = groups.order(sort_by, ascending=query.ascending)
+    # Rows of one op differ by their shapes alone.
+    is_kind = query.group_by == "kind"
+    columns = tuple(
+        replace(head, is_minor=False) if is_kind and head.key == "shapes" else head
+        for head in heads(SpeedRow)
+    )
     return answers.SpeedTable(
-        columns=heads(SpeedRow),
+        columns=columns,
         rows=rows_from(SpeedRow, groups, order[query.offset : query.offset + query.limit]),
         offset=query.offset,
         count=len(groups),

@@ -54,7 +54,9 @@ const APART = 0.01;
 
 /** "MFU 38 %, HFU 50 %", as far as they are known. */
 export function utilizationWords({ mfu_ratio, hfu_ratio, mbu_ratio, at_least }: Use): string {
-  const isApart = hfu_ratio !== null && hfu_ratio >= (mfu_ratio ?? 0) * (1 + APART);
+  const least = mfu_ratio ?? 0;
+  const isApart =
+    hfu_ratio !== null && hfu_ratio >= least * (1 + APART) && share(hfu_ratio) !== share(least);
   const named = [
     ["MFU", mfu_ratio],
     ["HFU", isApart ? hfu_ratio : null],

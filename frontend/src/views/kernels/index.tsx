@@ -21,6 +21,7 @@ import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
+import { canFill, usePage } from "../../state/page_context";
 import { cellsOf } from "./cells";
 import { Details } from "./details";
 import { Fill } from "./fill";
@@ -46,6 +47,7 @@ interface FiguresProps {
 
 export function Classes({ answer, isOld, perStep }: FiguresProps) {
   const address = useAddress();
+  const { shown } = usePage();
   const most = Math.max(...answer.classes.map((part) => part.ns), 1);
   const unknown = answer.classes.find((part) => part.name === "unclassified");
   return (
@@ -53,7 +55,16 @@ export function Classes({ answer, isOld, perStep }: FiguresProps) {
       title="Kernel time by class"
       hint={`${time(answer.kernel_ns / perStep.steps)}${perStep.words} · unclassified ${share(unknown?.ratio ?? 0)}`}
       isOld={isOld}
-      controls={<CopyTable label="the classes" table={() => classTable(answer.classes)} />}
+      controls={
+        <>
+          {canFill(shown, "speed_of_light") ? (
+            <ViewLink stem="speed_of_light" params={{ group_by: "kernel" }}>
+              Roofline
+            </ViewLink>
+          ) : null}
+          <CopyTable label="the classes" table={() => classTable(answer.classes)} />
+        </>
+      }
     >
       <div className="class-bars">
         {answer.classes.map((part) => (

@@ -145,6 +145,29 @@ it("lets rows be chosen where no row has light, the longest first", async () => 
   expect(screen.getByLabelText("Rows")).toBeTruthy();
 });
 
+it("says what the rest is, which leads to no row, and has no kernels on a CPU", async () => {
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(800);
+  const server = fakeServer(catalogOf([runOf("lit", { workers: { worker0: ["ready"] } })]));
+  const view = { stem: "speed_of_light", title: "Speed of light", key: "s", question: "How fast?" };
+  server.answer("info", { ...INFO, views: [...INFO.views, view] });
+  const shown = { stem: "speed_of_light", unavailable: null, badge: null };
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
+  const rest = { ...pointOf("5 more", 9000, 50), is_rest: true };
+  server.answer("view/speed_of_light", {
+    ...ANSWER,
+    under_others_ns: null,
+    roofline: { ...ROOFLINE, points: [rest] },
+  });
+  openPage("#view=speed_of_light");
+  const point = await screen.findByRole("button", { name: /^5 more:/ });
+  await userEvent.click(point);
+  expect(point.getAttribute("aria-pressed")).toBe("false");
+  expect(screen.getByText(/^5 more: 100\sTFLOP\/s/)).toBeTruthy();
+  const rows = within(screen.getByLabelText("Rows"));
+  expect(rows.queryByText("Kernels")).toBeNull();
+  expect(rows.getByText("Modules")).toBeTruthy();
+});
+
 it("draws no point above its roof, and rows without FLOPs in the strip", () => {
   const scales = scalesOf(ROOFLINE, 800);
   const [product, other] = placed(ROOFLINE, scales);
@@ -187,11 +210,11 @@ it("names roofs left of their ridges, where no point can be, one line apart", ()
   );
   // There is no room beside the last one: its name is above its line.
   expect(names[2]).toEqual({ x: 900, y: 85, isBeside: false });
-  expect(names[1]).toEqual({ x: 592, y: 30, isBeside: true });
-  expect(names[0]).toEqual({ x: 692, y: 17, isBeside: true });
+  expect(names[1]).toEqual({ x: 592, y: 23, isBeside: true });
+  expect(names[0]).toEqual({ x: 692, y: 10, isBeside: true });
 });
 
 it("keeps the name of a roof below the top of the chart", () => {
   const roofs = [18, 20, 22].map((y) => ({ x: 700, y, length: 40 }));
-  expect(roofNames(roofs, 190, 900).map(({ y }) => y)).toEqual([10, 13, 26]);
+  expect(roofNames(roofs, 190, 900).map(({ y }) => y)).toEqual([10, 10, 19]);
 });

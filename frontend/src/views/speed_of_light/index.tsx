@@ -53,10 +53,12 @@ function Figures({ answer, group, isOld }: FiguresProps) {
   const [picked, setPicked] = useState<string | null>(null);
   const { table, roofline, ranking, reasons } = answer;
   const drawn = roofline === null || roofline.points.length === 0 ? null : roofline;
+  // Ops of the CPU launch no kernels.
+  const groups = GROUPS.filter(([key]) => key !== "kernel" || answer.under_others_ns !== null);
   const chooser = (
     <Segmented
       label="Rows"
-      options={GROUPS}
+      options={groups}
       value={group}
       onChange={(next) =>
         address.replace({ "speed_of_light.group_by": next === "op" ? undefined : next })
@@ -92,7 +94,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
         </Panel>
       )}
       {ranking.length > 0 && (
-        <Panel title="Above light" hint="adds up to the steps without light" isOld={isOld}>
+        <Panel title="Above light" hint="adds up to the steps minus light" isOld={isOld}>
           <DeclaredTable
             heads={answer.ranking_columns}
             rows={ranking}

@@ -140,7 +140,7 @@ export function roofNames(
   let below = Number.POSITIVE_INFINITY;
   for (const { x, y, length } of [...ridges].reverse()) {
     const isBeside = x - 8 - length * CHAR > from;
-    const wanted = isBeside ? y + 4 : y - 5;
+    const wanted = y - (isBeside ? 3 : 5);
     below = Math.max(Math.min(wanted, below - LINE), 10);
     found.unshift({ x: isBeside ? x - 8 : right, y: below, isBeside });
   }
@@ -278,14 +278,14 @@ export function Roofline({ roofline, picked, onPick }: RooflineProps) {
               type="button"
               aria-label={wordsOf(point)}
               aria-pressed={picked === point.name}
-              disabled={point.is_rest}
+              aria-disabled={point.is_rest}
               className={point.is_rest ? "point rest" : "point"}
               style={{ left: x - r, top: y - r, width: 2 * r, height: 2 * r }}
               onMouseEnter={() => setShown(point)}
               onMouseLeave={() => setShown(null)}
               onFocus={() => setShown(point)}
               onBlur={() => setShown(null)}
-              onClick={() => onPick(point.name)}
+              onClick={() => (point.is_rest ? undefined : onPick(point.name))}
             />
           ))}
         </>
