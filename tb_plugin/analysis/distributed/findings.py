@@ -81,9 +81,7 @@ def among_ranks(run: Comparison, row: int, waiting: int = 0) -> RanksSaid:
     length, said = mean_step_ns(run), run.verdict
     found = _straggler(run, length)
     if not isinstance(found, Finding) or length <= 0:
-        first = said.sentence.partition(". ")[0].rstrip(".")
-        first = first if first.startswith("Rank") else first[:1].lower() + first[1:]
-        return RanksSaid(f"{len(run.digests)} ranks: {first}.")
+        return RanksSaid(f"{said.sentence.partition('. ')[0].rstrip('.')}.")
     steps = run.digests[row].steps
     chosen = steps.excluded == 0
     mine = (steps.end_ns - steps.start_ns)[chosen]

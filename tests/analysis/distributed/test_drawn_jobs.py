@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from benchmarks.drawn_jobs import FAULTS, SHAPES, JobPlan, compared, outcome, plan_of
 
+from kinetoscope.analysis.distributed.lateness.causes import LongerWork
+
 KINDS = [(back_end, shape) for back_end, shapes in SHAPES.items() for shape in shapes]
 # With each shape the faults take turns; all shapes together have all of them several times.
 DRAWN = [
@@ -110,3 +112,16 @@ def test_where_ranks_vary_much_it_cannot_be_told() -> None:
     verdict = compared(plan).verdict
     assert verdict.kind == "unknown"
     assert verdict.members == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "alone", "says"),
+    [
+        ("<built-in function sleep>", False, "`sleep` takes 2.00 ms there, 1.00 ms elsewhere"),
+        ("enumerate(DataLoader)#_Iter.__next__", False, "the DataLoader takes 2.00 ms there, "),
+        ("aten::mm", True, "`aten::mm` takes 2.00 ms there and runs on no other rank"),
+    ],
+)
+def test_longer_work_is_said_by_a_short_name(name: str, alone: bool, says: str) -> None:
+    work = LongerWork(name, 2_000_000, 1_000_000, alone)
+    assert work.text.replace("\u00a0", " ").startswith(says)

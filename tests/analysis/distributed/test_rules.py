@@ -187,7 +187,7 @@ def test_a_late_rank_leads_from_15_percent_of_the_step_on(late: int, leads: bool
 
 
 def test_nobody_is_named_where_none_is_late_or_some_are_not_read() -> None:
-    assert among_ranks(with_late_rank(0), 0).text == "4 ranks: no rank is a straggler."
+    assert among_ranks(with_late_rank(0), 0).text == "No rank is a straggler."
     told = among_ranks(with_late_rank(300), 0, waiting=3)
     assert told.late is None
     assert told.text == (

@@ -37,6 +37,7 @@ MOST_OF_IT = 0.5
 INNER = 0.8
 """Part of the largest excess that a shorter range inside must have to replace it."""
 _PARTS = len(WorkPart)
+_LOADER = "enumerate(DataLoader)#"
 _BUILT_IN = re.compile(r"^<built-in (?:function|method) ([^\s>]+)[^>]*>$")
 _OF_WORK = {
     WorkPart.COPIES: "copies",
@@ -304,7 +305,8 @@ class LongerWork(Struct, frozen=True):
     def text(self) -> str:
         """The comparison as the end of a sentence."""
         name = _BUILT_IN.sub(r"\1", self.name)
-        mine = f"`{name}` takes {duration(self.mine_ns)} there"
+        name = "the DataLoader" if name.startswith(_LOADER) else f"`{name}`"
+        mine = f"{name} takes {duration(self.mine_ns)} there"
         if self.alone:
             return f"{mine} and runs on no other rank"
         return f"{mine}, {duration(self.peers_ns)} elsewhere"
