@@ -34,7 +34,7 @@ class Breakdown(Struct, frozen=True):
 
 
 class Partition(Struct, frozen=True):
-    """A step seen from one device. The first five sum to the step; the rest refine them.
+    """A step seen from one device. The first five and ``start_up_ns`` sum to its window.
 
     ``overlap_ns`` is the part of compute under which communication ran. The ``idle_*`` parts are
     the causes of idle time (``IDLE_CAUSES``): every idle instant has one, and they sum to
@@ -59,7 +59,7 @@ class Partition(Struct, frozen=True):
     idle_dispatch_ns: int = 0  # in ops
     idle_python_ns: int = 0  # in Python, outside of ops
     idle_launch_ns: int = 0  # in calls of the runtime that launch
-    idle_first_launch_ns: int = 0  # start-up: first calls, and loading the code of kernels
+    idle_first_launch_ns: int = 0  # in slow first launches of kernels, and loading their code
     idle_profiler_ns: int = 0  # in the profiler's own code
     idle_uninstrumented_ns: int = 0  # in nothing that was recorded, or in annotations alone
     # The work was launched.
@@ -70,12 +70,14 @@ class Partition(Struct, frozen=True):
     idle_before_ns: int = 0  # launched before the recording began
     # Nothing tells: no work follows, or its launch is not known, and the host recorded nothing.
     idle_unattributed_ns: int = 0
+    # Nothing ran because first calls started the process: not judged, and no idle time.
+    start_up_ns: int = 0
 
     @property
     def idle_host_ns(self) -> int:
         """Idle time in which the host prepares launches, and until they take effect.
 
-        Start-up is apart: later steps do not pay for it.
+        First launches are apart: later steps do not pay for them.
         """
         return (
             self.idle_dispatch_ns
@@ -375,8 +377,9 @@ class StepFacts(Struct, frozen=True):
 
     @property
     def dur_ns(self) -> int:
-        """Length of the window."""
-        return self.end_ns - self.start_ns
+        """Length of the window without start-up; of several devices, of the least of it."""
+        start_up = min((one.partition.start_up_ns for one in self.devices), default=0)
+        return self.end_ns - self.start_ns - start_up
 
 
 class PeakEvent(Struct, frozen=True):
@@ -414,6 +417,7 @@ class DeviceFacts(Struct, frozen=True):
     # Start of its first recorded work: until then its state is unknown. None: that work was
     # launched before the recording, so earlier work would have been recorded, too.
     first_work_ns: int | None = None
+    start_up: tuple[tuple[int, int], ...] = ()  # stretches that ``Partition.start_up_ns`` counts
 
 
 class RunTraits(Struct, frozen=True):

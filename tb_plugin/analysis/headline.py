@@ -44,7 +44,7 @@ _TIMED = ("op", "kernel", "annotation", "python", "module", "runtime", "memcpy",
 _DEVICE_CAUSES = {
     "idle_dataloader_ns": "{device} waits for the DataLoader for {part}.",
     "idle_host_ns": "{device} waits for the host to launch work for {part}.",
-    "idle_first_launch_ns": "{device} waits for first calls, which start the process, for {part}.",
+    "idle_first_launch_ns": "{device} waits for first launches of kernels for {part}.",
     "idle_sync_ns": "{device} is idle under blocking calls of the host for {part}.",
     "idle_unattributed_ns": "{device} is idle without a recorded cause for {part}.",
     "exposed_communication_ns": "{device} waits for communication for {part}.",
@@ -177,8 +177,8 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     most = _of_some(structs.replace(selection, indexes=alike), ())
     some = f"{count} of {plural(selection.count, 'step')}"
     lengths = most.detail.replace("a mean step of", f"the mean of {some},", 1)
-    longest = max(selection.steps, key=lambda step: step.dur_ns)
-    alone = f"Step {longest.number} alone takes {duration(longest.dur_ns)}."
+    longest = max(selection.steps, key=selection.length_ns)
+    alone = f"Step {longest.number} alone takes {duration(selection.length_ns(longest))}."
     said = Sentence(
         most.headline.replace("of every step", f"of the step in {some}"),
         f"{lengths} {alone}",
@@ -415,7 +415,7 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
         case "idle_host_ns":
             return _on_the_host(selection, ns)
         case "idle_first_launch_ns":
-            return f" For {mean} it idles while the host starts the process{_named(selection, ns)}."
+            return f" For {mean} it idles in first launches{_named(selection, ns)}."
         case "idle_sync_ns":
             return (
                 f" For {mean} it idles while a launching thread sits in a call that waits or may "
@@ -529,7 +529,7 @@ _BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK}
 
 def _leading(selection: Selection, step: StepFacts) -> str:
     """The cause of one step on its own."""
-    length = max(step.dur_ns, 1)
+    length = max(selection.length_ns(step), 1)
     one = selection.device_step(step)
     if one is not None:
         parts = device_causes(one.partition)

@@ -29,6 +29,7 @@ from ..base.arrays import (
     I64,
     ColumnTable,
     chunks,
+    distinct_values,
     equal,
     median,
     search,
@@ -112,7 +113,8 @@ def step_windows(trace: Trace) -> Windows:
         start, end = _whole(trace)
         tail = tail_of(trace, int(start[0]), int(end[0]))
         end = end - tail
-        events, launches = np.array([len(trace.device)]), np.array([_distinct(trace.device.launch)])
+        calls, events = distinct_values(trace.device.launch), np.array([len(trace.device)])
+        launches = np.array([np.count_nonzero(calls >= 0)])
         whole = Windows(host_start, host_end, start, end, launches, events, (None,), tail_ns=tail)
         return _without_head(trace, whole)
     first, last, events, launches = _device_work(trace, count)
@@ -216,10 +218,6 @@ def _ops_per_step(trace: Trace, count: int) -> I64:
     return found[1:]
 
 
-def _distinct(rows: NDArray[np.int32]) -> int:
-    return int(np.count_nonzero(np.bincount(rows[rows >= 0])))
-
-
 _MAD_TO_SIGMA = 1.4826
 SIGMAS = 3.5
 LEAST_RATIO = 0.05  # of the median: below this a difference is not worth a mark
@@ -265,7 +263,7 @@ class HeldSum(Struct, frozen=True):
 
     name: str
     kind: HeldKind
-    cause: str  # one of IDLE_CAUSES, or a field of HostPartition
+    cause: str  # one of IDLE_CAUSES, start_up_ns, or a field of HostPartition
     count: int
     idle_ns: int
     longest: Held
@@ -299,7 +297,13 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def total_ns(self) -> int:
-        return sum(step.dur_ns for step in self.steps)
+        """Length of the chosen steps, without start-up on the chosen device."""
+        return sum(map(self.length_ns, self.steps))
+
+    def length_ns(self, step: StepFacts) -> int:
+        """Length of one step, without start-up on the chosen device."""
+        one = self.device_step(step)
+        return step.end_ns - step.start_ns - (one.partition.start_up_ns if one else 0)
 
     @cached_property
     def _chosen(self) -> frozenset[int]:
@@ -346,7 +350,7 @@ class Selection(Struct, frozen=True, dict=True):
 
         Those of the DataLoader are apart, and the nodes of graphs (``held_of``).
         """
-        apart = ("idle_dataloader_ns", "idle_graph_ns")
+        apart = ("idle_dataloader_ns", "idle_graph_ns", "start_up_ns")
         return tuple(one for one in self.all_held if one.cause not in apart)
 
     def held_of(self, *causes: str) -> tuple[HeldSum, ...]:
@@ -444,11 +448,10 @@ class Selection(Struct, frozen=True, dict=True):
         covered = 0
         for i in self.indexes:
             step = self.facts.steps[i]
-            one = self.device_step(step, device)
-            if one is None:
+            if (one := self.device_step(step, device)) is None:
                 continue
             parts.append(one.gauges)
-            covered += step.dur_ns
+            covered += self.of_device(device).length_ns(step)
             if i - 1 in self._chosen and not self.facts.skipped_before(i):
                 parts.append(one.gap)
                 covered += step.start_ns - self.facts.steps[i - 1].end_ns
@@ -551,11 +554,11 @@ class Scope(Struct, frozen=True):
         return 1 if self.steps is None else max(1, self.count(facts))
 
     def wall_ns(self, facts: Facts) -> int:
-        """Length of the chosen steps; 0 where more is counted than steps."""
+        """Length of the chosen steps, start-up too; 0 where more is counted than steps."""
         if self.steps is None and facts.step_source != "whole_trace":
             return 0
         chosen = facts.steps if self.steps is None else [facts.steps[at] for at in self.steps]
-        return sum(step.dur_ns for step in chosen)
+        return sum(step.end_ns - step.start_ns for step in chosen)
 
 
 def scope_of(facts: Facts, text: str) -> Scope:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import I64, distinct_values, is_any, take
+from ..base.intervals import Intervals, length_within
 from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
 from .advice.claims import patterns_of
@@ -198,7 +199,10 @@ def _steps(
 ) -> tuple[StepFacts, ...]:
     used = tuple(idle)
     labels = {one.index: one.label for one in iterations if trace.steps.source == "iteration"}
-    parts = {row: partitions(measured[row].shares, idle[row].ns) for row in used}
+    parts = {}
+    for row in used:
+        start_up = length_within(idle[row].start_up, windows.start, windows.end)
+        parts[row] = partitions(measured[row].shares, idle[row].ns, start_up)
     return tuple(
         StepFacts(
             index=i,
@@ -258,9 +262,14 @@ def _device_facts(
             lead_ns=measured[row].lead_ns if row in measured else None,
             counters=tuple(one.facts for one in measured[row].series) if row in measured else (),
             first_work_ns=measured[row].first_work_ns if row in measured else None,
+            start_up=_spans(idle[row].start_up) if row in idle else (),
         )
         for row, device in enumerate(trace.devices)
     )
+
+
+def _spans(some: Intervals) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(some.start.tolist(), some.end.tolist(), strict=True))
 
 
 def _totals(trace: Trace, device: Device, totals: I64) -> I64:

@@ -92,6 +92,11 @@ def not_judged(selection: Selection) -> tuple[str, ...]:
             pass  # a capture happens once, and has no steps
         elif not whole or (len(facts.steps) < 2 and facts.step_source != "iteration"):
             said.append("No whole step is left: record more steps, after a warm-up step.")
+    part = selection.partition
+    if part is not None and part.start_up_ns:
+        calls = listing([called(one) for one in selection.held_of("start_up_ns")[:2]])
+        spent = duration(selection.mean(part.start_up_ns))
+        said.append(f"Start-up is not judged, {spent} {per_step(selection)}: {calls}.")
     if unseen := _before_first_work(selection):
         said.append(unseen)
     if facts.tail_ns:
@@ -116,7 +121,7 @@ def _before_first_work(selection: Selection) -> str:
         return ""
     first = device.first_work_ns
     ns = sum(max(0, min(step.end_ns, first) - step.start_ns) for step in selection.steps)
-    if selection.ratio(ns) < UNSEEN_RATIO or 2 * part.idle_first_launch_ns > ns:
+    if selection.ratio(ns) < UNSEEN_RATIO or 2 * part.start_up_ns > ns:
         return ""
     named, noun = the_device(selection).replace("The ", "the "), step_noun(selection.facts)
     return (
@@ -132,7 +137,7 @@ def mean_step(selection: Selection) -> str:
         return f"{length} of recording"
     if selection.count < LEAST_STEPS:
         return f"a mean step of {length}" if selection.count > 1 else f"a step of {length}"
-    middle = median([step.dur_ns for step in selection.steps])
+    middle = median([selection.length_ns(step) for step in selection.steps])
     if abs(selection.mean(selection.total_ns) - middle) < MEDIAN_RATIO * middle:
         return f"a mean step of {length}"
     return f"a mean step of {length} (median {duration(middle)})"
@@ -350,7 +355,7 @@ CAUSE_NAMES = {
     "idle_dispatch_ns": "host dispatch",
     "idle_python_ns": "Python code",
     "idle_launch_ns": "launch API",
-    "idle_first_launch_ns": "start-up",
+    "idle_first_launch_ns": "first launch",
     "idle_profiler_ns": "profiler",
     "idle_uninstrumented_ns": "host, no known operator",
     "idle_latency_ns": "launch latency",

@@ -237,7 +237,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 def _step(answer: Overview, chosen: Selection) -> ExplainedStep | None:
     if not chosen.count:
         return None
-    ruler, lengths = answer.ruler, [step.dur_ns for step in chosen.steps]
+    ruler, lengths = answer.ruler, [chosen.length_ns(step) for step in chosen.steps]
     total = chosen.partition
     knows_idle = total is not None and ruler.idle_ns is not None
     parts = [

@@ -96,7 +96,7 @@ def _steps(source: Source) -> Sequence[Values | Plain]:
                 step.number,
                 step.name,
                 step.start_ns,
-                step.dur_ns,
+                step.end_ns - step.start_ns,
                 step.end_ns,
                 step.index in chosen.indexes,
                 step.excluded,
@@ -113,6 +113,7 @@ _PARTS: Mapping[str, str] = {
     "exposed_copy_ns": "It only copies.",
     "memset_ns": "It only sets memory.",
     "idle_ns": "It does nothing.",
+    "start_up_ns": "It does nothing while first calls start the process: no idle time.",
     "overlap_ns": "It computes and communicates.",
 }
 

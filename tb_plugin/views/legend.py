@@ -69,7 +69,7 @@ PARTITION: tuple[LegendEntry, ...] = (
             (
                 "idle_first_launch_ns",
                 "runtime",
-                _until("is in a first call, which starts the process or loads a kernel"),
+                _until("is in a slow first launch of a kernel, or loads its code"),
             ),
             ("idle_profiler_ns", "other", _until("is in code of the profiler itself")),
             (
@@ -337,6 +337,8 @@ def path_kind(kind: str, facts: Facts) -> PathKind:
     Without a device what the host does is the work.
     """
     has_device = facts.device_type != "CPU"
+    if kind == "start_up":
+        return PathKind("Start-up", "other", ghost=True)
     if kind in _ON_A_DEVICE:
         return PathKind(*_ON_A_DEVICE[kind], ghost=False)
     key = f"idle_{kind}_ns"

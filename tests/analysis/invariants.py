@@ -50,6 +50,7 @@ def check_step(step: StepFacts) -> None:
             + part.exposed_copy_ns
             + part.memset_ns
             + part.idle_ns
+            + part.start_up_ns
         )
         assert part.idle_ns == sum(getattr(part, cause) for cause in IDLE_CAUSES)
         assert part.overlap_ns <= part.compute_ns

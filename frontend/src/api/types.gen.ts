@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "2bb83ea4";
+export const CONTRACT = "4d393dac";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -202,7 +202,7 @@ export interface AreaDevice {
   readonly label: string;
   readonly busy_ns: number;
   readonly idle_ns: number;
-  /** not busy in the head of the recording (`Facts.head_ns`) */
+  /** not busy in the head of the recording, or in start-up */
   readonly unknown_ns: number;
   readonly compute_ns: number;
   readonly communication_ns: number;
@@ -568,7 +568,7 @@ export interface CountersQuery {
 
 /** The critical path of the chosen steps: by kind, and by name, the largest first. */
 export interface CriticalPathAnswer {
-  /** the chosen steps: the parts sum to it */
+  /** the chosen steps without start-up: the parts sum to it */
   readonly total_ns: number;
   readonly shares: readonly PathShare[];
   readonly columns: readonly Column[];

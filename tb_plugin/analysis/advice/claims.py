@@ -308,7 +308,7 @@ def patterns(selection: Selection, *kinds: str) -> Seen:
         if not chosen:
             continue
         shares = tuple(
-            (spent[step.index].ns if step.index in spent else 0) / max(step.dur_ns, 1)
+            (spent[step.index].ns if step.index in spent else 0) / max(selection.length_ns(step), 1)
             for step in selection.steps
         )
         ns, count = sum(step.ns for step in chosen), sum(step.count for step in chosen)
@@ -373,7 +373,7 @@ def shares_of(selection: Selection, *names: str) -> list[float]:
     for step in selection.steps:
         if one := selection.device_step(step):
             spent = sum(getattr(one.partition, name) for name in names)
-            found.append(spent / max(step.dur_ns, 1))
+            found.append(spent / max(selection.length_ns(step), 1))
     return found
 
 

@@ -310,7 +310,7 @@ def launches(selection: Selection) -> Advice | None:
 def first_launches(selection: Selection) -> Advice | None:
     """A device idles for more than {first_launch_ratio} in slow first launches.
 
-    They come for the first time and take long, or load code.
+    They come for the first time and take long, or load code. Start-up is no idle time.
 
     Ceiling: that idle time.
     """

@@ -26,7 +26,8 @@ from .noise import LEAST_EFFECT_RATIO, holm, p_values
 Division = Literal["device", "host", "classic"]
 """Seen from the device, from the main thread, or by the categories of the classic breakdown."""
 
-_SUMS = ("idle_ns", "overlap_ns")  # of parts that stand for themselves, or under other parts
+# Of parts that stand for themselves, or under other parts; start-up is not compared.
+_SUMS = ("idle_ns", "overlap_ns", "start_up_ns")
 DEVICE_PARTS = tuple(name for name in Partition.__struct_fields__ if name not in _SUMS)
 HOST_PARTS = tuple(name for name in HostPartition.__struct_fields__ if name not in _SUMS)
 CLASSIC_PARTS = Breakdown.__struct_fields__
@@ -181,7 +182,8 @@ def step_parts(selection: Selection, step: StepFacts, division: Division) -> lis
     if parts is None:
         parts = Partition() if division == "device" else HostPartition()
     found = [int(getattr(parts, key)) for key in PARTS[division]]
-    rest = step.dur_ns - sum(found)
+    length = step.end_ns - step.start_ns
+    rest = (length if division == "classic" else selection.length_ns(step)) - sum(found)
     if rest:
         # A step of which nothing is known for this device is idle as far as anybody can tell.
         found[-1] += rest

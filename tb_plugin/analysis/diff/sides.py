@@ -61,7 +61,7 @@ class Side(Struct, frozen=True, eq=False, dict=True):
     def step_times(self) -> tuple[int, ...]:
         """Lengths of the chosen steps in ns; () where the whole recording counts as one step."""
         whole = self.selection.facts.step_source == "whole_trace"
-        return () if whole else tuple(step.dur_ns for step in self.selection.steps)
+        return () if whole else tuple(map(self.selection.length_ns, self.selection.steps))
 
     @cached_property
     def judged(self) -> Sequence[Side]:

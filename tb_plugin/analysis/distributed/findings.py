@@ -84,7 +84,7 @@ def among_ranks(run: Comparison, row: int, waiting: int = 0) -> RanksSaid:
         return RanksSaid(f"{said.sentence.partition('. ')[0].rstrip('.')}.")
     steps = run.digests[row].steps
     chosen = steps.excluded == 0
-    mine = (steps.end_ns - steps.start_ns)[chosen]
+    mine = steps.length_ns[chosen]
     waited = float(run.waiting.waiting_ns[row][chosen].mean()) if len(mine) else 0.0
     gain, is_late = found.gain, row in said.members
     if is_late or gain is None or not len(mine):

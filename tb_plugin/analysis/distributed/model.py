@@ -87,7 +87,7 @@ class RankGroup(Struct, frozen=True):
 
 
 class DigestSteps(ColumnTable, frozen=True, eq=False):
-    """The steps, in time order; the parts of the first device sum to ``end_ns − start_ns``."""
+    """The steps, in time order; the parts of the first device sum to ``length_ns``."""
 
     number: I64
     start_ns: I64
@@ -103,6 +103,12 @@ class DigestSteps(ColumnTable, frozen=True, eq=False):
     loader_ns: I64  # idle while the DataLoader ran; on the host its whole time
     idle_around_ns: I64  # before the first and after the last work, while no DataLoader ran
     idle_causes: I64  # (n, causes): idle time by ``IDLE_CAUSES``; zeros without a device
+    start_up_ns: I64  # the device does nothing while first calls start the process
+
+    @property
+    def length_ns(self) -> I64:
+        """Length of each step without start-up."""
+        return self.end_ns - self.start_ns - self.start_up_ns
 
 
 class DigestSums(ColumnTable, frozen=True, eq=False):

@@ -48,7 +48,7 @@ def _overlap(one: RankDigest) -> I64:
     steps = one.steps
     alone = steps.compute_ns - steps.overlap_ns
     communication = steps.communication_ns - steps.overlap_ns
-    rest = (steps.end_ns - steps.start_ns) - alone - steps.overlap_ns - communication
+    rest = steps.length_ns - alone - steps.overlap_ns - communication
     return np.stack([alone, steps.overlap_ns, communication, rest], axis=1)
 
 

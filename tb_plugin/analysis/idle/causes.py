@@ -26,7 +26,17 @@ from ...base.arrays import (
     where,
 )
 from ...base.group_sums import first_largest, group_sums
-from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
+from ...base.intervals import (
+    EMPTY,
+    Intervals,
+    complement,
+    intersect,
+    length_within,
+    merge,
+    overlaps,
+    subtract,
+    union,
+)
 from ...base.machine import side_by_side
 from ..device_work import DeviceWork
 from ..facts import IDLE_CAUSES, Gap, Idle, Learned, Spot
@@ -34,10 +44,10 @@ from ..steps import Windows
 from .dependencies import GraphNodes
 from .gaps import DeviceSide, Ending, IdlePieces, device_side, idle_pieces, learn
 from .holders import HeldRows, covered, holders, largest, outermost_first, together
-from .model import CAUSE
+from .model import CAUSE, CAUSES
 from .names import HeldNames
 from .places import is_own_frame
-from .roles import LOADS_CODE
+from .roles import FIRST_CALL_NS, LOADS_CODE
 
 SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
 SLOW_LAUNCH_NS = 50_000  # a launch is slow above this …
@@ -45,11 +55,18 @@ SLOW_LAUNCH_RATIO = 10  # … and above so many times the median of the calls of
 MOST_GAPS, GAPS_PER_STEP = 1_500, 8
 HEAVY = 2_000  # events that the frame is told from, the heaviest first
 
-_COUNT = len(IDLE_CAUSES)
+_COUNT = len(CAUSES)
 # Of the name of what held a device: its number; ns in the gap; start, duration, place of the event.
 _Holder = tuple[int, int, int, int, int, Spot]
 _NOBODY: _Holder = (-1, 0, -1, 0, -1, Spot())
 _NOTHING_RECORDED = {True: "uninstrumented", False: "unattributed"}  # by: the launch is known
+
+
+class StartUp(Struct, frozen=True, eq=False):
+    """When a device did nothing because first calls started the process, and those calls."""
+
+    time: Intervals
+    rows: HeldRows
 
 
 class CauseTable(Struct, frozen=True, eq=False):
@@ -58,6 +75,7 @@ class CauseTable(Struct, frozen=True, eq=False):
     ns: I64  # shape (steps, causes)
     idle: list[Idle]
     learned: Learned
+    start_up: Intervals  # no idle time
 
 
 class IdleByPiece(Struct, frozen=True, eq=False):
@@ -77,6 +95,7 @@ class IdleCauses:
         self._names = names
         self._following: dict[str, int] = {}
         self._recorded: dict[int, Intervals] = {}
+        self._start_up: dict[int, StartUp] = {}
 
     @property
     def following(self) -> tuple[str, ...]:
@@ -85,17 +104,48 @@ class IdleCauses:
 
     def by_piece(self, work: DeviceWork) -> IdleByPiece:
         """The causes of every stretch of idle time."""
-        pieces = idle_pieces(work, self._hosts.main, self._windows)
+        pieces = self.pieces(work)
         side = device_side(self._trace, pieces, learn(work))
         each = _HostSide(self, pieces, side, Intervals(pieces.start, pieces.end))
         return IdleByPiece(pieces, each.ns, each.rows)
 
+    def pieces(self, work: DeviceWork) -> IdlePieces:
+        """The idle time of a device, which start-up is no part of."""
+        pieces = idle_pieces(work, self._hosts.main, self._windows)
+        return pieces.without(self.start_up(work).time)
+
+    def start_up(self, work: DeviceWork) -> StartUp:
+        """The time without work under first calls of the thread that launched the next work.
+
+        Steps that follow do not pay for it, so that it is no idle time anywhere.
+        """
+        if work.device not in self._start_up:
+            calls, host = self._first_calls, self._trace.host
+            pieces = idle_pieces(work, self._hosts.main, self._windows)
+            spans = union(host.ts[calls], host.ts[calls] + host.dur[calls])
+            touched = distinct_values(overlaps(Intervals(pieces.start, pieces.end), spans)[0])
+            pieces = pieces.only(touched)
+            side = device_side(self._trace, pieces, learn(work))
+            found = _HostSide(self, pieces, side, self._frames)
+            rows = found.rows.only(np.flatnonzero(found.rows.cause == CAUSE["start_up"]))
+            self._start_up[work.device] = StartUp(merge(EMPTY, *found.start_up), rows)
+        return self._start_up[work.device]
+
+    @cached_property
+    def _first_calls(self) -> I32:
+        """Calls that start the process."""
+        long = where(self._hosts.runtime & (self._trace.host.dur >= FIRST_CALL_NS))
+        return take(long, where(self._roles.of(long) == CAUSE["start_up"]))
+
+    @property
+    def _frames(self) -> Intervals:
+        return Intervals(self._windows.start, self._windows.end)
+
     def of_device(self, work: DeviceWork) -> CauseTable:
         """The causes of each step sum to the idle time of the device in it."""
         learned = learn(work)
-        pieces = idle_pieces(work, self._hosts.main, self._windows)
+        pieces, windows = self.pieces(work), self._frames
         side = device_side(self._trace, pieces, learned)
-        windows = Intervals(self._windows.start, self._windows.end)
         longest = _longest_per_window(pieces, len(windows))
         some = Intervals(pieces.start[longest], pieces.end[longest])
         # Only then names are numbered, in one order.
@@ -104,11 +154,14 @@ class IdleCauses:
             lambda: _HostSide(self, pieces.only(longest), side.only(longest), some),
         )
         frame, frame_ns = self._frame(whole)
-        held = self._names.held(whole.rows, len(windows), IDLE_CAUSES)
+        held = self._names.held(whole.rows, len(windows), CAUSES)
         if self._nodes is not None:
             rows = _node_rows(self._nodes, pieces, side, pieces.window)
             of_nodes = self._names.held_by_nodes(self._nodes, rows, len(windows))
             held = [(*one, *more) for one, more in zip(held, of_nodes, strict=True)]
+        start_up = self.start_up(work)
+        first = self._names.held(start_up.rows, len(windows), CAUSES)
+        held = [(*one, *more) for one, more in zip(held, first, strict=True)]
         gaps = self._gaps(pieces.only(longest), side.only(longest), single, len(windows))
         timing = _timing(pieces, len(windows))
         idle = [
@@ -121,14 +174,13 @@ class IdleCauses:
             )
             for i in range(len(windows))
         ]
-        return CauseTable(whole.ns, idle, learned)
+        return CauseTable(whole.ns, idle, learned, start_up.time)
 
     def rows_of_device(self, work: DeviceWork) -> tuple[HeldRows, I64]:
         """Holders of a device in each step, and its idle time by step and cause."""
-        pieces = idle_pieces(work, self._hosts.main, self._windows)
+        pieces = self.pieces(work)
         side = device_side(self._trace, pieces, learn(work))
-        windows = Intervals(self._windows.start, self._windows.end)
-        whole = _HostSide(self, pieces, side, windows)
+        whole = _HostSide(self, pieces, side, self._frames)
         return whole.rows, whole.ns
 
     @cached_property
@@ -281,7 +333,7 @@ class IdleCauses:
         )  # fmt: skip
         for cells in zip(*(column.tolist() for column in columns), strict=True):
             gap, at, ns, code, ts, dur, raw = cells
-            name = names.number(at, IDLE_CAUSES[code])
+            name = names.number(at, CAUSES[code])
             found[gap] = name, ns, ts, dur, names.places.of(at), Spot(at, raw)
         if (nodes := self._nodes) is not None:
             each = np.arange(len(pieces.start), dtype=np.int32)
@@ -307,9 +359,15 @@ class _HostSide:
         windows: Intervals,
     ) -> None:
         self._causes, self.windows = causes, windows
-        self.ns = np.zeros((len(windows), _COUNT), np.int64)
+        self._cells = np.zeros((len(windows), _COUNT), np.int64)
+        self.start_up: list[Intervals] = []
         self.asked: dict[int, Intervals] = {}  # by thread; empty without frames to ask for
         self.rows = together(self._sum(pieces, side))
+
+    @property
+    def ns(self) -> I64:
+        """Idle time by window and cause."""
+        return self._cells[:, : len(IDLE_CAUSES)]
 
     def _sum(self, pieces: IdlePieces, side: DeviceSide) -> list[HeldRows]:
         trace, hosts = self._causes._trace, self._causes._hosts
@@ -324,7 +382,7 @@ class _HostSide:
         ):
             self._add(name, window, parts)
         begun = np.minimum(np.maximum(pieces.begun, start), ready)
-        found = [self._launches(pieces.call, window, ready - begun)]
+        found = [self._launches(pieces.call, window, begun, ready)]
         if not len(trace.threads):
             self._add("unattributed", window, begun - start)
             return found
@@ -351,16 +409,18 @@ class _HostSide:
             self.asked[thread] = merge(self.asked.get(thread, EMPTY), some)
 
     def _add(self, name: str, window: I32, values: I64) -> None:
-        self.ns[:, CAUSE[name]] += group_sums(window, values, len(self.windows)).total
+        self._cells[:, CAUSE[name]] += group_sums(window, values, len(self.windows)).total
 
-    def _launches(self, call: I32, window: I32, spent: I64) -> HeldRows:
+    def _launches(self, call: I32, window: I32, begun: I64, ready: I64) -> HeldRows:
         """Time inside the calls that end the pieces."""
-        some = where(spent > 0)
-        call = take(call, some)
+        some = where(ready > begun)
+        call, begun, ready = take(call, some), take(begun, some), take(ready, some)
         cause = self._causes.launch_causes(call)
-        rows = HeldRows(call, take(window, some), take(spent, some), cause)
-        key = rows.window * np.int32(_COUNT) + cause
-        self.ns += group_sums(key, rows.idle, self.ns.size).total.reshape(self.ns.shape)
+        rows = HeldRows(call, take(window, some), ready - begun, cause)
+        key, cells = rows.window * np.int32(_COUNT) + cause, self._cells
+        cells += group_sums(key, rows.idle, cells.size).total.reshape(cells.shape)
+        starts = cause == CAUSE["start_up"]
+        self.start_up.append(union(begun[starts], ready[starts]))
         return rows
 
     def _host(self, thread: int, left: Intervals, unknown: int) -> list[HeldRows]:
@@ -374,7 +434,7 @@ class _HostSide:
         captured = roles.captures(thread)
         if len(captured) and len(left):
             rest = subtract(left, captured)
-            self.ns[:, CAUSE["capture"]] += self._within(left) - self._within(rest)
+            self._cells[:, CAUSE["capture"]] += self._within(left) - self._within(rest)
             left = rest
         parts = [(thread, left)]
         if thread != hosts.main and hosts.main >= 0 and len(left):
@@ -387,11 +447,22 @@ class _HostSide:
             cause[cause == CAUSE["uninstrumented"]] = unknown
             rows = rows.of(cause)
             cells, rest_ns = covered(rows, self._within(some), _COUNT)
-            self.ns += cells
-            self.ns[:, unknown] += rest_ns
+            self._cells += cells
+            self._cells[:, unknown] += rest_ns
+            starts = distinct_values(rows.row[cause == CAUSE["start_up"]])
+            self.start_up.extend(intersect(some, self._alone(row)) for row in starts.tolist())
             self._ask(one, some)
             found.append(rows)
         return found
+
+    def _alone(self, row: int) -> Intervals:
+        """When an event is the innermost of its thread: no later one is open."""
+        host = self._causes._trace.host
+        last = int(self._causes._hosts.first[host.thread[row] + 1])
+        end = host.ts[row] + host.dur[row]
+        inner = slice(row + 1, row + 1 + int(host.ts[row + 1 : last].searchsorted(end)))
+        inside = union(host.ts[inner], host.ts[inner] + host.dur[inner])
+        return complement(inside, int(host.ts[row]), int(end))
 
     def _within(self, some: Intervals) -> I64:
         return length_within(some, self.windows.start, self.windows.end)

@@ -23,9 +23,10 @@ from enum import IntEnum
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...base.arrays import I8, I32, I64, put, search, take, where
-from ...base.intervals import Intervals, overlaps
+from ...base.intervals import Intervals, complement, overlaps
 from ...trace.model import Link, Trace
 from ..device_work import DeviceWork
 from ..facts import Learned
@@ -65,6 +66,16 @@ class IdlePieces(Struct, frozen=True):
     def only(self, chosen: I64) -> IdlePieces:
         """Some of them."""
         return IdlePieces(*(getattr(self, column)[chosen] for column in self.__struct_fields__))
+
+    def without(self, some: Intervals) -> IdlePieces:
+        """What lies outside of some stretches of time; each part still leads to the next work."""
+        if not len(some) or not len(self.start):
+            return self
+        rest = complement(some, int(self.start[0]), int(self.end[-1]))
+        mine, kept = overlaps(Intervals(self.start, self.end), rest)
+        start = np.maximum(self.start[mine], rest.start[kept])
+        end = np.minimum(self.end[mine], rest.end[kept])
+        return replace(self.only(mine), start=start, end=end)
 
 
 def idle_pieces(work: DeviceWork, main: int, windows: Windows) -> IdlePieces:

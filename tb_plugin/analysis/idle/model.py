@@ -20,8 +20,12 @@ from ..wording import CAUSE_NAMES
 
 STEM = "idle"
 _KIND_NAMES = (*(kind.name.lower() for kind in HostKind), "cause")
-CAUSE = {name.removeprefix("idle_").removesuffix("_ns"): at for at, name in enumerate(IDLE_CAUSES)}
-"""Short name of a cause → its place in ``IDLE_CAUSES``: ``CAUSE["dataloader"]``."""
+CAUSES = (*IDLE_CAUSES, "start_up_ns")
+CAUSE = {name.removeprefix("idle_").removesuffix("_ns"): at for at, name in enumerate(CAUSES)}
+"""Short name of a cause → its place in ``CAUSES``: ``CAUSE["dataloader"]``.
+
+Start-up comes last. Only calls and critical paths have it, because it is no idle time.
+"""
 
 PATH_CLASSES = {
     DeviceClass.COMPUTE: "compute",

@@ -58,7 +58,7 @@ FIRST_CALL_RATIO = 20  # so many times as long as the median of the later ones o
 # Without later ones: what starts a process, where no device has worked yet.
 _STARTS = regex(
     r"^(cuda|cu|hip|musa)(Free|Init|SetDevice|GetDevice|DeviceGetStreamPriorityRange|CtxCreate"
-    r"|DevicePrimaryCtx|StreamCreate|EventCreate|LaunchKernel)"
+    r"|DevicePrimaryCtx|StreamCreate|EventCreate|LaunchKernel|ModuleLoad|LibraryLoad)"
 )
 
 _BEGINS, _ENDS, _INSIDE = 1, 2, 3
@@ -104,7 +104,7 @@ class HostCauses:
     def _mark_first_calls(
         self, rows: NDArray[np.integer], at: I32, cause: NDArray[np.int8]
     ) -> None:
-        """Long calls that come for the first time start the runtime, or load code."""
+        """Long calls that come for the first time start the process."""
         host = self._trace.host
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
         for place in np.flatnonzero(take(host.dur, rows) >= mild).tolist():
@@ -122,7 +122,7 @@ class HostCauses:
             else:
                 starts = FIRST_CALL_RATIO * later <= dur
             if starts and dur >= mild[place]:
-                cause[at[place]] = CAUSE["first_launch"]
+                cause[at[place]] = CAUSE["start_up"]
 
     def _worked_ns(self, ts: int, dur: int) -> int:
         """How many nanoseconds of this time any device worked."""

@@ -12,7 +12,6 @@ from ...base.group_sums import summed
 from ...trace.model import Trace
 from ...trace.recipes import SHAPES, with_option
 from ..accelerator import accelerator
-from ..host_activity import main_thread
 from ..recording import no_allocator_events, no_device_activity, says
 from ..steps import step_windows
 from .costs import allocations, costs
@@ -27,7 +26,7 @@ _STEM = "modules"
 def modules_of(trace: Trace) -> ModuleColumns:
     """The modules of a trace, their calls and their costs."""
     found = find_modules(trace)
-    known = costs(trace, found, step_windows(trace), main_thread(trace))
+    known = costs(trace, found, step_windows(trace))
     return ModuleColumns(
         strings=found.strings,
         tree=found.tree,

@@ -16,9 +16,10 @@ from ...base.arrays import F64, I8, I32, I64, is_any, take, where
 from ...base.group_sums import summed
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
-from ..device_work import DeviceWork
-from ..host_activity import HostRole, roles_of
-from ..idle.gaps import idle_pieces
+from ..device_work import used_devices
+from ..host_activity import HostRole, hosts_of, roles_of
+from ..idle.causes import IdleCauses
+from ..idle.names import HeldNames
 from ..memory.events import SHARED, Counted, hosts_of_events, pair, sort_events
 from ..memory.model import NEVER
 from ..operators.calls import spread
@@ -87,8 +88,8 @@ class Costs(Struct, frozen=True, eq=False):
 Part = tuple[I64, NDArray[Any]]  # keys, ascending, and a value of each
 
 
-def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Costs:
-    """All costs; ``main`` is the main thread, or −1."""
+def costs(trace: Trace, found: FoundModules, windows: Windows) -> Costs:
+    """All costs."""
     host, device = trace.host, trace.device
     of_host = owners_of_host(trace, found)
     of_device = owners_of_device(trace, found, of_host)
@@ -107,7 +108,7 @@ def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Cos
     add("ops", _some(of_host, outer), host.step[outer], np.ones(len(outer), np.int64))
     rows, flops = _innermost_flops(trace)
     add("flops", _some(of_host, rows), host.step[rows], flops)
-    window, owners, idle_ns = _idle(trace, windows, main, of_device)
+    window, owners, idle_ns = _idle(trace, windows, of_device)
     add("idle_ns", owners, window, idle_ns)
     born = _born(trace, found)
     owners = _owners_or_none(of_host, born.host)
@@ -277,13 +278,10 @@ def _innermost_flops(trace: Trace) -> tuple[I32, F64]:
     return rows[~contains[rows]], flops[~contains[rows]]
 
 
-def _idle(trace: Trace, windows: Windows, main: int, owners: Owners) -> tuple[I64, Owners, I64]:
+def _idle(trace: Trace, windows: Windows, owners: Owners) -> tuple[I64, Owners, I64]:
     """Idle time of all devices by window; a stretch is of the owner of the work that ends it."""
-    pieces = [
-        idle_pieces(DeviceWork(trace, device), main, windows)
-        for device, one in enumerate(trace.devices)
-        if one.used
-    ]
+    causes = IdleCauses(HeldNames(trace, hosts_of(trace)), windows)
+    pieces = [causes.pieces(work) for work in used_devices(trace)]
     nothing = [np.empty(0, np.int64)]
     window = np.concatenate(nothing + [one.window for one in pieces])
     following = np.concatenate(nothing + [one.following for one in pieces])

@@ -99,13 +99,16 @@ def device_shares(work: DeviceWork, windows: Windows) -> list[I64]:
     return [*parts, length_within(both, windows.start, windows.end)]
 
 
-def partitions(device: Sequence[I64], causes: NDArray[np.int64]) -> list[Partition]:
+def partitions(
+    device: Sequence[I64], causes: NDArray[np.int64], start_up_ns: I64
+) -> list[Partition]:
     """One partition of a device per step.
 
     ``device`` is what ``device_shares`` tells of it, ``causes`` the idle time by step and cause, in
-    the order of ``IDLE_CAUSES`` (``idle/causes``).
+    the order of ``IDLE_CAUSES`` (``idle/causes``), without the start-up in each step.
     """
-    columns = (*device, *causes.T)
+    *work, idle, overlap = device
+    columns = (*work, idle - start_up_ns, overlap, *causes.T, start_up_ns)
     return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
 
 

@@ -14,11 +14,13 @@ from msgspec import Struct
 from ...base.arrays import I32, I64, ColumnTable
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import sums_by
-from ...base.intervals import Intervals, subtract, union
+from ...base.intervals import Intervals, merge, subtract, union
 from ...trace.model import DeviceClass, HostKind, Trace
 from ..call_tree.paths import innermost
 from ..device_work import DeviceWork, used_devices
 from ..host_activity import hosts_of
+from ..idle.causes import IdleCauses
+from ..idle.names import HeldNames
 from ..idle.places import is_own_frame
 from ..steps import Windows, step_windows
 
@@ -208,8 +210,10 @@ def _outermost(name: I64, thread: I32, start: I64, end: I64) -> np.ndarray:
 
 
 def _idle(work: DeviceWork, windows: Windows) -> Intervals:
-    """When a device did nothing, within the steps."""
-    return subtract(union(windows.start, windows.end), work.busy)
+    """When a device was idle, within the steps."""
+    causes = IdleCauses(HeldNames(work.trace, hosts_of(work.trace)), windows)
+    unknown = merge(work.busy, causes.start_up(work).time)
+    return subtract(union(windows.start, windows.end), unknown)
 
 
 def _idle_until(idle: Intervals) -> Callable[[I64], I64]:

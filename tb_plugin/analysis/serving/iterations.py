@@ -64,8 +64,11 @@ def iterations_of(
         has_work = np.bincount(index[index >= 0], minlength=count) > 0
     in_head = start < windows.head_ns
     start, end = (np.maximum(edge, windows.head_ns) for edge in (start, end))
-    busy = end - start
+    busy, start_up, to_next = end - start, np.zeros(count, np.int64), np.diff(start)
     if work is not None:
+        not_judged = IdleCauses(names, windows).start_up(work).time
+        start_up = length_within(not_judged, start, end)
+        to_next -= length_within(not_judged, start[:-1], start[1:])
         busy = np.minimum(length_within(work.busy, start, end), end - start)
     step = _step_of(trace, begin)
     calls, replays, graph_ns = _launches(work, index, count)
@@ -96,10 +99,11 @@ def iterations_of(
             launches=int(calls[i]),
             replays=int(replays[i]),
             graph_ns=int(graph_ns[i]),
-            period_ns=int(start[i + 1] - start[i]) if i in has_period else None,
+            period_ns=int(to_next[i]) if i in has_period else None,
             gap=gaps.get(i),
             left_out=left_out[i],
             families=by_family[i],
+            start_up_ns=int(start_up[i]),
         )
         for i, one in enumerate(told)
     )

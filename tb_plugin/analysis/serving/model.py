@@ -72,11 +72,12 @@ class IterationFacts(Struct, frozen=True):
     # no work of the device. "": it counts.
     left_out: str
     families: Mapping[str, int]  # ns of device work by family of kernels; copies are "copy"
+    start_up_ns: int = 0  # of its span: first calls started the process
 
     @property
     def span_ns(self) -> int:
-        """Time from its first work on the device to its last."""
-        return self.end_ns - self.start_ns
+        """Time from its first work on the device to its last, without start-up."""
+        return self.end_ns - self.start_ns - self.start_up_ns
 
     @property
     def inside_idle_ns(self) -> int:

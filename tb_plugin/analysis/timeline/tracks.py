@@ -122,7 +122,12 @@ def _device(device: Device) -> Group:
     label = f"{device.type} {device.index}"
     if device.name:
         label += f" · {device.name}"
-    return Group(f"device/{device.type}/{device.index}", "device", label)
+    return Group(device_key(device.type, device.index), "device", label)
+
+
+def device_key(type_: str, index: int) -> str:
+    """Key of the group of a device."""
+    return f"device/{type_}/{index}"
 
 
 def _has_recorder(trace: Trace, count: I64) -> bool:

@@ -316,7 +316,7 @@ def _holds(change: ItemChange, search: str) -> bool:
 
 def _side(recorded: Recorded, noise: float | None) -> answers.DiffSide:
     selection = recorded.side.selection
-    times = [step.dur_ns for step in selection.steps]
+    times = [selection.length_ns(step) for step in selection.steps]
     device = selection.device_facts
     run, worker, span = recorded.place
     return answers.DiffSide(

@@ -135,7 +135,7 @@ class RunRows:
 
         shown = self.of.pictures
         compute, overlap, communication, _ = (mean(part) for part in shown.overlap_ns[at].T)
-        length = mean(table.end_ns - table.start_ns)
+        length = mean(table.length_ns)
         copy = mean(table.exposed_copy_ns) + mean(table.memset_ns)
         transferring, synchronizing = (mean(part) for part in shown.transfer_ns[at].T)
         is_shared = self.of.waiting.instances > 0

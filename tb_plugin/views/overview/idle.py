@@ -154,7 +154,7 @@ class PathRow(Struct, frozen=True):
 class CriticalPathAnswer(Struct, frozen=True):
     """The critical path of the chosen steps: by kind, and by name, the largest first."""
 
-    total_ns: int  # the chosen steps: the parts sum to it
+    total_ns: int  # the chosen steps without start-up: the parts sum to it
     shares: tuple[PathShare, ...]
     columns: tuple[Column, ...]
     rows: tuple[PathRow, ...]
@@ -302,12 +302,12 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
     certain = columns.certain
     if not query.inferred and columns.inferred_count:
         parts, names = columns.certain, columns.certain_names
-    some = np.flatnonzero(np.isin(parts.step, selection.indexes))
-    total = selection.total_ns
+    some = _judged(parts, selection)
+    total = int((parts.end - parts.start)[some].sum())
     shares = _by_kind(parts, some)
     others = None
     if columns.inferred_count:
-        others = _by_kind(certain, np.flatnonzero(np.isin(certain.step, selection.indexes)))
+        others = _by_kind(certain, _judged(certain, selection))
     listed = tuple(
         PathShare(
             kind=kind,
@@ -368,6 +368,12 @@ def _note(shares: tuple[PathShare, ...], inferred: int) -> str:
         f"decide: without them {worst.label} takes {share(worst.certain_ratio or 0.0)} of the "
         f"path, not {share(worst.ratio)}."
     )
+
+
+def _judged(parts: PathParts, selection: Selection) -> np.ndarray:
+    """The parts in the chosen steps, without start-up."""
+    is_start = parts.kind == PATH_KINDS.index("start_up")
+    return np.flatnonzero(np.isin(parts.step, selection.indexes) & ~is_start)
 
 
 def _by_kind(parts: PathParts, some: np.ndarray) -> dict[str, int]:

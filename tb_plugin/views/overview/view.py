@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...analysis.facts import IDLE_CAUSES, DeviceFacts, Facts, HostPartition, Partition
 from ...analysis.findings import (
@@ -277,7 +277,7 @@ def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
         total_ns=selection.total_ns,
         step_count=selection.count,
         mean_ns=selection.mean(selection.total_ns),
-        shares=_shares(selection, total, parts.shown),
+        shares=_shares(selection, total, parts.shown, selection.total_ns),
         overlap_ns=selection.mean(total.overlap_ns) if is_overlap_known(selection) else None,
         busy_ns=selection.mean(selection.total_ns - idle) if idle is not None else None,
         idle_ns=selection.mean(idle) if idle is not None else None,
@@ -285,7 +285,7 @@ def _ruler(selection: Selection, parts: ToldParts) -> Ruler:
 
 
 def _shares(
-    selection: Selection, total: Struct, parts: tuple[LegendEntry, ...]
+    selection: Selection, total: Struct, parts: tuple[LegendEntry, ...], whole_ns: int
 ) -> tuple[Share, ...]:
     return tuple(
         Share(
@@ -294,7 +294,7 @@ def _shares(
             category=part.category,
             ghost=part.ghost,
             mean_ns=selection.mean(part_ns(total, part.key)),
-            ratio=selection.ratio(part_ns(total, part.key)),
+            ratio=part_ns(total, part.key) / max(whole_ns, 1),
             help=part.help,
             link=_door(selection, total, part.key),
         )
@@ -364,15 +364,16 @@ _RECORDING_HELP = "From the first event that lasts to the end of the last one."
 
 def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
     noun = step_noun(selection.facts)
+    whole_ns = sum(structs.astuple(selection.breakdown))  # start-up, too
     whole = SummaryRow(
         key="step",
         label=noun.capitalize(),
         category="",
-        mean_ns=selection.mean(selection.total_ns),
-        ratio=1.0 if selection.total_ns else 0.0,
+        mean_ns=selection.mean(whole_ns),
+        ratio=1.0 if whole_ns else 0.0,
         help=_RECORDING_HELP if noun == "recording" else _STEP_HELP,
     )
-    shares = _shares(selection, selection.breakdown, parts.shown)
+    shares = _shares(selection, selection.breakdown, parts.shown, whole_ns)
     return (whole, *as_structs(SummaryRow, shares))
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from ...analysis.call_tree.flame import folded
+from ...analysis.facts import Facts
 from ...analysis.timeline.range.devices import devices_in, series_in
 from ...analysis.timeline.range.flame import flame_in
 from ...analysis.timeline.range.slices import rows_in
 from ...analysis.timeline.range.sums import Area, NameSums, sums_in
 from ...analysis.timeline.timeline import Opened
+from ...analysis.timeline.tracks import device_key
+from ...base.intervals import Intervals
 from ..shared import Flame, flame_of
 from ..view import Subject
 from .common import check_range, opened_of, tracks
@@ -24,6 +29,15 @@ from .contract import (
 from .queries import AreaQuery, FlameQuery, FoldedRangeQuery, RangeQuery, RowsQuery
 
 
+def _start_up(facts: Facts) -> dict[str, Intervals]:
+    """When no device was idle because the process started, by the key of its group."""
+    return {
+        device_key(one.type, one.index): Intervals(*np.array(one.start_up, np.int64).T)
+        for one in facts.devices
+        if one.start_up
+    }
+
+
 def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
     """Sums by name over the chosen tracks; devices and counters whatever the tracks.
 
@@ -32,7 +46,8 @@ def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
     """
     opened, where = _where(subject, query)
     sums = sums_in(opened, where)
-    devices = devices_in(opened, where.start, where.end, subject.facts.head_ns)
+    head, start_up = subject.facts.head_ns, _start_up(subject.facts)
+    devices = devices_in(opened, where.start, where.end, head, start_up)
     return AreaAnswer(
         start_ns=where.start,
         end_ns=where.end,

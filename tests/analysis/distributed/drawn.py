@@ -158,7 +158,8 @@ def rank(
             excluded=np.zeros(len(steps), np.int8),
             **dict.fromkeys(
                 ("compute_ns", "exposed_communication_ns", "exposed_copy_ns", "memset_ns",
-                 "idle_ns", "overlap_ns", "communication_ns", "loader_ns"),
+                 "idle_ns", "overlap_ns", "communication_ns", "loader_ns",
+                 "start_up_ns"),
                 empty,
             ),
             idle_around_ns=np.full(len(steps), idle_around * US, np.int64),

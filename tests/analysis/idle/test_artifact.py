@@ -23,7 +23,9 @@ def assert_sums(trace: Trace) -> None:
         for device in step.devices:
             tree = columns.flame((step.index,), device.device)
             assert tree.total == device.partition.idle_ns
-    assert (columns.path.end - columns.path.start).sum() == sum(one.dur_ns for one in facts.steps)
+    assert (columns.path.end - columns.path.start).sum() == sum(
+        one.end_ns - one.start_ns for one in facts.steps
+    )
 
 
 def test_boxes_are_call_paths_and_causes_without_a_call() -> None:

@@ -183,7 +183,8 @@ def _steps(
         row = used[_busiest(trace, used)]
         of_device = DeviceWork(trace, row)
         table = IdleCauses(HeldNames(trace, hosts), windows).of_device(of_device)
-        first = partitions(device_shares(of_device, windows), table.ns)
+        start_up = length_within(table.start_up, start, end)
+        first = partitions(device_shares(of_device, windows), table.ns, start_up)
 
         def column(name: str) -> I64:
             return np.array([getattr(one, name) for one in first], np.int64)
@@ -193,7 +194,11 @@ def _steps(
             for name in ("compute_ns", "exposed_communication_ns", "exposed_copy_ns", "memset_ns",
                          "idle_ns", "overlap_ns")
         }  # fmt: skip
-        idle = {"loader_ns": column("idle_dataloader_ns"), "idle_causes": table.ns}
+        idle = {
+            "loader_ns": column("idle_dataloader_ns"),
+            "idle_causes": table.ns,
+            "start_up_ns": start_up,
+        }
         under_way = columns["exposed_communication_ns"] + columns["overlap_ns"]
         mine = trace.device.rows_of(row)
         work = union(trace.device.ts[mine], trace.device.ts[mine] + trace.device.dur[mine])
@@ -211,6 +216,7 @@ def _steps(
         idle = {
             "loader_ns": loader,
             "idle_causes": np.zeros((len(windows), len(IDLE_CAUSES)), np.int64),
+            "start_up_ns": zero,
         }
         work = merge(busy, communication)
     return DigestSteps(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from msgspec import Struct
 
-from ....base.intervals import EMPTY, Intervals, complement, intersect, merge, union
+from ....base.intervals import EMPTY, Intervals, complement, intersect, merge, subtract, union
 from ..model import DEVICE_TRACKS, Counter, SliceKind
 from ..timeline import Opened
 from .sums import Area, inside, slices_in
@@ -13,6 +16,7 @@ from .sums import Area, inside, slices_in
 _COMPUTE = (SliceKind.COMPUTE, SliceKind.DEVICE_OTHER)  # as everywhere: work that is nothing else
 _COPY = (SliceKind.MEMCPY,)
 _REST = (SliceKind.MEMSET,)
+NO_START_UP: Mapping[str, Intervals] = MappingProxyType({})
 
 
 class AreaDevice(Struct, frozen=True):
@@ -21,7 +25,7 @@ class AreaDevice(Struct, frozen=True):
     label: str
     busy_ns: int
     idle_ns: int
-    unknown_ns: int  # not busy in the head of the recording (``Facts.head_ns``)
+    unknown_ns: int  # not busy in the head of the recording, or in start-up
     compute_ns: int
     communication_ns: int
     overlap_ns: int  # of compute and communication
@@ -31,24 +35,33 @@ class AreaDevice(Struct, frozen=True):
     longest_gap_ts: int | None
 
 
-def devices_in(opened: Opened, start: int, end: int, head: int = 0) -> tuple[AreaDevice, ...]:
+def devices_in(
+    opened: Opened,
+    start: int,
+    end: int,
+    head: int = 0,
+    start_up: Mapping[str, Intervals] = NO_START_UP,
+) -> tuple[AreaDevice, ...]:
     """Every device that has streams, over all of them; each figure is the length of a union.
 
     A device is busy or not, whichever rows of the picture are looked at. Until ``head`` it may
-    have been on work launched before the recording, so no gap there is idle.
+    have been on work launched before the recording, so no gap there is idle. Nor is one in
+    ``start_up`` (by the key of the device's group).
     """
     timeline = opened.timeline
     streams: dict[int, list[int]] = {}
     for number, track in enumerate(opened.layout.tracks):
         if track.kind in DEVICE_TRACKS:
             streams.setdefault(track.group, []).append(number)
-    return tuple(
-        _device(opened, timeline.groups[group].label, Area(start, end, tuple(tracks)), head)
-        for group, tracks in sorted(streams.items())
-    )
+    found = []
+    for number, tracks in sorted(streams.items()):
+        group = timeline.groups[number]
+        not_idle = start_up.get(group.key, EMPTY)
+        found.append(_device(opened, group.label, Area(start, end, tuple(tracks)), head, not_idle))
+    return tuple(found)
 
 
-def _device(opened: Opened, label: str, area: Area, head: int) -> AreaDevice:
+def _device(opened: Opened, label: str, area: Area, head: int, start_up: Intervals) -> AreaDevice:
     slices = opened.timeline.slices
     ids = slices_in(opened, area)
     cut = inside(slices, ids, area.start, area.end)
@@ -62,7 +75,7 @@ def _device(opened: Opened, label: str, area: Area, head: int) -> AreaDevice:
     copy = of(*_COPY)
     busy = merge(compute, communication, copy, of(*_REST))
     known = min(max(area.start, head), area.end) if head else area.start
-    gaps = complement(busy, known, area.end)
+    gaps = subtract(complement(busy, known, area.end), start_up)
     lengths = gaps.end - gaps.start
     longest = int(lengths.argmax()) if len(gaps) else -1
     return AreaDevice(

@@ -31,7 +31,12 @@ export function deviceParts(device: AreaDevice): readonly Part[] {
       busy_ns - kernels,
     ],
     ["idle", "Idle", fillClass("idle", false), idle_ns],
-    ["unknown", "On work launched before the recording", fillClass("other", true), unknown_ns],
+    [
+      "unknown",
+      "Not judged: launched before the recording, or start-up",
+      fillClass("other", true),
+      unknown_ns,
+    ],
   ] as const;
   return parts
     .map(([key, label, fill, ns]) => ({ key, label, fill, ns: Math.max(0, ns) }))
