@@ -1,12 +1,14 @@
-"""Which planted faults do the tests beside a module notice?
+"""Which planted faults do the tests of analysis and views notice?
 
     make mutants                                   60 faults in analysis/ and views/
     make mutants PATHS="tb_plugin/analysis/idle"   in one folder
     python tools/measure/mutants.py --sample 200 --seed 7 PATHS
 
-A fault is one comparison, operator or number changed in memory (``plant``): no file is touched. The
-tests beside a module are those that import it, then those of its folder in ``tests/`` and of the
-view of its noun: what is run while one works on it. Exit status 1 if fewer than ``--at-least`` of
+A fault is one comparison, operator or number changed in memory (``plant``): no file is touched.
+What cannot matter is left alone: annotations, options of a class, ``strict=``, −1 for "none". First
+``reach`` runs the tests once (minutes) and keeps in ``build/reach.json`` which of them run a line;
+``--again`` does that anew. Then each fault meets the tests that run its line, those beside its
+module first; tests that never end notice it, too. Exit status 1 if fewer than ``--at-least`` of
 the faults were noticed.
 """
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import random
 import re
@@ -22,7 +25,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("tb_plugin/analysis", "tb_plugin/views")
@@ -30,7 +33,15 @@ TESTS = ROOT / "tests"
 VIEWED = ("analysis", "views")
 """Two layers whose tests are run together: a view shows what the analysis of its noun finds."""
 NOTICED, MISSED, TIMED_OUT = "noticed", "missed", "timeout"
-_SECONDS = 300
+FIGURES = "tests/test_figures.py"
+REACH = ROOT / "build/reach.json"
+_SECONDS = 600
+_ENOUGH = 60.0
+"""Seconds of tests after which a fault is missed."""
+_SMALL = 16
+"""Up to here a number is changed to the next one; a larger bound is doubled."""
+_FORMAL = frozenset({"strict", "frozen", "slots", "kw_only", "eq", "order", "repr", "compare"})
+"""Options of classes and of ``zip`` without effect on a figure."""
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -75,19 +86,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="*", default=PATHS)
     parser.add_argument("--sample", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="run all tests to see what they reach")
     parser.add_argument("--at-least", type=float, default=0.0, metavar="SHARE")
     given = parser.parse_args(arguments)
     mutants = sample(given.paths, given.sample, given.seed)
+    if given.again or not REACH.exists():
+        REACH.parent.mkdir(exist_ok=True)
+        every = [*(f"tests/{one}" for one in VIEWED), FIGURES]
+        pytest_of(every, "-p", "reach", seconds=3600, KINETOSCOPE_REACH=str(REACH))
+    reach = json.loads(REACH.read_text("utf-8"))
     outcomes: dict[Mutant, tuple[str, str]] = {}
     for number, mutant in enumerate(mutants, 1):
         begun = time.monotonic()
-        outcomes[mutant] = outcome_of(mutant)
+        outcomes[mutant] = outcome_of(mutant, tests_of(mutant, reach))
         seconds = time.monotonic() - begun
         print(f"{number:3} {outcomes[mutant][0]:8} {seconds:4.0f} s  {mutant}", flush=True)
     broken = failing_anyway([test for _, test in outcomes.values() if test])
     for test in broken:
         print(f"{test} fails without a fault, too: what it noticed does not count")
-    noticed = sum(kind == NOTICED and test not in broken for kind, test in outcomes.values())
+    noticed = sum(kind != MISSED and test not in broken for kind, test in outcomes.values())
     share = noticed / max(1, len(mutants))
     print(f"{noticed} of {len(mutants)} faults noticed: {share:.0%}")
     return int(share < given.at_least)
@@ -106,11 +123,13 @@ def sample(paths: Sequence[str], count: int, seed: int) -> list[Mutant]:
     return random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311  no secret
 
 
-def outcome_of(mutant: Mutant) -> tuple[str, str]:
-    """Run the tests beside the file with the fault planted; the outcome, and the failing test."""
+def outcome_of(mutant: Mutant, tests: Sequence[str]) -> tuple[str, str]:
+    """Run tests with the fault planted; the outcome, and the failing test."""
+    if not tests:
+        return MISSED, ""
     fault = "\t".join((str(ROOT / mutant.path), str(mutant.start), mutant.was, mutant.text))
     try:
-        run = pytest_of(tests_beside(mutant.path), "-p", "plant", "-x", KINETOSCOPE_MUTANT=fault)
+        run = pytest_of(tests, "-p", "plant", "-x", KINETOSCOPE_MUTANT=fault)
     except subprocess.TimeoutExpired:
         return TIMED_OUT, ""
     if run.returncode not in (0, 1):
@@ -124,7 +143,7 @@ def failing_anyway(tests: Sequence[str]) -> set[str]:
 
 
 def pytest_of(
-    tests: Sequence[str], *options: str, **environment: str
+    tests: Sequence[str], *options: str, seconds: float = _SECONDS, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run tests in a process of their own, with the plugins of this folder."""
     places = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))
@@ -135,7 +154,7 @@ def pytest_of(
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), **environment},
         capture_output=True,
         text=True,
-        timeout=_SECONDS,
+        timeout=seconds,
         check=False,
     )
 
@@ -143,6 +162,48 @@ def pytest_of(
 def failures(output: str) -> list[str]:
     """The tests that failed, by their names on the command line of pytest."""
     return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE)
+
+
+def tests_of(mutant: Mutant, reach: dict[str, Any]) -> list[str]:
+    """Test functions that run the line of a fault, those beside its module first, then the fast.
+
+    A line of a module's top level counts for all lines that mention the name it binds.
+    """
+    names = [*reach["seconds"]]
+    lines = {int(line): tests for line, tests in reach["lines"].get(mutant.path, {}).items()}
+    found = set(lines.get(max((one for one in lines if one <= mutant.line), default=0), ()))
+    if not found and (name := _bound(mutant)):
+        word = re.compile(rf"\b{name}\b")
+        for path, reached in reach["lines"].items():
+            source = (ROOT / path).read_text("utf-8").splitlines()
+            for line, tests in reached.items():
+                if word.search(source[int(line) - 1]):
+                    found.update(tests)
+    beside = {file: rank for rank, file in enumerate(tests_beside(mutant.path))}
+    seconds: dict[str, float] = reach["seconds"]
+    total, chosen = 0.0, []
+    for test in sorted(
+        {names[one] for one in found},
+        key=lambda one: (beside.get(one.partition("::")[0], 1 << 20), seconds.get(one, 0.0)),
+    ):
+        total += seconds.get(test, 0.0)
+        if chosen and total > _ENOUGH:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def _bound(mutant: Mutant) -> str:
+    """The name that the statement around a fault binds at the top level of its module or class."""
+    tree = ast.parse((ROOT / mutant.path).read_bytes())
+    inner = [node for top in tree.body if isinstance(top, ast.ClassDef) for node in top.body]
+    for node in [*tree.body, *inner]:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and (
+            node.lineno <= mutant.line <= (node.end_lineno or 0)
+        ):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            return target.id if isinstance(target, ast.Name) else ""
+    return ""
 
 
 def tests_beside(path: str) -> list[str]:
@@ -206,23 +267,48 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
 
 def _other(value: object) -> str:
-    """Another value: the opposite, the next integer, or a number well above."""
+    """Another value: the opposite, the next integer or twice a large one, or well above."""
     if isinstance(value, bool):
         return str(not value)
-    return str(value + 1) if isinstance(value, int) else f"({value} * 1.8 + 0.01)"
+    if isinstance(value, int):
+        return str(value + 1 if value <= _SMALL else 2 * value)
+    return f"({value} * 1.8 + 0.01)"
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes below one that run: no annotations, and nothing that only a type checker sees."""
+    """The nodes below one that run and can matter."""
     for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list"):
+        if field in ("annotation", "returns", "decorator_list", "type_params"):
             continue
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
         for child in value if isinstance(value, list) else (value,):
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not _is_formal(node, child):
                 yield child
                 yield from _code(child)
+
+
+def _is_formal(parent: ast.AST, node: ast.AST) -> bool:
+    """True for options of a class, ``__all__``, unions of types, and −1 that means "none"."""
+    if isinstance(node, ast.keyword):
+        return isinstance(parent, ast.ClassDef) or node.arg in _FORMAL
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return not isinstance(parent, ast.Subscript | ast.Slice) and ast.unparse(node) == "-1"
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__" or _is_type(node.value)
+    return False
+
+
+def _is_type(node: ast.AST) -> bool:
+    """True for ``int | None``, ``tuple[str, int]`` and the like."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _is_type(node.left) and _is_type(node.right)
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node) == "None" or (
+        (isinstance(node, ast.Name) and (node.id[:1].isupper() != node.id.isupper()))
+        or ast.unparse(node) in ("int", "str", "float", "bool", "tuple", "dict", "list")
+    )
 
 
 if __name__ == "__main__":
