@@ -35,8 +35,8 @@ VIEWED = ("analysis", "views")
 NOTICED, MISSED, TIMED_OUT = "noticed", "missed", "timeout"
 FIGURES = "tests/test_figures.py"
 REACH = ROOT / "build/reach.json"
-_SECONDS = 600
-_ENOUGH = 60.0
+_SECONDS = 300
+_ENOUGH = 20.0
 """Seconds of tests after which a fault is missed."""
 _SMALL = 16
 """Up to here a number is changed to the next one; a larger bound is doubled."""

@@ -223,7 +223,7 @@ def _table() -> dict[str, Model]:
             "_scaled_dot_product_flash_attention_backward",
         ),
         (
-            AttentionModel(10, query=1, result=5, mask=4),
+            AttentionModel(11, query=1, result=5, mask=4),
             "_scaled_dot_product_efficient_attention_backward",
         ),
         (

@@ -1,0 +1,201 @@
+"""Both sides of bounds of small functions: ``graphs``, ``advice``, ``operators``, ``distributed``,
+``speed_of_light``, ``headline`` and ``wording``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pytest
+
+from kinetoscope.analysis import headline, wording
+from kinetoscope.analysis.advice import launches, memory, numerics
+from kinetoscope.analysis.distributed.model import RankDigest
+from kinetoscope.analysis.graphs import captures, origins
+from kinetoscope.analysis.operators import calls
+from kinetoscope.analysis.speed_of_light import models
+from kinetoscope.analysis.speed_of_light.products import AttentionModel, ConvolutionModel
+from kinetoscope.analysis.timeline.build import lane_layout
+from kinetoscope.views.kernels import copies
+
+
+class Sequences(NamedTuple):
+    """Sequences of a recording: whether each is of a capture, and its batch size."""
+
+    captured: list[bool]
+    batch: list[int]
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+
+def of(**parts: object) -> Any:
+    """An object with some of the parts of a recording."""
+    return SimpleNamespace(**parts)
+
+
+@pytest.mark.parametrize(
+    ("batch", "places"), [(8, [2, 0]), (9, [1, 0]), (17, [0]), (-1, [1, 2, 0])]
+)
+def test_only_captures_of_the_next_batch_size_are_compared(batch: int, places: list[int]) -> None:
+    """Captured ones come first; −1 is a sequence without a size, which is always compared."""
+    recording = of(sequences=Sequences([False, True, True], [-1, 16, 8]))
+    assert [at for _, at in captures._candidates([recording], batch)] == places
+
+
+def test_batch_sizes_are_of_one_graph_and_known() -> None:
+    replays = of(graph=np.array([0, 1, 1, 1, 1]), batch=np.array([8, 16, -1, 0, 16]))
+    assert origins.batch_sizes(of(replays=replays), 1) == (0, 16)
+
+
+def test_a_bandwidth_needs_a_size_and_a_time() -> None:
+    table = of(bytes=np.array([-1, 50, 0, 50]), total_ns=np.array([5, 0, 5, 25]))
+    found = copies._bandwidths(table, np.arange(4))
+    assert found == [None, None, 0.0, 2e9]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "step", "source", "number"),
+    [
+        ([1, 2], 0, "iteration", 1),
+        ([1, 2], 1, "iteration", 2),
+        ([1, 2], -1, "iteration", None),
+        ([0, 1], 1, "iteration", None),
+        ([], 0, "iteration", None),
+        ([1, 2], 1, "profiler", None),
+    ],
+)
+def test_a_call_lies_in_an_iteration(
+    numbers: list[int], step: int, source: str, number: int | None
+) -> None:
+    digest = of(steps=of(number=numbers), calls=of(step=[step]), step_source=source)
+    assert RankDigest.iteration_of(digest, 0) == number
+
+
+@pytest.mark.parametrize(
+    ("silent", "words"),
+    [(50, "while the host runs ops"), (51, "while the thread that launches recorded nothing")],
+)
+def test_most_of_the_idle_time_says_what_the_host_did(
+    silent: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(headline, "_named", lambda *_: "")
+    selection = of(partition=of(idle_uninstrumented_ns=silent), mean=lambda ns: ns)
+    assert words in headline._on_the_host(selection, 100)
+
+
+@pytest.mark.parametrize(
+    ("dims", "size", "is_there"),
+    [
+        ("[[8, 3, 3]]", 3, True),
+        ("[[4, 4], [3, 3]]", 4, True),
+        ("[[3, 4]]", 0, False),
+        ("[[3]]", 0, False),
+        ("[3, 3]", 0, False),
+        ("[]", 0, False),
+        ("no JSON", 0, False),
+        ("[[3, 4], [4, 3]]", 0, True),
+        ("[[4, 3], [3, 5]]", 0, False),
+    ],
+)
+def test_square_matrices(dims: str, size: int, is_there: bool) -> None:
+    """By the first input; then any input or the product of two with a side of 3."""
+    assert numerics._square_size(dims) == size
+    assert numerics._has_square(dims, {3}) == is_there
+
+
+def test_what_is_not_given_back_is_of_a_step_and_has_bytes() -> None:
+    """Addresses 1 (freed), 2, 3 (before the steps) and 4 (of no bytes)."""
+    trace = of(
+        memory=of(
+            address=np.array([1, 2, 3, 1, 4]),
+            bytes=np.array([10, 20, 30, -10, 0]),
+            ts=np.array([0, 1, 2, 3, 4]),
+        )
+    )
+    windows = of(of=lambda ts: np.array([0, 0, -1, 1, 1])[ts])
+    kept = memory._kept(of(trace=trace, windows=windows), np.arange(5))
+    assert kept.tolist() == [1]
+
+
+def test_a_backward_op_has_the_frame_of_its_forward_op_and_lends_it() -> None:
+    """Row 0 is the forward op of row 1, which calls row 2; row 3 has neither."""
+    host = of(
+        forward=np.array([-1, 0, -1, -1], np.int32), parent=np.array([-1, -1, 1, -1], np.int32)
+    )
+    found = calls._of_forward(np.array([7, -1, -1, -1], np.int32), of(host=host))
+    assert found.tolist() == [7, 7, 7, -1]
+
+
+def test_attention_finds_its_arguments_where_torch_has_them() -> None:
+    torch = pytest.importorskip("torch")
+    causal, mask = {"is_causal", "custom_mask_type"}, {"attn_bias", "attn_mask", "bias"}
+    length = {"cum_seq_q", "cum_seq_k", "cu_seqlens_q", "cu_seqlens_k"}
+    seen = set()
+    for name, model in models.MODELS.items():
+        if not isinstance(model, AttentionModel):
+            continue
+        for schema in torch._C._jit_get_schemas_for_operator(name):
+            if schema.overload_name:
+                continue
+            names = [one.name for one in schema.arguments]
+            seen.add(name)
+            assert names[model.query : model.query + 3] == ["query", "key", "value"]
+            assert model.causal is None or names[model.causal] in causal, name
+            assert model.mask is None or names[model.mask] in mask, name
+            assert model.result is None or names[model.result] in {"out", "output"}, name
+            assert {names[at] for at in model.lengths or ()} <= length, name
+    assert len(seen) > 5
+
+
+def test_convolution_finds_its_arguments_where_torch_has_them() -> None:
+    torch = pytest.importorskip("torch")
+    seen = set()
+    for name, model in models.MODELS.items():
+        if not isinstance(model, ConvolutionModel):
+            continue
+        for schema in torch._C._jit_get_schemas_for_operator(name):
+            seen.add(name)
+            for at, argument in enumerate(schema.arguments):
+                if argument.name in ("stride", "padding", "dilation", "transposed", "bias"):
+                    assert getattr(model, argument.name) == at, (name, argument.name)
+    assert len(seen) > 5
+
+
+def test_the_noun_of_a_device() -> None:
+    assert wording.device_noun(of(device_facts=None)) == "device"
+    assert wording.device_noun(of(device_facts=of(type=""))) == "device"
+    assert wording.device_noun(of(device_facts=of(type="GPU"))) == "GPU"
+
+
+def test_the_union_of_slices_is_one_over_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten slices of 0 to 6 ns on 40 ns; the first reaches over three chunks."""
+    start = np.arange(0, 40, 4)
+    length = np.array([30, 1, 2, 3, 4, 5, 6, 0, 3, 2])
+    monkeypatch.setattr(lane_layout, "_CHUNK", 3)
+    found = lane_layout.busy_columns(start, length, 40, 4)
+    assert found.tolist() == [10, 10, 10, 5]
+
+
+def test_the_longest_gaps_have_short_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "short_frame", lambda name: name)
+
+    class Seen(NamedTuple):
+        slice: int
+        text: str
+
+    monkeypatch.setattr(
+        launches, "seen_event", lambda _, name, spot, ts, dur, text: Seen(ts + dur, text)
+    )
+    nowhere, there = of(slice=-1), of(slice=0)
+    held = of(dur_ns=5_000, held_spot=there, held_ts=1, held_dur_ns=2)
+    ended = of(dur_ns=4_000, held_spot=nowhere, following_spot=there, ts=10, following_dur_ns=3)
+    gaps = [
+        of(gap=held, held=of(name="h" * 61), following=""),
+        of(gap=ended, held=None, following="f" * 61),
+    ]
+    found = cast(tuple[Seen, ...], launches._events(of(gaps=gaps)))
+    assert [one.slice for one in found] == [3, 10 + 4_000 + 3]
+    assert found[0].text.endswith(": " + "h" * 60)
+    assert found[1].text.endswith(", until " + "f" * 60)
