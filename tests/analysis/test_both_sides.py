@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis import headline, wording
-from kinetoscope.analysis.advice import launches, memory, numerics
+from kinetoscope.analysis.advice import host, launches, memory, numerics
 from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.graphs import captures, origins
 from kinetoscope.analysis.operators import calls
@@ -161,6 +161,22 @@ def test_convolution_finds_its_arguments_where_torch_has_them() -> None:
                 if argument.name in ("stride", "padding", "dilation", "transposed", "bias"):
                     assert getattr(model, argument.name) == at, (name, argument.name)
     assert len(seen) > 5
+
+
+@pytest.mark.parametrize(
+    ("in_model", "feeds", "backward", "words"),
+    [
+        (0.5, 0.9, True, "Do that work with ops on whole tensors."),
+        (0.49, 0.5, True, "once before the steps, in a worker"),
+        (0.49, 0.5, False, "less often"),
+        (0.49, 0.49, True, "less often"),
+    ],
+)
+def test_python_is_moved_where_half_of_it_lies(
+    in_model: float, feeds: float, backward: bool, words: str
+) -> None:
+    seen = of(figure={"in_model": in_model, "feeds": feeds}.get)
+    assert words in host._better(of(facts=of(traits=of(backward=backward))), seen)
 
 
 def test_the_noun_of_a_device() -> None:

@@ -69,7 +69,7 @@ def test_a_fault_meets_the_tests_that_run_its_line(
     path = "tb_plugin/analysis/diff/noise.py"
     beside, other, slow = "tests/analysis/diff/test_noise.py::b", "tests/z.py::a", "tests/y.py::c"
     reach = {
-        "seconds": {other: 1.0, slow: 2 * mutants._ENOUGH, beside: 30.0},
+        "seconds": {other: 1.0, slow: 2 * mutants._ENOUGH, beside: 10.0},
         "lines": {path: {"10": [0], "20": [0, 1, 2]}},
     }
     fault = mutants.Mutant(path, 21, 0, "1", "2")

@@ -181,7 +181,8 @@ def tests_of(mutant: Mutant, reach: dict[str, Any]) -> list[str]:
                     found.update(tests)
     beside = {file: rank for rank, file in enumerate(tests_beside(mutant.path))}
     seconds: dict[str, float] = reach["seconds"]
-    total, chosen = 0.0, []
+    chosen: list[str] = []
+    total = 0.0
     for test in sorted(
         {names[one] for one in found},
         key=lambda one: (beside.get(one.partition("::")[0], 1 << 20), seconds.get(one, 0.0)),

@@ -31,6 +31,7 @@ from ..steps import Selection
 from ..user_code import JOINS, MOST_FRAMES, PRINTS, Found, HostCode, distinct_owners, of_code
 from ..wording import per_step, short_frame, step_noun
 from .claims import (
+    PatternSum,
     Seen,
     count_of,
     gain_of,
@@ -171,15 +172,6 @@ def python(selection: Selection, seen: Seen) -> Advice:
     """
     one = seen[0]
     gain = gain_of(selection, seen, "", one.figure("part", 1.0))
-    if one.figure("in_model") >= HALF:
-        action = "Do that work with ops on whole tensors."
-    elif one.figure("feeds") >= HALF and selection.facts.traits.backward:
-        action = (
-            "Do that work once before the steps, in a worker of the DataLoader, or with ops on "
-            "whole tensors."
-        )
-    else:
-        action = "Do that work before the steps, less often, or with ops on whole tensors."
     calls = selection.mean(one.count)
     split = f", in {round(calls):,} calls {per_step(selection)}" if round(calls) > 1 else ""
     return Advice(
@@ -189,8 +181,8 @@ def python(selection: Selection, seen: Seen) -> Advice:
             "is open meanwhile."
         ),
         action=(
-            f"{action} Recording stacks slows Python down: compare with a recording without "
-            "`with_stack=True`."
+            f"{_better(selection, one)} Recording stacks slows Python down: compare with a "
+            "recording without `with_stack=True`."
         ),
         severity=severity_of(
             selection, gain, shares=one.shares, limit=PYTHON_RATIO.of(selection.limits)
@@ -201,6 +193,18 @@ def python(selection: Selection, seen: Seen) -> Advice:
         confidence=0.8,
         verify="Record again: the frame should take less of the step.",
     )
+
+
+def _better(selection: Selection, one: PatternSum) -> str:
+    """What to do with Python, by where most of it runs: in the model, or before it on its input."""
+    if one.figure("in_model") >= HALF:
+        return "Do that work with ops on whole tensors."
+    if one.figure("feeds") >= HALF and selection.facts.traits.backward:
+        return (
+            "Do that work once before the steps, in a worker of the DataLoader, or with ops on "
+            "whole tensors."
+        )
+    return "Do that work before the steps, less often, or with ops on whole tensors."
 
 
 _ACQUIRES = of_code(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")

@@ -49,6 +49,18 @@ def drawn() -> Subject:
     return subject_of(draw(PICTURE, args=ARGS, names=NAMES))
 
 
+def test_mean_median_p95_and_largest_are_four_figures() -> None:
+    """Twenty-five kernels of 1, 4, 9, … 625 µs: by nearest rank the 13th, the 24th, the last."""
+    events, at = [], 0
+    for size in range(1, 26):
+        events.append(kernel("k", at, size * size))
+        at += size * size + 1
+    answer = build(subject_of(of_events(*events)), KernelQuery(steps="everything"))
+    (row,) = answer.table.rows
+    assert (row.min_ns, row.p50_ns, row.p95_ns, row.max_ns) == (1_000, 169_000, 576_000, 625_000)
+    assert (row.calls, row.total_ns, row.mean_ns) == (25, 5_525_000, 221_000)
+
+
 def test_all_kernels_of_a_name(subject: Subject) -> None:
     answer = build(subject, KernelQuery(steps="everything"))
     (row,) = answer.table.rows
