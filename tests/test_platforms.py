@@ -105,6 +105,22 @@ def test_what_a_system_may_lack_is_asked_for() -> None:
     assert found == set(ASKED_BEFORE)
 
 
+SEARCHES = {
+    "test_a_use_that_nobody_asked_for_is_found",
+    "test_every_branch_is_listed_with_its_test",
+}
+
+
+def test_every_branch_is_listed_with_its_test() -> None:
+    """docs/platforms.md names tests that are there, and all of this module."""
+    page = (ROOT / "docs/platforms.md").read_text("utf-8")
+    named = re.findall(r"^\|.*\| `(test_\w+)` \|$", page, re.MULTILINE)
+    everywhere = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert set(named) <= set(re.findall(r"^def (test_\w+)", everywhere, re.MULTILINE))
+    here = re.findall(r"^def (test_\w+)", Path(__file__).read_text("utf-8"), re.MULTILINE)
+    assert set(here) - SEARCHES <= set(named)
+
+
 def test_a_use_that_nobody_asked_for_is_found() -> None:
     assert list(unasked("import os\ndef f():\n    return os.getuid()\n")) == [("f", "getuid")]
     asked = "import os\ndef f():\n    return os.getuid() if os.name == 'posix' else 0\n"
