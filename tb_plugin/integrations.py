@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .web.report import MOST_SIZE
+
 _log = logging.getLogger(__name__)
 _PATIENCE_S = 600.0
 _WRITING_S = 120.0  # for the handler to publish what was recorded
@@ -75,7 +77,7 @@ def publish(
     *,
     step: int | None = None,
     report: bool = True,
-    max_size: str = "5MB",
+    max_size: str = MOST_SIZE,
 ) -> dict[str, float]:
     """Hand the headline figures, and the report as a file, to a tracker; the figures.
 

@@ -40,6 +40,7 @@ from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
 from .views.table import Column, Table
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
 from .views.view import Subject, View
+from .web.report import MOST_SIZE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -340,7 +341,7 @@ class OpenTrace:
         self,
         path: str | os.PathLike[str] = "report.html",
         *,
-        max_size: str = "5MB",
+        max_size: str = MOST_SIZE,
         steps: str = "",
         redact: bool = False,
     ) -> Path:
@@ -362,7 +363,7 @@ class OpenTrace:
         *,
         height: int = 700,
         mode: Literal["auto", "server", "report"] = "auto",
-        max_size: str = "5MB",
+        max_size: str = MOST_SIZE,
     ) -> Shown:
         """All views below a cell of a notebook.
 
@@ -386,12 +387,9 @@ class OpenTrace:
     def _written(self, max_size: str, steps: str, redact: bool) -> WrittenReport:
         from .web.report.document import ReportOptions, report_of
 
-        most = units.parse_size(max_size)
-        if most is None:
-            raise QueryError(f"{max_size!r} is no size", hint="write it as 5MB")
         if self._chosen is None:
             raise UnavailableError("a trace in memory has no report", hint="open its file")
-        options = ReportOptions(most_bytes=most, steps=steps, redact=redact)
+        options = ReportOptions(max_size, steps=steps, redact=redact)
         return report_of(self._chosen, None, options)
 
     def __repr__(self) -> str:

@@ -14,7 +14,6 @@ from decimal import ROUND_HALF_UP, Decimal
 NBSP = "\u00a0"
 
 _DURATIONS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
-_POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -49,13 +48,18 @@ def size(count: float) -> str:
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes meant by ``20GB``, ``512 MiB`` or ``1000000``; None when it is no size.
+    """Bytes meant by ``5MB``, ``512 MiB`` or ``1000000``; None when it is no size.
 
-    >>> parse_size("2 GB")
-    2147483648
+    MB is a million bytes; MiB, and M alone, 1,048,576.
+
+    >>> parse_size("5 MB"), parse_size("5 MiB")
+    (5000000, 5242880)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text.lower())
-    return int(float(match[1]) * 2 ** _POWERS[match[2]]) if match else None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b)?\s*", text.lower())
+    if match is None:
+        return None
+    base = 1000 if match[3] == "b" else 1024
+    return int(float(match[1]) * base ** " kmgt".index(match[2] or " "))
 
 
 def share(ratio: float) -> str:

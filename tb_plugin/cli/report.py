@@ -8,9 +8,10 @@ import click
 
 from ..base.errors import QueryError
 from ..base.regex import regex
-from ..base.units import listing, parse_size, size
+from ..base.units import size
 from ..session.session import Wanted, choose
-from ..web.report.document import HINT, MOST_BYTES, ReportOptions, report_of
+from ..web.report import MOST_SIZE
+from ..web.report.document import HINT, ReportOptions, report_of
 from .entry import PATH, START_HELP, say, write
 
 _TIME = r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)"
@@ -30,7 +31,7 @@ _UNITS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 @click.option("--start", type=int, help=START_HELP)
 @click.option(
     "--max-size",
-    default=f"{MOST_BYTES // 1_000_000}MB",
+    default=MOST_SIZE,
     show_default=True,
     help="Most bytes of the file.",
 )
@@ -64,19 +65,16 @@ def report(  # noqa: PLR0913, PLR0917  # the options of the command
     the comparison of the ranks. Names, paths and shapes of the recording are in it; --redact leaves
     paths, hosts and users out.
     """
-    most = parse_size(max_size)
-    if most is None:
-        raise QueryError(f"{max_size!r} is no size", hint="write it as 5MB")
     chosen = choose(path, Wanted(run, worker, span, start))
     if notice := chosen.notice():
         say(notice)
-    options = ReportOptions(most, steps, [_range(one) for one in ranges], redact)
+    options = ReportOptions(max_size, steps, [_range(one) for one in ranges], redact)
     made = report_of(chosen, choose(other) if other is not None else None, options)
     target = output or Path("report.html")
     made.write(target)
     write(f"{target}: {size(len(made.content))}")
-    if made.left_out:
-        say(f"the report leaves out {listing(made.left_out)}")
+    for gap in made.left_out:
+        say(gap)
     say(HINT)
 
 

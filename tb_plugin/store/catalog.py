@@ -151,6 +151,7 @@ class CatalogService(Generic[S]):
         self._memory: MemoryCache[S]
         self._artifacts: ArtifactCache
         self._copies: Copies | None = None  # None where no logdir is on another machine
+        self._work: Work[S] | None = None  # None before it is started
         self._pool: FetchingPool[S] | IngestPool[S]
         self._pollers: Sequence[Poller] = ()
 
@@ -168,7 +169,7 @@ class CatalogService(Generic[S]):
             root = self._cache.roots[0]
             version = content_key.code_version(*self._callables, root=root)
             now = partial(content_key.code_version_now, *self._callables, root=root)
-            work = Work(*self._callables, self._memory.decode, version, now)
+            work = self._work = Work(*self._callables, self._memory.decode, version, now)
             self._start_pool(lambda listen: IngestPool(work, self._cache, listen, self._limits))
             self._pollers = [
                 Poller(
@@ -259,6 +260,10 @@ class CatalogService(Generic[S]):
         self.apply(Retried(keys))
         self._publish()
         return self.snapshot()
+
+    def is_outdated(self) -> bool:
+        """True if the files of kinetoscope changed since this was started: nothing more is made."""
+        return self._work is not None and self._work.is_outdated
 
     def locate(self, run: str | None, worker: str | None, span: str | None) -> Entry:
         """A trace by run, worker and span; locating it makes it urgent.

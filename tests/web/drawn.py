@@ -241,6 +241,9 @@ class DrawnCatalog:
     def trace(self, entry: Entry) -> Trace:
         raise AssertionError(f"no drawn view reads columns of {entry.path}")
 
+    def is_outdated(self) -> bool:
+        return False
+
     def stored_artifact(self, place: Any, spec: ArtifactSpec[Any]) -> Any:  # noqa: ARG002
         return None
 

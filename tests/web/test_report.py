@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import html
+import itertools
 import json
 import re
 import time
@@ -13,27 +14,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from werkzeug import Response
 from werkzeug.test import Client
 
 import kinetoscope
 from kinetoscope.analysis.timeline.model import TILE_BUCKETS
 from kinetoscope.base.errors import QueryError, UnavailableError
+from kinetoscope.base.units import NBSP
 from kinetoscope.notebook import OpenTrace
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.store.discovery.walk import resolve
+from kinetoscope.store.ingest.child import Child
+from kinetoscope.store.ingest.jobs import Work
 from kinetoscope.views import all_views
 from kinetoscope.views.timeline.tiles import HEADER, TILE_ENTRY
+from kinetoscope.views.view import TracePlace
 from kinetoscope.web.app import create_app
 from kinetoscope.web.report import document as module
-from kinetoscope.web.report import timeline
-from kinetoscope.web.report.document import report_of_served
+from kinetoscope.web.report import questions, timeline
+from kinetoscope.web.report.document import HINT, ReportOptions, report_of_served
 from kinetoscope.web.report.redact import Redactor
 from kinetoscope.web.report.timeline import split_frame
 from tests.cli.runs import run
 from tests.conftest import ROOT
 from tests.views.overview.test_served_use import write_served
+from tests.web.drawn import DrawnCatalog
 
 SAMPLE = ROOT / "samples" / "traces" / "train_ddp_cpu"
 needs_page = pytest.mark.skipif(
@@ -54,7 +62,11 @@ def page(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> str:
     target = tmp_path_factory.mktemp("report") / "r.html"
     result = run("report", SAMPLE, "-o", target)
     assert result.exit_code == 0
-    assert "leaves out" not in result.stderr
+    gaps = [
+        "kinetoscope: The timeline merges slices shorter than 256 ns",
+        f"kinetoscope: {HINT[:-1]}",
+    ]
+    assert result.stderr.replace(NBSP, " ").splitlines()[-2:] == gaps
     assert result.stdout.startswith(f"{target}: ")
     return target.read_text()
 
@@ -137,6 +149,62 @@ def test_too_small_a_size_is_refused_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.html*")) == []
 
 
+@needs_page
+def test_the_size_that_is_said_is_the_size_that_is_kept(tmp_path: Path) -> None:
+    trace = write_tiny(tmp_path / "a.pt.trace.json", "aten::mm")
+    target = tmp_path / "r.html"
+    assert run("report", trace, "-o", target).exit_code == 0
+    size = target.stat().st_size
+    assert run("report", trace, "-o", target, "--max-size", f"{size + 99}").exit_code == 0
+    assert run("report", trace, "-o", target, "--max-size", f"{size - 99}").exit_code == 6
+    kib, kb = size // 1024 + 1, size // 1000 + 1  # a KB is 1,000, a KiB 1,024
+    assert run("report", trace, "-o", target, "--max-size", f"{kib}KiB").exit_code == 0
+    assert run("report", trace, "-o", target, "--max-size", f"{kib}KB").exit_code == 6
+    assert run("report", trace, "-o", target, "--max-size", f"{kb}KB").exit_code == 0
+    assert ReportOptions().most_bytes() == 5_000_000
+
+
+@needs_page
+@pytest.mark.parametrize("processes", [0, 1, 3])
+def test_files_that_change_while_it_is_made_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    """Not one answer less: after this number of processes no other can be started."""
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(Child, "is_usable", lambda *_: False)  # each file and artifact needs one
+    started = itertools.count()
+    monkeypatch.setattr(Work, "is_outdated", property(lambda _: next(started) >= processes))
+    target = tmp_path / "r.html"
+    result = run("report", write_tiny(tmp_path / "a.pt.trace.json", "x"), "-o", target)
+    assert (result.exit_code, target.exists()) == (6, False)
+    assert "changed while the report was made" in result.stderr
+
+
+def test_an_answer_that_never_comes_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "PATIENCE_S", 0.2)
+    reading = Response(b"{}", 202, {"Kinetoscope-Program": "1 1"})
+    answers = questions.Answers(reading, DrawnCatalog(), TracePlace("r", "w", "s"), (), "")
+    with pytest.raises(UnavailableError, match="view/overview was not answered within 200"):
+        answers.bytes_of("view/overview")
+
+
+@needs_page
+def test_an_answer_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("broken")
+
+    views = [
+        msgspec.structs.replace(one, build=broken) if one.stem == "health" else one
+        for one in all_views()
+    ]
+    monkeypatch.setattr(module, "all_views", lambda: views)
+    target = tmp_path / "r.html"
+    result = run("report", write_tiny(tmp_path / "a.pt.trace.json", "x"), "-o", target)
+    assert result.exit_code == 0
+    assert "view/health failed: " in result.stderr
+    assert "view/health failed: " in target.read_text()
+
+
 def test_a_size_that_is_none_and_a_page_that_is_not_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,8 +224,8 @@ def test_ranks_that_are_too_many_are_left_out_and_it_says_so(
     result = run("report", SAMPLE, "-o", target)
     assert result.exit_code == 0
     index, _ = block_of(target.read_text())
-    assert "leaves out 1 other rank of the run" in result.stderr
-    assert "It leaves out 1\u00a0other rank of the run." in target.read_text()
+    assert "1 other rank of the run is left out" in result.stderr
+    assert "1\u00a0other rank of the run is left out." in target.read_text()
     assert not any(asked.startswith("view/distributed?") for asked in index["answers"])
 
 
@@ -327,7 +395,8 @@ def test_a_range_is_in_full_detail_where_the_rest_has_no_room(
     numbers = [int(match[1]) for one in tiles if (match := re.search(r"tiles=(\d+)", one))]
     wide = TILE_BUCKETS << int(levels[2])
     assert (min(numbers), max(numbers)) == (50_000_000 // wide, 51_500_000 // wide)
-    assert "outside of 50.0 ms to 51.5 ms" in result.stderr
+    assert "merges slices shorter than" in result.stderr
+    assert "From 50.0 ms to 51.5 ms it shows each slice" in result.stderr.replace(NBSP, " ")
     assert "is no range" in run("report", trace, "--range", "3ms-1ms").stderr
 
 

@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from ... import __version__
 from ...base.errors import KinetoscopeError, QueryError, UnavailableError
-from ...base.units import listing, plural, size
+from ...base.units import listing, parse_size, plural, size
 from ...session.catalog import Traces, facts_catalog
 from ...session.recordings import every_worker, start_of
 from ...session.session import ChosenTrace
@@ -40,7 +40,10 @@ from ...views.view import TracePlace
 from ..app import create_app
 from ..computing import ComputingInPlace
 from ..page import HOW_TO_BUILD, STATIC
+from . import MOST_SIZE
 from .questions import (
+    FEW_ROWS,
+    PATIENCE_S,
     Answers,
     Shell,
     ask_diff,
@@ -52,7 +55,6 @@ from .questions import (
 from .redact import Redactor
 from .timeline import Range, StoredTimeline, ask_timeline
 
-MOST_BYTES = 5_000_000
 HINT = "Searches, other steps and other ranges need the recording: `kinetoscope serve` shows it."
 _TIMELINE_SHARE = 0.75  # of what the rest leaves
 _STEPS_SHARE = 0.5  # of what the timeline leaves: steps by themselves
@@ -62,22 +64,32 @@ _POLICY = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
-_READ_S = 3600.0
 _MOST_RANKS = 64  # of a run; the comparison of more is for a server
 _SCRIPT = STATIC / "report" / "report.js"
 
 
 class ReportOptions(Struct, frozen=True):
-    """Size in bytes, steps as the picker writes them, ranges in ns, and whether names are coded."""
+    """Largest size, steps as the picker writes them, ranges in ns, and whether names are coded."""
 
-    most_bytes: int = MOST_BYTES
+    max_size: str = MOST_SIZE
     steps: str = ""
     ranges: Sequence[Range] = ()
     redact: bool = False
 
+    def most_bytes(self) -> int:
+        """The largest size in bytes.
+
+        Raises:
+            QueryError: it is no size.
+        """
+        found = parse_size(self.max_size)
+        if found is None:
+            raise QueryError(f"{self.max_size!r} is no size", hint=f"write it as {MOST_SIZE}")
+        return found
+
 
 class WrittenReport(Struct, frozen=True):
-    """The file, and sentences that list its gaps."""
+    """The file, and what it leaves out, as sentences."""
 
     content: bytes
     left_out: tuple[str, ...]
@@ -105,12 +117,14 @@ def report_of(
     """The report of one trace, with the other ranks of its start, and compared with ``base``.
 
     Raises:
-        QueryError: there are no such steps.
-        UnavailableError: the page was not built, the file would be too large, or the recordings
-            were not read within an hour.
+        QueryError: there are no such steps, or the largest size is none.
+        UnavailableError: the page was not built, the file would be too large, the recordings were
+            not read within an hour, or the files of kinetoscope changed meanwhile.
         KinetoscopeError: a file is no trace.
     """
-    _script()  # says at once if there is none
+    options = options or ReportOptions()
+    _script()  # both say at once if there is none
+    options.most_bytes()
     with tempfile.TemporaryDirectory(prefix="kinetoscope-report-") as folder:
         place, beyond = _linked(chosen, Path(folder), "recording" if base else "")
         base_place = _linked(base, Path(folder), "base")[0] if base else None
@@ -120,10 +134,10 @@ def report_of(
             return _made(
                 catalog,
                 named,
-                options or ReportOptions(),
+                options,
                 title=os.path.basename(chosen.shown),
                 folder=folder,
-                ranks=f"{plural(beyond, 'other rank')} of the run" if beyond else "",
+                ranks=_beyond(beyond),
             )
 
 
@@ -160,6 +174,12 @@ def _linked(chosen: ChosenTrace, folder: Path, run: str) -> tuple[Path, int]:
         except OSError:  # not allowed on this system
             shutil.copyfile(path, into / file)
     return Path(name, os.path.basename(chosen.path)), beyond
+
+
+def _beyond(count: int) -> str:
+    """A sentence on ranks that are too many; "" without any."""
+    is_ = "is" if count == 1 else "are"
+    return f"{plural(count, 'other rank')} of the run {is_} left out." if count else ""
 
 
 def _beside(chosen: ChosenTrace) -> tuple[Mapping[str, str], Mapping[str, str]]:
@@ -199,7 +219,7 @@ def _read(catalog: Traces) -> Mapping[str, TracePlace]:
         UnavailableError: it took more than an hour.
     """
     catalog.wait_first_look(60.0)
-    deadline = time.monotonic() + _READ_S
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         runs = catalog.snapshot().runs
         spans = [span for run in runs for worker in run.workers for span in worker.spans]
@@ -239,10 +259,10 @@ def _made(
         QueryError: there are no such steps.
         UnavailableError: the page was not built, or the file would be too large.
     """
-    script = _script()
+    script, most_bytes = _script(), options.most_bytes()
     views = all_views()
     app = create_app(catalog, views, "standalone", computing=ComputingInPlace())
-    answers = Answers(app, places[0], views, folder)
+    answers = Answers(app, catalog, places[0], views, folder)
     answers.digest = _digest(answers)
     shell = ask_shell(answers, places)
     if options.steps and answers.frame("view/overview", steps=options.steps) is None:
@@ -252,23 +272,24 @@ def _made(
         ask_views(answers, shell.stems, steps)
     if "diff" in shell.stems and len(places) > 1:
         ask_diff(answers, places[1])
-    room = options.most_bytes - len(script)
+    room = most_bytes - len(script)
     left_out = [ranks, *_shortened(answers, room)]
     stored = StoredTimeline()
     if "timeline" in shell.stems:
         share = int((room - answers.size()) * _TIMELINE_SHARE)
         stored = ask_timeline(answers, share, options.ranges)
     left_out += [stored.missing, _steps_alone(answers, shell, room)]
+    left_out += [f"{route} failed: {message}" for route, message in answers.failed.items()]
+    answers.must_be_current()
     redactor = _redacted(answers, places) if options.redact else None
     lacks = [one for one in left_out if one]
     shown = redactor.text(title) if redactor else title
     content = _document(
         script, _block(answers, stored, _about(shown, lacks, options), options.steps), shown
     )
-    if len(content) > options.most_bytes:
+    if len(content) > most_bytes:
         raise UnavailableError(
-            f"the report takes {size(len(content))}, more than the {size(options.most_bytes)}"
-            " allowed",
+            f"the report takes {size(len(content))}, more than the {size(most_bytes)} allowed",
             hint=f"--max-size {-(-len(content) // 1_000_000)}MB allows it",
         )
     return WrittenReport(content, tuple(lacks))
@@ -277,13 +298,10 @@ def _made(
 def _about(title: str, lacks: Sequence[str], options: ReportOptions) -> str:
     """What the banner says: what this is, and what it does not hold."""
     steps = f" It opens with steps {options.steps}." if options.steps else ""
-    out = f" It leaves out {listing(lacks)}." if lacks else ""
     codes = " Folders, hosts and users are replaced by codes." if options.redact else ""
     made = time.strftime("%Y-%m-%d")
-    return (
-        f"A report of {title}, made on {made} with kinetoscope {__version__}."
-        f"{steps}{out}{codes} {HINT}"
-    )
+    about = f"A report of {title}, made on {made} with kinetoscope {__version__}."
+    return " ".join([f"{about}{steps}{codes}", *lacks, HINT])
 
 
 def _shortened(answers: Answers, room: int) -> Iterator[str]:
@@ -291,21 +309,23 @@ def _shortened(answers: Answers, room: int) -> Iterator[str]:
     least = room * (1 - _LEAST_TIMELINE)
     if answers.size() > least:
         answers.without(lambda name: name.partition(" ")[0].endswith(("/row", "/graph", "/nodes")))
-        yield "details of rows"
+        yield "Details of rows are left out."
     if answers.size() > least:
         answers.only_first_rows()
-        yield "rows of tables after the first 100"
+        yield f"Tables end after their first {FEW_ROWS} rows."
 
 
 def _steps_alone(answers: Answers, shell: Shell, room: int) -> str:
-    """Store answers of single steps as far as there is room; which are missing, in words."""
+    """Store answers of single steps as far as there is room; which are missing, as a sentence."""
     if len(shell.steps) < 2:
         return ""
     fitting = ask_single_steps(answers, shell, int((room - answers.size()) * _STEPS_SHARE))
     if fitting == len(shell.steps):
         return ""
-    after = f" after the first{f' {fitting}' if fitting > 1 else ''}" if fitting else ""
-    return f"steps by themselves{after}"
+    if not fitting:
+        return "No step can be chosen alone."
+    which = "step" if fitting == 1 else f"{fitting} steps"
+    return f"Only the first {which} can be chosen alone."
 
 
 def _redacted(answers: Answers, places: Sequence[TracePlace]) -> Redactor:

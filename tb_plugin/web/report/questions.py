@@ -17,7 +17,10 @@ from msgspec import Struct
 from werkzeug.test import Client
 
 from ...base.errors import UnavailableError
+from ...base.units import duration
+from ...session.catalog import Traces
 from ...views.view import TracePlace, View
+from ..contract import ErrorAnswer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -25,19 +28,26 @@ if TYPE_CHECKING:
 _STEPS = "steps"
 MOST_ROWS = 1000  # of a table
 DETAILS = 50  # rows whose details are there
-_FEW_ROWS = 100  # of a table, where there is no room for all
+FEW_ROWS = 100  # of a table, where there is no room for all
 _MOST_STEPS = 12  # that have answers of their own
 _STEPS_S = 60.0  # to compute these
-_PATIENCE_S = 600.0  # for one answer
+PATIENCE_S = 3600.0  # for one answer, and for the recordings to be read
+_NONE_HERE = {"not_available", "not_found", "bad_query"}  # kinds of errors of a missing answer
 
 
 class Answers:
     """Answers so far, by question."""
 
     def __init__(
-        self, app: WSGIApplication, place: TracePlace, views: Iterable[View], folder: str
+        self,
+        app: WSGIApplication,
+        catalog: Traces,
+        place: TracePlace,
+        views: Iterable[View],
+        folder: str,
     ) -> None:
         self._client = Client(app)
+        self._is_outdated = catalog.is_outdated
         self._folder = msgspec.json.encode(f"{folder}/")[1:-1] if folder else b""
         self._names = dict(zip(("run", "worker", "span"), place, strict=True))
         self.digest = ""
@@ -46,6 +56,7 @@ class Answers:
         self._takes_steps = {route for route, query in _queries(views).items() if _STEPS in query}
         self.steps = ""  # of which answers are asked; "" the usual ones
         self.details = DETAILS
+        self.failed: dict[str, str] = {}  # route → why an answer of it could not be made
         self.by_group: dict[str, dict[str, bytes]] = {}
 
     def bytes_of(self, route: str, **parameters: object) -> bytes | None:
@@ -94,7 +105,7 @@ class Answers:
             for question, body in group.items():
                 if question.startswith("rows:"):
                     table = msgspec.json.decode(body)
-                    table["rows"] = table["rows"][:_FEW_ROWS]
+                    table["rows"] = table["rows"][:FEW_ROWS]
                     group[question] = msgspec.json.encode(table)
 
     def _of_steps(self, route: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
@@ -117,18 +128,37 @@ class Answers:
         names = {**self._names, "digest": self.digest} if route not in {"info", "catalog"} else {}
         texts = {name: _text(value) for name, value in parameters.items()}
         query = {name: value for name, value in {**names, **texts}.items() if value}
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while True:
             response = self._client.get(f"/api/{route}", query_string=query)
-            is_whole = response.status_code != 202 and not _is_waiting(response.get_data())
-            if is_whole or time.monotonic() > until:
+            body = response.get_data()
+            if response.status_code != 202 and not _is_waiting(body):
                 break
+            if time.monotonic() > until:
+                raise UnavailableError(
+                    f"{route} was not answered within {duration(PATIENCE_S * 1e9)}"
+                )
             time.sleep(0.05)
         self.program = response.headers["Kinetoscope-Program"]
         if response.status_code != 200:
+            self.must_be_current()
+            error = msgspec.json.decode(body, type=ErrorAnswer).error
+            if error.kind not in _NONE_HERE:
+                self.failed.setdefault(route, error.message)
             return None
-        body = response.get_data()
         return body.replace(self._folder, b"") if self._folder and body[:1] == b"{" else body
+
+    def must_be_current(self) -> None:
+        """Check that what was asked can be answered.
+
+        Raises:
+            UnavailableError: the files of kinetoscope changed, so what is not yet made stays so.
+        """
+        if self._is_outdated():
+            raise UnavailableError(
+                "the files of kinetoscope changed while the report was made",
+                hint="make it again, where a server makes it after a restart",
+            )
 
 
 def _is_waiting(body: bytes) -> bool:

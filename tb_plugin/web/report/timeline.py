@@ -29,7 +29,7 @@ _WHOLE_SHARE = 0.5  # of the room: levels of the whole recording
 
 
 class StoredTimeline(Struct, frozen=True):
-    """The finest level everywhere and in the ranges; what is missing, in words."""
+    """The finest level everywhere and in the ranges; what is missing, as sentences."""
 
     everywhere: int = 0
     in_ranges: int = 0
@@ -71,20 +71,19 @@ def ask_timeline(answers: Answers, room: int, ranges: Sequence[Range]) -> Stored
     whole = [(0, manifest["end_ns"])]
     everywhere = _Stored(answers, manifest, coarsest + 1, whole, int(room * _WHOLE_SHARE))
     everywhere.go_down(must=3)
-    if everywhere.is_whole or everywhere.finest <= _FINEST_LEVEL:
-        return StoredTimeline(everywhere.finest)
+    merged = "" if everywhere.is_whole else f"The timeline {everywhere.merged}."
+    if not merged or everywhere.finest <= _FINEST_LEVEL:
+        return StoredTimeline(everywhere.finest, missing=merged)
     chosen = [one for one in ranges or _usual_ranges(manifest) if one[0] < one[1]]
-    left = room - everywhere.taken
-    inside = _Stored(answers, manifest, everywhere.finest, chosen, left)
+    inside = _Stored(answers, manifest, everywhere.finest, chosen, room - everywhere.taken)
     if chosen:
         inside.go_down(must=0)
-    shown = f"{(1 << everywhere.finest) / 1000:,.3g} µs"
-    short = f"slices of the timeline shorter than {shown}, one by one"
     if inside.finest == everywhere.finest:
-        return StoredTimeline(everywhere.finest, missing=short)
+        return StoredTimeline(everywhere.finest, missing=merged)
     where = listing([f"{duration(start)} to {duration(end)}" for start, end in chosen])
-    outside = f"{short}, outside of {where}"
-    return StoredTimeline(everywhere.finest, inside.finest, chosen, outside)
+    shown = "shows each slice" if inside.is_whole else inside.merged
+    missing = f"{merged} From {where} it {shown}."
+    return StoredTimeline(everywhere.finest, inside.finest, chosen, missing)
 
 
 def _usual_ranges(manifest: Mapping[str, Any]) -> Sequence[Range]:
@@ -120,6 +119,11 @@ class _Stored:
         self._ranges, self._room = ranges, room
         self._detailed: set[int] = set()
         self.finest, self.is_whole, self.taken = above, False, 0
+
+    @property
+    def merged(self) -> str:
+        """What becomes of short slices, as a verb and its object."""
+        return f"merges slices shorter than {duration(1 << self.finest)}"
 
     def go_down(self, must: int) -> None:
         """Store one level after the other, ``must`` of them whatever they take."""

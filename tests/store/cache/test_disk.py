@@ -224,7 +224,7 @@ def test_the_folder_of_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("KINETOSCOPE_CACHE_SIZE", "3 GB")
     cache = location.open_cache()
     assert cache.roots[0] == tmp_path / "here"
-    assert (cache.limit_bytes, cache.problem) == (3 << 30, "")
+    assert (cache.limit_bytes, cache.problem) == (3_000_000_000, "")
 
 
 def test_a_program_that_soon_ends_has_no_folder_of_its_own(tmp_path: Path) -> None:
@@ -244,8 +244,11 @@ def test_the_limit_is_a_tenth_of_the_free_disk_at_most(tmp_path: Path) -> None:
     ("text", "size"),
     [
         ("1000", 1000),
-        ("20GB", 20 << 30),
+        ("20GB", 20_000_000_000),
+        ("5 mb", 5_000_000),
+        ("7 b", 7),
         ("1.5 MiB", 3 << 19),
+        ("1k", 1024),
         ("1t", 1 << 40),
         ("", None),
         ("x", None),

@@ -4,7 +4,8 @@ import type { TimeRange } from "../choice";
 
 const POWERS: Readonly<Record<string, number>> = { "": 0, b: 0, k: 1, m: 2, g: 3, t: 4 };
 
-/** `10 MiB`, `10m`, `1.5 GB`, `4096` in bytes, a K being 1,024 of them; null where it is no size. */
+/** `10 MiB`, `10m`, `1.5 GB`, `4096` in bytes, as `parse_size` of the command reads them: MB is a
+ * million, MiB and M alone 1,048,576. Null where it is no size. */
 export function parseBytes(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?|\.\d+)\s*(b|([kmgt])(i?b)?)?$/i.exec(
     text.trim().replaceAll(",", ""),
@@ -13,7 +14,8 @@ export function parseBytes(text: string): number | null {
     return null;
   }
   const power = POWERS[(match[3] ?? "").toLowerCase()] ?? 0;
-  const size = Math.round(Number(match[1]) * 1024 ** power);
+  const base = match[4]?.toLowerCase() === "b" ? 1000 : 1024;
+  const size = Math.round(Number(match[1]) * base ** power);
   return Number.isSafeInteger(size) ? size : null;
 }
 
