@@ -114,6 +114,20 @@ def test_the_answers_are_those_of_show(page: str) -> None:
 
 
 @needs_page
+@pytest.mark.parametrize("sample", ["compiled", "serving"])
+def test_every_view_that_can_be_filled_is_there(tmp_path: Path, sample: str) -> None:
+    target = tmp_path / "r.html"
+    assert run("report", SAMPLE.parent / sample, "-o", target).exit_code == 0
+    page = target.read_text()
+    views = answer(page, "trace?")["views"]
+    fillable = {one["stem"] for one in views if not one["unavailable"]} - {"diff"}
+    index, _ = block_of(page)
+    stored = {one.partition("?")[0].removeprefix("view/") for one in index["answers"]}
+    assert fillable <= stored
+    assert ("compile" in fillable) == (sample == "compiled")
+
+
+@needs_page
 def test_the_policy_allows_its_script_and_no_address(page: str) -> None:
     script = page.partition("</script>\n<script>")[2].rpartition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,6 +1,6 @@
 """The page's requests for a recording, sent to the application in this process.
 
-``ASKED`` has a function for each view; the timeline's questions are in ``timeline``. A test in a
+``ASKED`` has functions of views; the timeline's questions are in ``timeline``. A test in a
 browser holds them against what the page wants.
 """
 
@@ -251,6 +251,8 @@ def ask_views(answers: Answers, stems: Sequence[str], steps: str = "") -> None:
     for stem in stems:
         if stem in ASKED:
             ASKED[stem](answers)
+        elif stem not in ASKED_APART:
+            answers.bytes_of(f"view/{stem}")
     answers.steps = ""
 
 
@@ -339,11 +341,6 @@ def ask_speed_of_light(answers: Answers) -> None:
     answers.rows("view/speed_of_light/table")
 
 
-def ask_health(answers: Answers) -> None:
-    """Health."""
-    answers.bytes_of("view/health")
-
-
 def ask_distributed(answers: Answers) -> None:
     """Distributed: ranks, collectives, what if each rank were like its peers."""
     view = answers.json("view/distributed")
@@ -382,8 +379,10 @@ ASKED: Mapping[str, Callable[[Answers], None]] = {
     "modules": ask_modules,
     "speed_of_light": ask_speed_of_light,
     "distributed": ask_distributed,
-    "health": ask_health,
 }
+"""What is asked for a view beside its usual answer; for one that is not here, that alone."""
+
+ASKED_APART = {"timeline", "diff"}
 
 
 def packed(content: bytes) -> str:
