@@ -324,6 +324,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401  # of any type of the database
     return text if len(text) <= _CELL else text[:_CELL] + "…"
 
 
+_NO_TABLE = regex(r"Table with name (\S{1,80}) does not exist")
 _UNKNOWN = regex(r'(?:column|name) "([^"]{1,80})" not found')
 
 
@@ -335,7 +336,6 @@ def _told(error: BaseException, source: Source, tables: Collection[str]) -> Quer
         known = [key for name in tables for key, _ in declared(source.trace, name)]
         if known:
             return QueryError(first.split(" Candidate")[0], hint=nearest(word, sorted(set(known))))
-    hint = ""
-    if "does not exist" in first and "Table" in first:
-        hint = f"tables: {', '.join(TABLES)}"
-    return QueryError(first, hint=hint)
+    if match := _NO_TABLE.search(str(error)):
+        return QueryError(match[0], hint=nearest(match[1], list(TABLES), "tables: "))
+    return QueryError(first)

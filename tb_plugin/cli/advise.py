@@ -77,10 +77,7 @@ class _Choice(Struct, frozen=True):
 @click.option("--slice", type=click.IntRange(min=0), help="Shows this event of a finding instead.")
 @click.option("--width", type=click.IntRange(min=1), help="Characters of a line of a table.")
 def advise(path: str, chosen: ChosenTrace, **rest: Any) -> None:  # noqa: ANN401, ARG001
-    """Says what holds the steps of a trace, and what to do about it.
-
-    PATH is a trace file, a run or a logdir, as for `kinetoscope show`.
-    """
+    """Says what holds the steps of a trace, and what to do about it."""
     asked = _Choice(**rest)
     limits = read_thresholds(asked.thresholds) if asked.thresholds else thresholds()
     with progress_bar(chosen.shown) as on_progress:

@@ -255,8 +255,8 @@ class Cli(CommandGroup):
 
 def _wants_json(args: Sequence[str]) -> bool:
     """True if errors also go to standard output as JSON, in the form of the server's."""
-    pairs = itertools.pairwise(args)
-    return "--format=json" in args or ("--format", "json") in pairs
+    pairs = {*itertools.pairwise(args)}
+    return any(f"{one}=json" in args or (one, "json") in pairs for one in ("--format", "--report"))
 
 
 def _end_at_once(code: int) -> None:

@@ -102,6 +102,24 @@ def test_the_command_names_what_it_wrote_and_what_is_unknown(tmp_path: Path) -> 
     assert run("export", path, "--to", tmp_path / "out", "--format", "xls").exit_code == 2
 
 
+def test_what_was_written_and_errors_are_json_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(path, PICTURE)
+    command = ("export", path, "--to", tmp_path / "out", "--report", "json", "--tables")
+    lines = map(json.loads, run(*command, "steps,modules").stdout.splitlines())
+    assert [(one["table"], one["rows"], bool(one["reason"])) for one in lines] == [
+        ("steps", 2, False),
+        ("modules", 0, True),
+    ]
+    assert json.loads(run(*command, "devise").stdout) == {
+        "error": {
+            "kind": "not_found",
+            "message": "there is no table 'devise'",
+            "hint": "did you mean device?",
+        }
+    }
+
+
 @requires_traces
 def test_ranks_are_folders_that_other_tools_read_as_one_table(tmp_path: Path) -> None:
     done = run(

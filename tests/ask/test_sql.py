@@ -208,8 +208,13 @@ def test_an_unknown_column_or_table_is_answered_with_the_nearest() -> None:
         rows("SELECT self_time_ns FROM host")
     assert column.value.hint == "did you mean self_ns?"
     with pytest.raises(QueryError) as table:
-        rows("SELECT 1 FROM kernel_table")
-    assert "kernels" in table.value.hint
+        rows("SELECT 1 FROM kernel")
+    assert (table.value.text, table.value.hint) == (
+        "Table with name kernel does not exist", "did you mean kernels?",
+    )  # fmt: skip
+    with pytest.raises(QueryError) as none:
+        rows("SELECT 1 FROM xyz")
+    assert none.value.hint.startswith("tables: host, device, ")
 
 
 # --- hostile queries ------------------------------------------------------------------------------

@@ -103,6 +103,13 @@ def test_every_command_has_help(command: str) -> None:
     assert run(command, "--help").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "command", ["explain", "sql", "export", "path", "whatif", "window", "advise"]
+)
+def test_help_says_once_what_path_may_be(command: str) -> None:
+    assert run(command, "--help").stdout.count("PATH is ") == 1
+
+
 def test_help_does_not_wait_for_heavy_libraries() -> None:
     code = (
         "import sys; import kinetoscope.cli;"

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "4d393dac";
+export const CONTRACT = "d832943e";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -4084,9 +4084,9 @@ export interface WhatIfAnswer {
  * `late`: the ranks that make the others wait; the input where there are none.
  */
 export interface WhatIfQuery {
-  /** what works like the median of its peers; "late" = the ranks that make the others wait */
+  /** what works like the median of its peers; "late" = the ranks that make the others wait, "stage" = of a pipeline, "group" = transfers of a process group, "input" = no wait for data */
   readonly kind?: "group" | "input" | "late" | "node" | "rank" | "stage";
-  /** row of ranks or groups; number from 0 */
+  /** its number from 0, for rank, node, stage and group */
   readonly target?: number;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
+from inspect import getdoc
 from typing import Any
 
 import click
@@ -20,6 +21,9 @@ _OPTIONS = (
     click.option("--run", help="Run: the folder of the trace, below PATH.  [default: the newest]"),
     click.argument("path", type=PATH),
 )
+
+
+_PATH = "PATH is a trace file, a run or a logdir, as for `kinetoscope show`."
 
 
 def of_trace(command: Callable[..., None]) -> Callable[..., None]:
@@ -40,6 +44,8 @@ def of_trace(command: Callable[..., None]) -> Callable[..., None]:
             tell(chosen)
         command(path=path, chosen=chosen, **rest)
 
+    if "PATH is" not in (text := getdoc(command) or ""):
+        run_it.__doc__ = f"{text}\n\n{_PATH}".strip()
     for option in _OPTIONS:
         run_it = option(run_it)
     return run_it

@@ -11,7 +11,7 @@ from ...ask.files import FileFormat, write_tables
 from ...ask.sources import Source
 from ...base.units import plural, size
 from ...session.session import ChosenTrace, Session
-from ..entry import WordChoice, printable, write
+from ..entry import WordChoice, as_json, printable, write
 from .chosen import of_trace, ranks_of_run
 
 
@@ -23,6 +23,8 @@ from .chosen import of_trace, ranks_of_run
               default="parquet", show_default=True, help="Kind of the files.")  # fmt: skip
 @click.option("--tables", default="", help="Tables by name, with commas.  [default: all]")
 @click.option("--ranks", is_flag=True, help="Every rank of the run, in folders rank=N.")
+@click.option("--report", type=WordChoice(("text", "json"), {}), default="text", show_default=True,
+              help="Form of what is said; json: a line for each table, and errors.")  # fmt: skip
 def export(
     path: str,  # noqa: ARG001  # what names the trace
     chosen: ChosenTrace,
@@ -30,6 +32,7 @@ def export(
     form: FileFormat,
     tables: str,
     ranks: bool,
+    report: str,
 ) -> None:
     """Writes every table of a recording as a file.
 
@@ -39,7 +42,9 @@ def export(
     names = tuple(part.strip() for part in tables.split(",") if part.strip())
     for place, session in _sessions(chosen, folder, ranks):
         for one in write_tables(Source(session), place, form, names):
-            if one.reason:
+            if report == "json":
+                write(as_json(one, indent=-1))
+            elif one.reason:
                 write(printable(f"{one.table}: not available: {one.reason}"))
             else:
                 write(printable(f"{one.file}: {plural(one.rows, 'row')}, {size(one.bytes)}"))

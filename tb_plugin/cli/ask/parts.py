@@ -25,13 +25,8 @@ from ..show import ROWS, first_rows, options
 from ..show import chosen as query_of
 from .chosen import of_trace
 
-_HELP = {
-    ("overview", "path"): "Shows the critical path of the steps.",
-    ("distributed", "what_if"): "Replays a step of all ranks with one change.",
-}
 
-
-def _command(name: str, stem: str, part_name: str) -> click.Command:
+def _command(name: str, stem: str, part_name: str, text: str) -> click.Command:
     view = view_named(stem)
     part = next(one for one in view.parts if one.stem == part_name)
 
@@ -42,12 +37,13 @@ def _command(name: str, stem: str, part_name: str) -> click.Command:
             answer = part.build(subject, query_of(part.query, values))
         _print(answer, form, rows)
 
+    run_it.__doc__ = text
     command = click.option("--format", "form", **FORMAT)(of_trace(run_it))
     command = click.option(
         "--limit", "rows", type=click.IntRange(min=1), default=ROWS, show_default=True,
         help="Rows of each table; JSON and CSV have all.",
     )(command)  # fmt: skip
-    made = click.command(name, help=_HELP[stem, part_name])(command)
+    made = click.command(name)(command)
     made.params.extend(options(part.query))
     return made
 
@@ -106,8 +102,15 @@ def _plain_columns(row: Struct) -> tuple[Column, ...]:
     )
 
 
-path = _command("path", "overview", "path")
-whatif = _command("whatif", "distributed", "what_if")
+path = _command("path", "overview", "path", "Shows the critical path of the steps.")
+whatif = _command(
+    "whatif",
+    "distributed",
+    "what_if",
+    "Replays a step of all ranks with one change.\n\n"
+    "PATH is the folder of a run with several ranks. Ranks, nodes, pipeline stages and process"
+    " groups have the order of `kinetoscope show distributed`.",
+)
 
 _INSTANT = regex(r"(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)?", re.ASCII)
 _FACTORS = {None: 1, "ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

@@ -207,11 +207,13 @@ class WhatIfQuery(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Annotated[
         Literal["late", "rank", "node", "stage", "group", "input"],
         option(
-            'what works like the median of its peers; "late" = the ranks that make the others wait'
+            'what works like the median of its peers; "late" = the ranks that make the others wait,'
+            ' "stage" = of a pipeline, "group" = transfers of a process group, "input" = no wait'
+            " for data"
         ),
     ] = "late"
     target: Annotated[
-        int, Meta(ge=0, lt=1 << 20), option("row of ranks or groups; number from 0")
+        int, Meta(ge=0, lt=1 << 20), option("its number from 0, for rank, node, stage and group")
     ] = 0
 
 
