@@ -119,7 +119,7 @@ def _publish(
 
 
 def _read_apart(path: str, wanted: list[str]) -> dict[str, float]:
-    """The figures, read in a process of its own: its memory and its faults are not the job's."""
+    """Read the figures in a separate process, so that its memory and faults do not harm the job."""
     command = [sys.executable, "-m", "kinetoscope.integrations", path, *wanted]
     done = subprocess.run(  # our own module
         command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
@@ -137,7 +137,7 @@ _File = Callable[[str], object]
 
 
 def _targets(tracker: Any) -> Iterator[tuple[_Figures, _File | None]]:  # noqa: ANN401
-    """How figures and a file get into a tracker, told by the methods that it has."""
+    """Functions that send figures and a file to a tracker, by the methods that it has."""
     own = getattr(tracker, "loggers", None)
     if isinstance(own, list | tuple):  # a trainer of Lightning
         for one in own:
@@ -165,7 +165,7 @@ def _targets(tracker: Any) -> Iterator[tuple[_Figures, _File | None]]:  # noqa: 
 
 
 def _file_of_logger(logger: Any) -> _File | None:  # noqa: ANN401
-    """How a logger of Lightning takes a file: by its tracker, else into its folder."""
+    """Function that gives a file to a logger of Lightning: to its tracker, else into its folder."""
     experiment = getattr(logger, "experiment", None)
     log: Any = getattr(experiment, "log_artifact", None)
     run = getattr(logger, "run_id", None)
@@ -177,7 +177,7 @@ def _file_of_logger(logger: Any) -> _File | None:  # noqa: ANN401
 
 
 def _into(folder: object) -> _File | None:
-    """How a file gets into a folder; None where there is none."""
+    """Function that copies a file into a folder; None without a folder."""
     if not isinstance(folder, str):
         return None
 

@@ -291,7 +291,7 @@ class HostCode(Struct, frozen=True, dict=True):
         if not len(linked) or not len(time):
             return time
         of_these = self.time(np.sort(linked[self.begin_in(source, time)]))
-        if 2 * of_these.total_ns >= of_all.total_ns > 0:
+        if 2 * of_these.total_ns >= of_all.total_ns:
             return merge(time, self.backward)
         return merge(time, of_these)
 

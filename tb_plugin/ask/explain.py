@@ -215,7 +215,7 @@ def _recording(session: Session, facts: Facts, advice: AdviceDocument) -> Explai
 
 
 def _health(said: Any) -> str:  # noqa: ANN401  # an answer of the view
-    """How the file was read, and which notes limit the answers."""
+    """Notes about the file, those that limit the answers first."""
     titles = [one.title for one in said.notes if one.severity in ("error", "warning")]
     if not titles:
         return ""

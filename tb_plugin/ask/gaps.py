@@ -1,4 +1,4 @@
-"""What a recording cannot tell: the data that it lacks, in plain words, and what records them."""
+"""Data that a recording lacks, in plain words, and the options that record them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def open(address: str, logdir: str, port: int | None, *, no_browser: bool) -> No
 
 
 def values_of(address: str) -> Mapping[str, str]:
-    """What a link says: its keys and values, of the page alone or inside TensorBoard.
+    """Keys and values of a link, of the page alone or inside TensorBoard.
 
     Raises:
         QueryError: it names no recording, or holds what no page writes.

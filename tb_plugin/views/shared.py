@@ -36,7 +36,7 @@ Words = Annotated[str, Meta(max_length=4000)]
 
 
 def option(text: str, default: str = "") -> Meta:
-    """What a field of a query chooses; ``default``: what its default means, if its value does not.
+    """Describe a field of a query; ``default`` describes its default, if the value does not.
 
     ``--help``, the documentation and the page's types show both.
     """

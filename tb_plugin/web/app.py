@@ -259,7 +259,7 @@ class ReportQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def report(site: Site, request: Request) -> Answer:
-    """The shown trace as one file for others; made anew for each who takes it."""
+    """The shown trace as one file for others; each request makes it again."""
     refuse_other_sites(request)
     choice, query = _asked_of_trace(request, ReportQuery)
     if site.save is None:

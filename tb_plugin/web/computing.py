@@ -88,7 +88,7 @@ class Computing:
 
 
 class ComputingInPlace(Computing):
-    """Computations of one who asks alone and waits: each in the thread of the one who asks."""
+    """Computations for a single caller: each runs in the thread of the caller."""
 
     def answer(self, question: Hashable, make: Callable[[], Body]) -> Body:  # noqa: ARG002
         """Answer a question, however long it takes.

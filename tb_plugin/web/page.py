@@ -50,7 +50,7 @@ FRAMED_IN_VSCODE = (
     " http://127.0.0.1:* http://localhost:*"
 )
 TOKEN = "frame"  # noqa: S105  # the name of a parameter
-"""Parameter of the page's address: who knows the token may frame the page."""
+"""Parameter of the page's address: a site that has the token may frame the page."""
 
 _ORIGIN = regex(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:\d{1,5}|\*))?(?=/|$)")
 

@@ -8,16 +8,26 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
+from msgspec.structs import fields, replace
 
 from kinetoscope.analysis import headline, wording
 from kinetoscope.analysis.advice import host, launches, memory, numerics
+from kinetoscope.analysis.advice.input import unused_device
 from kinetoscope.analysis.distributed.model import RankDigest
+from kinetoscope.analysis.distributed.pipeline import theory
+from kinetoscope.analysis.facts import DeviceFacts
 from kinetoscope.analysis.graphs import captures, origins
 from kinetoscope.analysis.operators import calls
+from kinetoscope.analysis.overview.whole import whole_of
 from kinetoscope.analysis.speed_of_light import models
 from kinetoscope.analysis.speed_of_light.products import AttentionModel, ConvolutionModel
+from kinetoscope.analysis.steps import select
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.analysis.timeline.build import lane_layout
+from kinetoscope.views import all_views
 from kinetoscope.views.kernels import copies
+from tests.analysis.advice.trainings import beside_a_device, product, run
+from tests.drawing import draw
 
 
 class Sequences(NamedTuple):
@@ -179,6 +189,58 @@ def test_python_is_moved_where_half_of_it_lies(
     assert words in host._better(of(facts=of(traits=of(backward=backward))), seen)
 
 
+def test_functions_of_each_step() -> None:
+    """One around two steps, one inside it, and one in itself; the kernel runs from 6 to 8 µs."""
+    found = whole_of(
+        draw(
+            """
+            step   |1111111111222222222233333333|
+            frame  | aaaaaaaaaaaaaaaaaaaa b aa  |
+            frame  |  bbb  bb    bbbb     b     |
+            call   |   k                        |
+            gpu    |      kk                    |
+            """,
+            names={"b": "train.py(2): b"},
+        )
+    )
+    table = found.functions
+    assert found.names == ("train.py(1): a", "train.py(2): b")
+    assert table.step.tolist() == [0, 1, 2, 0, 1, 2]
+    assert table.name.tolist() == [0, 0, 0, 1, 1, 1]
+    assert table.inclusive_ns.tolist() == [9_000, 10_000, 3_000, 5_000, 4_000, 1_000]
+    assert table.exclusive_ns.tolist() == [4_000, 6_000, 3_000, 5_000, 4_000, 1_000]
+    assert table.calls.tolist() == [1, 0, 1, 2, 1, 2]
+    assert table.idle_ns.tolist() == [7_000, 10_000, 3_000, 4_000, 4_000, 1_000]
+
+
+def test_a_model_on_the_cpu_beside_an_unused_gpu() -> None:
+    """Each of the reasons by itself is enough to say nothing."""
+    facts = summarize(run(product("float"), **beside_a_device("CUDA")))
+    assert unused_device(select(facts)) is not None
+    device = DeviceFacts(0, "GPU", "NVIDIA", "", None, None, True, None, None)
+    accelerator = facts.recording.accelerator
+    recording = facts.recording
+    for other in (
+        replace(facts, devices=(device,)),
+        replace(facts, devices=(replace(device, used=False, peak_allocated_bytes=1),)),
+        replace(facts, counts={**facts.counts, "runtime": 1}),
+        replace(facts, recording=replace(recording, accelerator=replace(accelerator, none=False))),
+        replace(facts, recording=replace(recording, accelerator=replace(accelerator, type="TPU"))),
+    ):
+        assert unused_device(select(other)) is None
+
+
+def test_pages_of_a_table_begin_at_its_first_row() -> None:
+    seen = 0
+    for view in all_views():
+        for query in (view.query, *(part.query for part in view.parts)):
+            for field in fields(query):
+                if field.name in ("offset", "first"):
+                    assert field.default == 0, query
+                    seen += 1
+    assert seen > 5
+
+
 def test_the_noun_of_a_device() -> None:
     assert wording.device_noun(of(device_facts=None)) == "device"
     assert wording.device_noun(of(device_facts=of(type=""))) == "device"
@@ -215,3 +277,17 @@ def test_the_longest_gaps_have_short_names(monkeypatch: pytest.MonkeyPatch) -> N
     assert [one.slice for one in found] == [3, 10 + 4_000 + 3]
     assert found[0].text.endswith(": " + "h" * 60)
     assert found[1].text.endswith(", until " + "f" * 60)
+
+
+def test_the_least_bubble_of_a_pipeline() -> None:
+    """(stages - 1) of (micro-batches + stages - 1) slots; two chunks halve it by the former."""
+    assert theory(4, 12) == pytest.approx(3 / 15)
+    assert theory(4, 12, 2) == pytest.approx(3 / 27)
+
+
+def test_blocks_are_allocated_in_their_innermost_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first event of the thread counts, too; −1 is outside of all."""
+    monkeypatch.setattr(memory, "_inner", lambda _, rows: rows)
+    code = of(ts=np.arange(3), owner=np.array([7, 8, 9]), host_rows=lambda rows: rows + 100)
+    assert memory._allocating(code, np.array([2, 0, -1, 2])).tolist() == [100, 102]
+    assert memory._owners(code, np.array([1, 0, -1])).tolist() == [8, 7, -1]

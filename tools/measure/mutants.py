@@ -286,7 +286,10 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
         for child in value if isinstance(value, list) else (value,):
             if isinstance(child, ast.AST) and not _is_formal(node, child):
                 yield child
-                yield from _code(child)
+                inner = _code(child)
+                if _is_guard(node, child):
+                    inner = (one for one in inner if not isinstance(one, ast.Constant))
+                yield from inner
 
 
 def _is_formal(parent: ast.AST, node: ast.AST) -> bool:
@@ -298,6 +301,16 @@ def _is_formal(parent: ast.AST, node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         return ast.unparse(node.targets[0]) == "__all__" or _is_type(node.value)
     return False
+
+
+def _is_guard(parent: ast.AST, node: ast.AST) -> bool:
+    """True for ``max(…, 1)`` as a divisor, and for ``max(…, 0)`` as a place in an array."""
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div | ast.FloorDiv):
+        is_guarded = node is parent.right
+    else:
+        is_guarded = isinstance(parent, ast.Subscript) and node is parent.slice
+    return is_guarded and name in ("max", "np.maximum")
 
 
 def _is_type(node: ast.AST) -> bool:

@@ -196,7 +196,7 @@ def python(selection: Selection, seen: Seen) -> Advice:
 
 
 def _better(selection: Selection, one: PatternSum) -> str:
-    """What to do with Python, by where most of it runs: in the model, or before it on its input."""
+    """Remedy for Python in one frame, by the place where most of it runs."""
     if one.figure("in_model") >= HALF:
         return "Do that work with ops on whole tensors."
     if one.figure("feeds") >= HALF and selection.facts.traits.backward:

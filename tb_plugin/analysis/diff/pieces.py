@@ -461,7 +461,7 @@ def pieces(base: Groups, other: Groups) -> tuple[AlignedPiece, ...]:
 def _phases(
     between: Mapping[str, tuple[list[Node], list[Node]]], *, has_modules: bool
 ) -> dict[str, str]:
-    """What work between anchors is, by the anchor before it: forward, backward, or not said.
+    """Kind of the work between anchors, by the anchor before it: forward, backward, or unknown.
 
     Work is backward by its calls of autograd. Of the rest of a training, the most before the
     optimizer's step is forward; among modules these are, and it is not said.

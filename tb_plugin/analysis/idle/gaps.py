@@ -68,7 +68,7 @@ class IdlePieces(Struct, frozen=True):
         return IdlePieces(*(getattr(self, column)[chosen] for column in self.__struct_fields__))
 
     def without(self, some: Intervals) -> IdlePieces:
-        """What lies outside of some stretches of time; each part still leads to the next work."""
+        """Parts of gaps outside of some stretches of time; each still leads to the next work."""
         if not len(some) or not len(self.start):
             return self
         rest = complement(some, int(self.start[0]), int(self.end[-1]))

@@ -125,7 +125,7 @@ class HostCauses:
                 cause[at[place]] = CAUSE["start_up"]
 
     def _worked_ns(self, ts: int, dur: int) -> int:
-        """How many nanoseconds of this time any device worked."""
+        """Nanoseconds of this time in which any device worked."""
         device = self._trace.device
         rows = where((device.ts < ts + dur) & (device.end > ts))
         return clip(union(device.ts[rows], device.end[rows]), ts, ts + dur).total_ns

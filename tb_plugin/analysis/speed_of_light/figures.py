@@ -183,7 +183,7 @@ class SpeedSelection(Struct, frozen=True, dict=True):
         )
 
     def model_flops(self, call: NDArray[np.integer]) -> F64:
-        """FLOPs of some calls without what was computed again; 0 where unknown."""
+        """FLOPs of some calls without recomputation; 0 where unknown."""
         calls, kinds = self.columns.calls, self.columns.kinds
         # Five products run in attention's backward pass, and four are of the model.
         again = np.where(self._is_attention & self._is_backward, 0.8, 1.0)

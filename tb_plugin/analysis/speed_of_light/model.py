@@ -160,7 +160,7 @@ class SpeedColumns(Struct, frozen=True, eq=False):
         return self.strings[code] if code >= 0 else ""
 
     def steps_of(self, steps: tuple[int, ...] | None) -> tuple[int, ...]:
-        """The steps by index; None: everything, also what lies in no step."""
+        """The steps by index; None: all events, also those in no step."""
         if steps is not None:
             return steps
         return (NONE, *range(int(self.calls.step.max(initial=NONE)) + 1))

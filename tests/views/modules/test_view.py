@@ -104,6 +104,18 @@ def test_a_search_looks_into_rows_of_several(subject: Subject) -> None:
     assert names(inside.rows) == ["Block_1", "  e_0"]
 
 
+def test_a_search_looks_into_a_row_of_two() -> None:
+    picture = """
+        module  |rrrrrrrrrrrrrr|
+        module  |aaaaaabbbbbb  |
+        module  | eee   eee    |
+        call    | k     l      |
+        gpu     |   k     l    |
+        """
+    found = table(subject_of(draw(picture, names=BLOCK_NAMES)), ModulesQuery(search="block_1 e_0"))
+    assert names(found.rows) == ["Net_0", "  Block"]
+
+
 def test_of_too_many_rows_the_largest_stay(subject: Subject) -> None:
     found = table(subject, ModulesQuery(fold=False, limit=3))
     assert names(found.rows) == ["Net_0", "  Block_2", "    e_0"]
