@@ -8,15 +8,17 @@ device             ▒▒▒▒▒▒▒   ▓▓▓▓▓▓▓▓
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import structs
 
-from ...base.arrays import I32, I64, Mask, distinct, equal, where
+from ...base.arrays import I32, I64, Mask, distinct, equal, matches, where
 from ...base.intervals import length_within
-from ...trace.link.iterations import Iteration
-from ...trace.link.steps import find_iterations
+from ...base.regex import regex
+from ...trace.link.iterations import NO_GROUP, UNMARKED, Iteration, Requests, counted
+from ...trace.link.steps import FoundIterations, find_forwards, find_iterations
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..device_work import DeviceWork
 from ..facts import IDLE_CAUSES, HostPartition
@@ -37,6 +39,12 @@ _APART = {
     DeviceClass.COPY: "copy",
     DeviceClass.MEMSET: "memset",
 }
+
+# Ops whose first argument is the query, or the scores of eager attention; place of its length.
+_HEADS_FIRST = r"aten::_?scaled_dot_product_\w+|aten::_?softmax"
+_TOKENS_FIRST = r"aten::_flash_attention_forward|flash_attn::_flash_attn_forward"
+_ATTENTION = regex(rf"^(?:({_HEADS_FIRST})|{_TOKENS_FIRST})$")
+_RANK = 4
 
 
 def iterations_of(
@@ -115,7 +123,44 @@ def _ranges(trace: Trace) -> tuple[I32, tuple[Iteration, ...]]:
         trace.text, host.name, host.thread, host.ts, host.dur,
         where(equal(host.kind, HostKind.ANNOTATION)),
     )  # fmt: skip
-    return (found.rows, found.told) if found is not None else (np.zeros(0, np.int32), ())
+    if found is not None:
+        return found.rows, found.told
+    found = find_forwards(trace.text, host) if trace.steps.family in UNMARKED else None
+    if found is None:
+        return np.zeros(0, np.int32), ()
+    return found.rows, _with_phases(trace, found)
+
+
+def _with_phases(trace: Trace, found: FoundIterations) -> tuple[Iteration, ...]:
+    """Phase, requests and tokens by the query of the first attention: decode has one token."""
+    host, dims = trace.host, trace.host.args.get("input_dims")
+    if dims is None:
+        return found.told
+    rows = where(host.kind == HostKind.OP)
+    rows = rows[matches(trace.strings, host.name[rows], _ATTENTION)]
+    rows = rows[np.isin(rows, dims.row)]
+    told = list(found.told)
+    for place, row in enumerate(found.rows.tolist()):
+        at = int(np.searchsorted(rows, row))
+        first = int(rows[at]) if at < len(rows) else -1
+        inside = first >= 0 and host.thread[first] == host.thread[row]
+        inside &= inside and host.ts[first] < host.ts[row] + host.dur[row]
+        if inside:
+            code = dims.value[np.searchsorted(dims.row, first)]
+            name, query = trace.text(int(host.name[first])), trace.text(int(code))
+            told[place] = _of_query(told[place], name, query)
+    return tuple(told)
+
+
+def _of_query(one: Iteration, name: str, dims: str) -> Iteration:
+    query = json.loads(dims)[0]
+    if not isinstance(query, list) or len(query) != _RANK:
+        return one
+    found = _ATTENTION.match(name)
+    batch, length = query[0], query[2 if found and found[1] else 1]
+    if length > 1:
+        return counted(one.engine, one.rank, Requests(batch, batch * length), NO_GROUP)
+    return counted(one.engine, one.rank, NO_GROUP, Requests(batch, batch))
 
 
 def _iteration_of(work: DeviceWork, begin: I64, stop: I64) -> I64:

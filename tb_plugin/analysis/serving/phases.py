@@ -14,7 +14,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ...base.units import share
-from ...trace.link.iterations import Phase
+from ...trace.link.iterations import UNMARKED, Phase
 from ..facts import Facts
 from ..steps import Selection
 from .model import IterationFacts
@@ -203,6 +203,13 @@ def phase_of_steps(facts: Facts) -> Mapping[int, Phase]:
     for one in facts.iterations:
         found.setdefault(one.step, set()).add(one.phase)
     return {step: next(iter(some)) for step, some in found.items() if len(some) == 1}
+
+
+def iterations_are(facts: Facts) -> str:
+    """A sentence about what marks the iterations of a recording."""
+    if facts.step_family in UNMARKED:
+        return f"Iterations are the calls of the model in a loop of {facts.step_family}."
+    return f"Iterations are the ranges that {facts.step_family or 'your engine'} marked."
 
 
 def phases(selection: Selection) -> tuple[PhaseFigures, ...]:

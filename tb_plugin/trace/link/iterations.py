@@ -28,6 +28,9 @@ from ...base.regex import regex
 Phase = Literal["", "prefill", "decode", "mixed", "idle"]
 Role = Literal["iteration", "stage", "part", "capture"]
 _MOST_BATCH = 2**31 - 1
+GPT_FAST = "gpt-fast"
+UNMARKED = ("Hugging Face", "Megatron", GPT_FAST)
+"""Loops that mark no iterations: these are the calls of the model, in a recording with stacks."""
 
 
 class Requests(Struct, frozen=True):

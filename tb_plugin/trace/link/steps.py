@@ -1,7 +1,7 @@
 """Where are the steps of a run?
 
 1. ``ProfilerStep#N``, which torch writes when the profiler has a schedule;
-2. else the iterations of an inference engine (``iterations``);
+2. else the iterations of an inference engine (``iterations``), or of a loop that generates text;
 3. else the steadiest family of annotations: at least three on one thread that do not overlap and
    cover half of the host's time, such as ``Iteration 12``;
 4. else the whole trace is one step, and ``source`` says so.
@@ -25,14 +25,16 @@ from ...base.arrays import (
     is_any,
     last_end,
     median,
+    take,
     where,
     where_code,
 )
+from ...base.intervals import holds, union
 from ...base.regex import regex
 from ..build.host import Host
-from ..model import HostKind, StepTable
+from ..model import HostKind, HostTable, StepTable
 from ..raw import Texts
-from .iterations import Iteration, read_name
+from .iterations import GPT_FAST, Iteration, read_name
 
 PROFILER_STEP = regex(r"ProfilerStep\s*#\s*(\d{1,18})$")
 
@@ -86,7 +88,9 @@ def find_steps(texts: Texts, host: Host) -> StepTable | None:
 def _engine_steps(texts: Texts, host: Host) -> StepTable | None:
     """The iterations of an inference engine as steps, by their own numbers where these ascend."""
     rows = where(equal(host.kind, HostKind.ANNOTATION))
-    found = find_iterations(texts.__getitem__, host.name, host.thread, host.ts, host.dur, rows)
+    text = texts.__getitem__
+    found = find_iterations(text, host.name, host.thread, host.ts, host.dur, rows)
+    found = found or find_forwards(text, host)
     if found is None:
         return None
     number = np.arange(len(found.rows), dtype=np.int64)
@@ -125,6 +129,43 @@ def find_iterations(
                 np.array([row for row, _ in best], np.int32), tuple(one for _, one in best)
             )
     return None
+
+
+_GENERATES = regex(
+    r"(?:^|/)(?:(transformers)/generation/\w+|(megatron)/(?:core/)?inference/[\w/]+|generate)"
+    r"\.py\(\d+\): (?:generate\w*|prefill|decode_one_token)$"
+)
+_LOOPS = {"transformers": "Hugging Face", "megatron": "Megatron"}
+
+
+def find_forwards(text: Callable[[int], str], host: Host | HostTable) -> FoundIterations | None:
+    """The calls of the model within a loop that generates text, where a recording has stacks.
+
+    Those loops mark nothing. Of the outermost modules within their frames those of one name count,
+    which take most time. Their names tell no phase.
+    """
+    frames = where(equal(host.kind, HostKind.PYTHON))
+    codes = distinct_values(take(host.name, frames)).tolist()
+    engines = {code: found for code in codes if (found := _GENERATES.search(text(code)))}
+    frames = frames[is_any(take(host.name, frames), list(engines))]
+    modules = where(equal(host.kind, HostKind.MODULE))
+    if not len(frames) or not len(modules):
+        return None
+    thread = int(host.thread[frames[0]])
+    frames = frames[host.thread[frames] == thread]
+    modules = modules[host.thread[modules] == thread]
+    loops = union(host.ts[frames], host.ts[frames] + host.dur[frames])
+    modules = modules[holds(loops, host.ts[modules])]
+    end = host.ts[modules] + host.dur[modules]
+    before = np.maximum.accumulate(np.concatenate([np.zeros(1, np.int64), end]))[:-1]
+    modules = modules[host.ts[modules] >= before]
+    if not len(modules):
+        return None
+    spent = np.bincount(host.name[modules], host.dur[modules])
+    modules = modules[host.name[modules] == spent.argmax()]
+    known = engines[int(host.name[frames[0]])]
+    engine = _LOOPS.get(known[1] or known[2] or "", GPT_FAST)
+    return FoundIterations(modules.astype(np.int32), (Iteration(engine, 3),) * len(modules))
 
 
 def _outermost(

@@ -21,6 +21,7 @@ from ...analysis.findings import (
 )
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
+from ...analysis.serving.phases import iterations_are
 from ...analysis.steps import Limits, Selection, outliers
 from ...analysis.wording import StepNoun, device_name, step_noun
 from ...base.units import NBSP
@@ -349,7 +350,7 @@ def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
 
 def _step_source(facts: Facts) -> str:
     if facts.step_source == "iteration":
-        return f"Iterations are the ranges that {facts.step_family or 'your engine'} marked."
+        return iterations_are(facts)
     if facts.step_source == "annotation":
         return f"Steps are the ranges named `{facts.step_family}`."
     return facts.unavailable.get("steps", "")
