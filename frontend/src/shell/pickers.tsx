@@ -89,7 +89,12 @@ function Picker({
           <b className={keepsEnd ? "end-name" : "clip"} title={harmless(about)}>
             {keepsEnd ? <bdi dir="ltr">{value}</bdi> : value}
           </b>
-          {note === "" ? null : <span className="dim wide-only"> {note}</span>}
+          {note === "" ? null : (
+            <span className="dim wide-only" title={note}>
+              {" "}
+              {note}
+            </span>
+          )}
           <Chevron />
         </>
       }
@@ -163,15 +168,16 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
     () => runsBefore(catalog.runs).get(choice.run.name),
     [catalog.runs, choice.run.name],
   );
+  const whole = startNote(choice.run, choice.span.start);
+  // The span beside it says the time.
+  const start = choice.worker.spans.length > 1 ? whole.split(",", 1)[0] : whole;
   return (
     <Picker
       label="Worker"
       value={choice.worker.name}
       keepsEnd={true}
       about={placeTitle(choice.worker)}
-      note={[rankNote(choice.worker), startNote(choice.run, choice.span.start)]
-        .filter((word) => word !== "")
-        .join(" · ")}
+      note={[rankNote(choice.worker), start].filter(Boolean).join(" · ")}
       items={everyWorker(choice.run).map((worker) => {
         const step = stepTimeOfWorker(worker, before);
         return {
@@ -210,7 +216,8 @@ export function SpanPicker({ choice }: PickersProps) {
       <Picker
         label="Span"
         value={choice.span.label}
-        note={`${place + 1} of ${spans.length}`}
+        keepsEnd={true}
+        note={hasSeveralStarts ? "" : `${place + 1} of ${spans.length}`}
         items={spans.map((span) => ({
           key: span.key,
           name: span.label,
