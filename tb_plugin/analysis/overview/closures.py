@@ -36,10 +36,7 @@ def closures_of(trace: Trace, optimizer: Mask, backward: Mask) -> Closures:
     autograd; shape (host rows,).
     """
     host = trace.host
-    ranges = where(optimizer)
-    own = np.full(len(host) if len(ranges) else 0, -1, np.int32)
-    own[ranges] = ranges
-    around = innermost(own, host.parent) if len(ranges) else own
+    around = _ranges_around(trace, where(optimizer))
     begins, ends = _forward(trace, around), _backward(trace, around, where(backward))
     if not len(begins) + len(ends):
         nothing = np.zeros(len(host), np.bool_)
@@ -56,6 +53,31 @@ def closures_of(trace: Trace, optimizer: Mask, backward: Mask) -> Closures:
     start, end = host.ts[calling], host.ts[calling] + host.dur[calling]
     rows[calling[2 * length_within(time, start, end) >= end - start]] = True
     return Closures(time, rows, within)
+
+
+def _ranges_around(trace: Trace, ranges: I32) -> I32:
+    """The innermost range of the optimizer around each host row, -1 without; empty without any.
+
+    Lightning's own profiler begins a step inside ``Optimizer.step``: what follows in the range is
+    below the step then, and belongs to the range by time.
+    """
+    host = trace.host
+    own = np.full(len(host) if len(ranges) else 0, -1, np.int32)
+    if not len(ranges):
+        return own
+    own[ranges] = ranges
+    around = innermost(own, host.parent)
+    start, end = host.ts[ranges], host.ts[ranges] + host.dur[ranges]
+    for thread in distinct_values(host.thread[ranges]):
+        here = where(host.thread[ranges] == thread)
+        last = np.maximum.accumulate(end[here])
+        here = here[np.append(True, start[here[1:]] >= last[:-1])]  # the outermost by time
+        cut = (around < 0) & (host.thread == thread)
+        rows = where(cut & holds(union(start[here], end[here]), host.ts))
+        holder = here[np.searchsorted(start[here], host.ts[rows], side="right") - 1]
+        is_inside = host.ts[rows] + host.dur[rows] <= end[holder]
+        around[rows[is_inside]] = ranges[holder[is_inside]]
+    return around
 
 
 def _forward(trace: Trace, around: I32) -> I64:

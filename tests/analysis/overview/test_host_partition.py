@@ -307,6 +307,23 @@ def test_a_closure_without_links_begins_with_the_range() -> None:
     assert of(trace) == [{"forward": 4, "backward": 4, "optimizer": 7, "uninstrumented": 6}]
 
 
+def test_a_step_that_begins_inside_a_closure_does_not_part_it() -> None:
+    """Lightning's own profiler steps after the forward pass, inside ``Optimizer.step``."""
+    trace = drawn(
+        annotation("ProfilerStep#1", 0, 20),
+        annotation(NAMES["O"], 10, 20),
+        x("aten::mm", 12, 6, seq=1, fwd=0),
+        annotation("ProfilerStep#2", 20, 20),
+        annotation("Optimizer.zero_grad#SGD.zero_grad", 22, 1),
+        x(NAMES["b"], 24, 4, seq=1, fwd=1),
+        x("aten::add_", 28, 1),
+    )
+    assert of(trace) == [
+        {"forward": 6, "optimizer": 2, "uninstrumented": 12},
+        {"backward": 4, "optimizer": 3, "uninstrumented": 13},
+    ]
+
+
 def test_an_optimizer_called_by_a_backward_hook_stays_the_optimizer() -> None:
     trace = draw(
         """
