@@ -15,7 +15,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -388,6 +388,12 @@ class TraceSession(Session):
 # --- one file -------------------------------------------------------------------------------------
 
 
+@lru_cache(2)
+def _artifacts_of(roots: tuple[Path, ...]) -> ArtifactCache:  # noqa: ARG001  # the key
+    """What the files of a process have open: a comparison of ranks knows their digests again."""
+    return ArtifactCache(open_user_cache())
+
+
 class FileSession(Session):
     """A trace file, read in this process if it is not in the cache.
 
@@ -429,7 +435,7 @@ class FileSession(Session):
 
     @cached_property
     def _artifacts(self) -> ArtifactCache:
-        return ArtifactCache(self._cache)
+        return _artifacts_of(self._cache.roots)
 
     def facts(self) -> Facts:
         with self._lock:
