@@ -150,7 +150,7 @@ def test_a_guide_can_be_followed(
         if "s3" in block.needs:
             environment |= request.getfixturevalue("store").environment
         lacks = [one for one in block.needs if not is_there(one)]
-        missing.update(lacks)
+        missing.update(one for one in lacks if one != "v100")
         if not lacks:
             follow(block, tmp_path, environment)
     if missing:
