@@ -108,7 +108,7 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         steps=tuple(
             TimelineStepMark(
                 step.index,
-                step.name,
+                subject.facts.steps[step.index].name,  # an iteration: its phase and batch
                 step.ts,
                 step.end,
                 length_ns=subject.facts.steps[step.index].dur_ns,

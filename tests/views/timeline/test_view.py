@@ -79,6 +79,17 @@ def test_a_step_is_as_long_as_everywhere_else(tmp_path: Path) -> None:
     assert (step.end - step.ts, step.length_ns) == (10_000, 16_000)
 
 
+def test_an_iteration_is_named_by_its_phase_and_batch(tmp_path: Path) -> None:
+    picture = """
+        note |dddddddddd pppppp|
+        call | a          b    |
+        gpu  |   aaaa      bbb |
+        """
+    names = {"d": "step[DECODE bs=8]", "p": "step[EXTEND bs=2 toks=64]"}
+    steps = asked(tmp_path, picture, names=names).manifest().steps
+    assert [one.name for one in steps] == ["decode 8", "prefill 2 · 64 tokens"]
+
+
 def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
     missing = asked(tmp_path, "op |aaa|").manifest().missing
     assert missing.keys() == {"steps", "devices", "memory", "stacks", "modules", "shapes"}

@@ -386,6 +386,20 @@ describe("a served model", () => {
     expect(served.getByText(/time to first token/)).toBeDefined();
   });
 
+  it("leaves out what holds gaps where no gap is known", async () => {
+    await open({ serving: { ...SERVING, phases: [{ ...PHASE, gap_ns: null, holder: "" }] } });
+    expect(panel("Phases of vLLM").queryByText("Held by")).toBeNull();
+  });
+
+  it("draws the sign of each phase in the colour of its points", async () => {
+    const other = { ...ITERATION, index: 1, phase: "prefill" };
+    const { user } = await open({ serving: { ...SERVING, iterations: [ITERATION, other] } });
+    await user.click(screen.getByRole("radio", { name: "Time by batch" }));
+    const sign = (text: string) => panel("Phases of vLLM").getByText(text).getAttribute("style");
+    expect(sign("●")).toContain("var(--k-compute)");
+    expect(sign("■")).toContain("var(--k-cpu)");
+  });
+
   it("lists the iterations, and says how many there are", async () => {
     const { user } = await open({ serving: SERVING });
     await user.click(screen.getByRole("radio", { name: "Iterations" }));

@@ -30,6 +30,7 @@ const TABS: readonly (readonly [Shown, string])[] = [
 const HEIGHT = 220;
 const SYMBOLS = ["circle", "rect", "triangle", "diamond", "roundRect"] as const;
 const SIGNS = ["●", "■", "▲", "◆", "▢"] as const;
+const COLOURS = ["compute", "cpu", "loader", "comm", "other"] as const;
 
 interface ServingProps {
   readonly serving: Serving;
@@ -84,13 +85,15 @@ export function ServedModel({ serving, isOld }: ServingProps) {
 }
 
 function Phases({ serving: { phases, phases_columns } }: { serving: Serving }) {
+  const isHeld = phases.some(({ holder }) => holder !== "");
+  const heads = isHeld ? phases_columns : phases_columns.filter(({ key }) => key !== "holder");
   return (
     <>
       {phases.map((phase) => (
         <Families key={phase.phase} phase={phase} />
       ))}
       <div className="scroll served-table">
-        <DeclaredTable heads={phases_columns} rows={phases} keyOf={({ phase }) => phase} />
+        <DeclaredTable heads={heads} rows={phases} keyOf={({ phase }) => phase} />
       </div>
     </>
   );
@@ -193,7 +196,6 @@ export function batchOption(iterations: readonly ServedIteration[], theme: Theme
   const phases = [...new Set(known.map(({ phase }) => phase))];
   const scale = timeScale(Math.max(0, ...known.map(({ span_ns }) => span_ns)));
   const text = { color: theme.ink3, fontSize: 11, fontFamily: theme.font };
-  const colours = ["compute", "cpu-deep", "loader", "comm", "other"];
   return {
     animation: false,
     textStyle: { fontFamily: theme.font },
@@ -243,7 +245,7 @@ export function batchOption(iterations: readonly ServedIteration[], theme: Theme
       symbol: SYMBOLS[at % SYMBOLS.length] ?? "circle",
       symbolSize: 9,
       itemStyle: {
-        color: theme.fill(colours[at] ?? "other", false).color,
+        color: theme.fill(COLOURS[at] ?? "other", false).color,
         borderColor: theme.surface,
         borderWidth: 1,
         opacity: 0.85,
@@ -261,7 +263,14 @@ function ByBatch({ iterations }: { iterations: readonly ServedIteration[] }) {
   return (
     <div className="served-chart">
       <p className="hint">
-        {phases.map((phase, at) => `${SIGNS[at % SIGNS.length]} ${phaseName(phase)}`).join("  ")}
+        {phases.map((phase, at) => (
+          <span key={phase} className="served-sign">
+            <i style={{ color: `var(--k-${COLOURS[at] ?? "other"})` }} aria-hidden="true">
+              {SIGNS[at % SIGNS.length]}
+            </i>{" "}
+            {phaseName(phase)}
+          </span>
+        ))}
       </p>
       <Chart
         height={HEIGHT}

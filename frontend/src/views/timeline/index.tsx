@@ -9,6 +9,7 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { progressWords, ReadBar } from "../../components/states/read_progress";
 import { CloseIcon } from "../../components/text/icons";
 import { useCell } from "../../state/cell";
+import { useWords } from "../../state/page_context";
 import { useLasting } from "../../state/timing";
 import { warmUp } from "../../timeline/tiles/worker_loader";
 import { Details } from "./details/details";
@@ -137,6 +138,7 @@ interface OpenedProps {
 export function Opened({ aligned, awaited }: OpenedProps) {
   const place = useRef<HTMLDivElement>(null);
   const isNarrow = useNarrow();
+  const words = useWords();
   const [isClosed, setClosed] = useState(() => recall(STORED) === "closed");
   const { timeline, rested, trouble, dismissError } = useTimeline({ place, aligned, isNarrow });
   const { sources, whole } = timeline;
@@ -159,7 +161,7 @@ export function Opened({ aligned, awaited }: OpenedProps) {
             <MinimapTitle />
             <Minimap />
             <span className="tl-head-title">
-              Steps <PathToggle />
+              {words("Steps")} <PathToggle />
             </span>
             <StepsBand />
             <CompileBand />
