@@ -190,6 +190,22 @@ def given(dims: Any, types: Any, values: Any = None, strides: Any = ()) -> CallA
     return arguments_of(dims, types, strides, values)
 
 
+@pytest.mark.parametrize(
+    ("values", "kept"), [(["", "2"], 3 * 2), (["", "2", "1"], 3 * 2), (["", "2", "0"], 9 * 2)]
+)
+def test_topk_keeps_k_of_its_dimension(values: list[str], kept: int) -> None:
+    """Values of 4 and indices of 8 bytes; the last dimension by default."""
+    types = ["float", "Scalar", "Scalar"][: len(values)]
+    work = work_of("aten::topk", given([[3, 9], [], []][: len(values)], types, values))
+    assert work[2:4] == (27 * 4, kept * (4 + 8))
+
+
+@pytest.mark.parametrize(("reduction", "written"), [("0", 6), ("1", 1), ("2", 1)])
+def test_a_loss_is_a_scalar_unless_nothing_is_reduced(reduction: str, written: int) -> None:
+    call = given([[2, 3], [2, 3], []], ["float", "float", "Scalar"], ["", "", reduction])
+    assert work_of("aten::mse_loss", call)[2:4] == (2 * 24, 4 * written)
+
+
 HEADS = [[2, 4, 16, 8], [2, 4, 48, 8], [2, 4, 48, 8]]
 HALF = ["c10::Half"] * 3
 
