@@ -76,12 +76,12 @@ class RunRows:
 
     # --- ranks ----------------------------------------------------------------------------------
 
-    def waiting_for(self, member: int) -> int:
-        """Number of ranks that wait in a collective where a member comes last."""
-        entries = self.known_entries
-        is_it = self.of.waiting.last[self.collective[entries]] == member
-        waits = is_it & (self.of.waiting.wait_ns[entries] > 0)
-        return len(np.unique(self.of.matches.member[entries[waits]]))
+    def waiting_for(self, member: int) -> list[int]:
+        """Members that wait in a collective where a member comes last."""
+        entries, waiting = self.known_entries, self.of.waiting
+        late = waiting.last[self.collective[entries]] == member
+        entries = entries[late & (waiting.wait_ns[entries] > 0)]
+        return [*set(self.of.matches.member[entries].tolist())]
 
     def ranks(self) -> tuple[DistributedRank, ...]:
         """All workers: the rows of the digests first, those that take no part after them."""

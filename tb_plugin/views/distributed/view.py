@@ -204,10 +204,11 @@ def _waiting(of: Comparison, rows: RunRows) -> str:
     if rows.cost[most] < total / 2:
         waits = f"{plural(len(of.digests), 'rank')} wait {duration(total / rows.per)} in total"
         return f"In {step} {waits} for each other.{by}"
-    many = rows.waiting_for(most)
-    waits = f"{plural(many, 'rank')} {'wait' if many > 1 else 'waits'}"
-    part = f"{duration(rows.cost[most] / rows.per)}{' in total' if many > 1 else ''}"
-    return f"In {step} {waits} {part} for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
+    part, waiting = duration(rows.cost[most] / rows.per), rows.waiting_for(most)
+    waits = f"{plural(len(waiting), 'rank')} wait {part} in total"
+    if len(waiting) == 1:
+        waits = f"rank {of.rank(waiting[0])} waits {part}"
+    return f"In {step} {waits} for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
 
 
 def _ties(of: Comparison, rows: RunRows, most: int) -> str:

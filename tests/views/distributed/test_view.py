@@ -77,6 +77,7 @@ def test_a_rank_with_slower_kernels_costs_what_the_others_wait(tmp_path: Path) -
 
 def test_of_two_ranks_both_are_to_be_looked_at_the_late_one_first(tmp_path: Path) -> None:
     found = answer(write_run(tmp_path / "run", 2, slower_us={1: 500}))
+    assert "rank 0 waits 500 µs for rank 1." in plain(found.detail)
     assert [(one.rank, one.kind) for one in found.look_at] == [(1, "last"), (0, "waits most")]
 
 
