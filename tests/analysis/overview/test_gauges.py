@@ -144,3 +144,20 @@ class TestTensorCores:
     def test_kernels_without_an_op(self) -> None:
         trace = draw("step |11111|\n call |a    |\n gpu  | aa  |", names={"a": GEMM})
         assert "linked to an op" in reasons(trace)["tensor_core"]
+
+    @pytest.mark.parametrize(("replayed", "is_known"), [(3, True), (4, False)])
+    def test_replayed_kernels_have_no_op_that_tells(self, replayed: int, is_known: bool) -> None:
+        """Known for three of so many kernels: told from half of their time on."""
+        trace = draw(
+            f"""
+            step   |1111111111111|
+            op     |oo           |
+            call   | a g         |
+            gpu    |  aaa{"g" * replayed}|
+            """,
+            names={"o": "aten::mm", "a": GEMM, "g": GEMM, "call g": "cudaGraphLaunch"},
+            deviceProperties=[V100],
+        )
+        assert (shown(trace)["tensor_core"] == 1.0) is is_known
+        why = reasons(trace).get("tensor_core", "")
+        assert ("Most kernels run in replayed graphs" in why) is not is_known

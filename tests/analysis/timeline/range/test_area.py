@@ -10,6 +10,7 @@ from kinetoscope.analysis.timeline.model import Counter
 from kinetoscope.analysis.timeline.range.devices import devices_in, series_in
 from kinetoscope.analysis.timeline.range.sums import Area, slices_in, sums_in
 from kinetoscope.analysis.timeline.timeline import Opened
+from kinetoscope.base.intervals import Intervals
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import (
     US,
@@ -239,6 +240,19 @@ def test_before_the_first_sample_there_is_no_value() -> None:
 def test_a_peak_of_no_length_counts() -> None:
     use = series_in(counter((0, 1.0), (5, 9.0), (5, 2.0)), 0, 10)
     assert (use.high, use.mean) == (9.0, 1.5)
+
+
+def test_no_gap_in_start_up_is_idle() -> None:
+    """A first call lasts from 8 to 11 µs; the device works from 6 to 8 and 12 to 15."""
+    of = drawn("""
+        op  |x                       |
+        gpu |      aa    bbb         |
+        """)
+    key = next(one.key for one in of.timeline.groups if one.kind == "device")
+    first = Intervals(np.array([8 * US]), np.array([11 * US]))
+    (device,) = devices_in(of, 2 * US, 18 * US, start_up={key: first, "device/GPU/7": first})
+    assert (device.busy_ns, device.unknown_ns, device.idle_ns) == (5 * US, 3 * US, 8 * US)
+    assert (device.gaps, device.longest_gap_ns) == (3, 4 * US)
 
 
 def test_no_gap_in_the_head_is_idle() -> None:
