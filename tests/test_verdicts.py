@@ -98,7 +98,7 @@ def assert_parts_sum(step: StepFacts) -> None:
     for device in step.devices:
         p = device.partition
         busy = p.compute_ns + p.exposed_communication_ns + p.exposed_copy_ns + p.memset_ns
-        assert busy + p.idle_ns == whole
+        assert busy + p.idle_ns + p.start_up_ns == whole
         causes = (f for f in p.__struct_fields__ if f.startswith("idle_") and f != "idle_ns")
         assert sum(getattr(p, f) for f in causes) == p.idle_ns
         assert 0 <= p.overlap_ns <= p.compute_ns
