@@ -15,6 +15,7 @@ import pytest
 from kinetoscope import integrations
 from kinetoscope.integrations import headline, publish
 from kinetoscope.web.report import document
+from tests.waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -221,9 +222,9 @@ def test_a_real_run_of_wandb_keeps_figures_and_report(
     finally:
         run.finish()
     (file,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
-    kept = file.read_bytes()
-    for text in ("profile/step_ms", "12.5", "profile/idle_ratio", "kinetoscope_report.html"):
-        assert text.encode() in kept, text
+    wanted = (b"profile/step_ms", b"12.5", b"profile/idle_ratio", b"kinetoscope_report.html")
+    # A process of its own writes the file.
+    wait_for(lambda: all(one in file.read_bytes() for one in wanted))
 
 
 def test_a_real_run_of_mlflow_keeps_figures_and_report(

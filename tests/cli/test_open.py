@@ -5,16 +5,19 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.cli.open import MOST_CHARACTERS, found, values_of
+from kinetoscope.session.session import choose
+from kinetoscope.views import STEMS
 from kinetoscope.views.view import TracePlace
 from tests.cli.runs import run, write_logdir
+from tests.web.trace_files import write_trace
 
 ALONE = "http://far.example:6007/bob/?token=x#view=kernels&run=new&worker=rank0&steps=2-3"
 BOARD = (
@@ -71,6 +74,59 @@ def test_the_recording_of_these_names_is_found_or_none(tmp_path: Path) -> None:
             found(missing, logdir)
     with pytest.raises(QueryError, match="one file"):
         found(names, f"{logdir}/old/host_1.pt.trace.json")
+
+
+AWKWARD = (
+    "a b", "a#b", "100%", "50%25", "what?", "a&b=c", "+plus", "größe 日本", "it's (1)", "~x!*",
+    r"C:\runs\new", "C:new", "nested/a b#c%d",
+)  # fmt: skip
+
+
+SAFE = "!'()*~"
+
+
+def as_the_page_writes(values: Mapping[str, str]) -> str:
+    """``encodeURIComponent`` of each key and value."""
+    return "&".join(f"{key}={quote(value, safe=SAFE)}" for key, value in values.items())
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_each_view_of_an_awkward_path_is_found(tmp_path: Path, name: str) -> None:
+    stem = name.rpartition("/")[2]
+    try:
+        write_trace(tmp_path / "log" / name / f"{stem}.1700000000000.pt.trace.json")
+    except OSError:
+        pytest.skip(f"this system has no file {name}")
+    place = choose(str(tmp_path / "log")).place
+    assert place is not None
+    for view in STEMS:
+        values = {"view": view, **place._asdict()}
+        for start in ("http://far:6007/#", "http://far:6006/bob/?x=1#", "#"):
+            read = values_of(start + as_the_page_writes(values))
+            assert read == values
+            assert found(read, str(tmp_path / "log")) == place
+        inside = {f"p.pytorch_profiler.{key}": value for key, value in values.items()}
+        assert values_of("#pytorch_profiler&" + as_the_page_writes(inside)) == values
+
+
+@pytest.mark.parametrize("name", ["a b#c%d", "größe 日本", r"C:\runs"])
+def test_what_it_prints_names_the_awkward_path_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    logdir = tmp_path / "log ? #1"
+    write_trace(logdir / name / "w.1700000000000.pt.trace.json")
+    place = choose(str(logdir)).place
+    assert place is not None
+    told: list[str] = []
+    monkeypatch.setattr(
+        "kinetoscope.cli.open.serve_page", lambda _, __, fragment, **___: told.append(fragment)
+    )
+    address = "#" + as_the_page_writes({"view": "memory", **place._asdict()})
+    assert run("open", address, logdir).exit_code == 0
+    (fragment,) = told
+    assert values_of(fragment) == {"view": "memory", **place._asdict()}
+    assert fragment.isascii()
+    assert not set(fragment) & set(' "<>\\^`{|}')  # so that a terminal makes all of it a link
 
 
 def test_it_serves_the_folder_and_prints_the_address(tmp_path: Path) -> None:
