@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kinetoscope.analysis.advice import check_all
-from kinetoscope.analysis.advice.unanswered import unanswered
-from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.headline import verdict
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
@@ -48,11 +46,10 @@ def rows() -> list[Advice]:
 def advice_on(file: str) -> tuple[str, str]:
     """The sentence on top, and the first finding, else why there is none."""
     chosen = select(summarize(read(TRACES / file)))
-    findings, _ = check_all(chosen)
-    said = headline(chosen, findings)
-    why = unanswered(chosen, said, findings)
-    finds = f"{findings[0].id}: {findings[0].text}" if findings else f"none: {why and why.text}"
-    return plain(said.headline), plain(finds)
+    said = verdict(chosen)
+    first, why = next(iter(said.findings), None), said.unanswered
+    finds = f"{first.id}: {first.text}" if first else f"none: {why and why.text}"
+    return plain(said.sentence.headline), plain(finds)
 
 
 def plain(text: str) -> str:

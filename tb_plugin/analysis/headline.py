@@ -18,7 +18,7 @@ from .advice.waits import compute_bound, device_causes, is_compute_bound
 from .facts import HostPartition, Partition, StepFacts
 from .findings import Finding, RanksSaid, Said, Sentence
 from .serving.phases import bound_by_device
-from .steps import Selection
+from .steps import HeldSum, Selection
 from .wording import (
     LEAST_STEPS,
     as_recorded,
@@ -54,7 +54,7 @@ _HOST_CAUSES = {
     "dataloader_ns": "The run waits for the DataLoader for {part}.",
     "communication_ns": "Communication takes {part}.",
     "compile_ns": "Compilation takes {part}.",
-    "uninstrumented_ns": "For {part} the main thread runs nothing that was recorded.",
+    "uninstrumented_ns": "For {part} the main thread runs no known operator.",
 }
 _NO_KIND_OF_OURS = "For {part} the main thread has no op and no frame of torch.profiler."
 _HOST_WORK = {
@@ -63,6 +63,21 @@ _HOST_WORK = {
     "optimizer_ns": "the optimizer",
     "runtime_ns": "calls of the runtime",
     "python_ns": "Python",
+}
+_SHORT = {
+    "compute_ns": "compute",
+    "idle_dataloader_ns": "the DataLoader",
+    "idle_host_ns": "waiting for launches",
+    "idle_first_launch_ns": "first launches",
+    "idle_sync_ns": "blocking calls",
+    "idle_unattributed_ns": "idle time without a cause",
+    "exposed_communication_ns": "communication",
+    "exposed_copy_ns": "copies",
+    "dataloader_ns": "the DataLoader",
+    "communication_ns": "communication",
+    "compile_ns": "compilation",
+    "uninstrumented_ns": "no known operator",
+    **_HOST_WORK,
 }
 
 
@@ -74,6 +89,7 @@ def verdict(selection: Selection, ranks: RanksSaid | None = None) -> Said:
     """
     findings, unchecked = check_all(selection)
     said = _as_recorded(_and(headline(selection, findings), _recorded(findings)), selection)
+    findings = _answer_first(selection, said.cause, findings)
     if ranks is not None:
         facts, late = selection.facts, ranks.late
         late = late and finding_as_recorded(late, facts)
@@ -102,6 +118,17 @@ def _recorded(findings: Sequence[Finding]) -> str:
     """Note that recording stacks makes these times longer; "" where it hardly does."""
     is_dense = any(one.id == "PR2" for one in findings)
     return "Recording stacks makes these times longer." if is_dense else ""
+
+
+def _answer_first(
+    selection: Selection, cause: str, findings: Sequence[Finding]
+) -> tuple[Finding, ...]:
+    """The findings, with the one on the cause in the headline first if it claims about as much."""
+    asked = {one.id for one in RULES if cause in one.answers and not one.theoretical}
+    leads = [one for one in findings if one.gain and one.severity == findings[0].severity]
+    least = MOST_OF_PART * max((one.gain.ratio for one in leads if one.gain), default=0)
+    first = [one for one in leads if one.id in asked and one.gain and one.gain.ratio >= least][:1]
+    return tuple(with_shared(selection, [*first, *(one for one in findings if one not in first)]))
 
 
 _WAITS = ("CO1", "CO2")  # rules on communication, of which waiting for others is a part
@@ -164,14 +191,16 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     long ones, the cause of the others is said, and the longest step beside it.
     """
     said = _of_all(selection, findings)
-    if selection.count < LEAST_STEPS or said.cause not in _BY_STEP:
+    if selection.count < 2 or said.cause not in _BY_STEP:
+        return said
+    if 2 * _agreeing(selection, said.cause) > selection.count:
         return said
     causes = [_leading(selection, step) for step in selection.steps]
-    if 2 * causes.count(said.cause) > selection.count:
-        return said
     cause, count = Counter(causes).most_common(1)[0]
     if 2 * count <= selection.count:
         text = "The steps differ: no single cause leads in most of them."
+        if selection.count < LEAST_STEPS:
+            text = f"The steps differ: {_of_each(selection)}."
         return Sentence(text, said.detail, cause=NOTHING, beyond=said.beyond)
     alike = tuple(at for at, one in zip(selection.indexes, causes, strict=True) if one == cause)
     most = _of_some(structs.replace(selection, indexes=alike), ())
@@ -188,6 +217,16 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     )
     # Compilation, for example, is often in the other steps alone.
     return _and(said, *not_judged(selection))
+
+
+def _of_each(selection: Selection) -> str:
+    """``backward takes 72.4 % of step 2, forward 58.9 % of step 3``."""
+    said: list[str] = []
+    for step in selection.steps:
+        cause = _leading(selection, step)
+        ratio = share(_causes(selection, step)[cause])
+        said.append(f"{_SHORT[cause]} {'' if said else 'takes '}{ratio} of step {step.number}")
+    return ", ".join(said)
 
 
 def _of_all(selection: Selection, findings: Sequence[Finding]) -> Sentence:
@@ -213,19 +252,19 @@ UNNAMED_RATIO = 0.10  # of a step: a part without a cause that is as large is sa
 def _unnamed(selection: Selection, said: Sentence) -> str:
     """The part of the steps that nothing recorded explains, where it is large and not said yet."""
     part, host = selection.partition, selection.host
-    if said.cause in (CUT, CAPTURE, NOTHING, "") or "recorded nothing" in said.detail:
+    if said.cause in (CUT, CAPTURE, NOTHING, "") or "no known operator" in said.detail:
         return ""
     of_that = ""
     if part is not None and said.cause == "idle_host_ns":
         ns, known, of_that = part.idle_uninstrumented_ns, False, " of that"
-        what = "the thread that launches recorded nothing."
+        what = "the thread that launches runs no known operator."
     elif part is not None:
         ns = part.idle_uninstrumented_ns + part.idle_unattributed_ns
         what = f"{the_device(selection)} idles without a recorded cause.".replace("The ", "the ")
         known = said.cause == "idle_unattributed_ns"
     else:
         ns = host.uninstrumented_ns if host is not None else 0
-        what = "the main thread recorded nothing."
+        what = "the main thread runs no known operator."
         known = said.cause == "uninstrumented_ns"
     if known or selection.ratio(ns) < UNNAMED_RATIO:
         return ""
@@ -286,7 +325,7 @@ def _nothing(selection: Selection) -> Sentence | None:
     """The sentence for a recording without time, or of memory alone."""
     counts = selection.facts.counts
     is_empty = not any(counts.get(kind) for kind in _TIMED)
-    if is_empty and counts.get("memory"):
+    if selection.facts.recording.memory_alone or (is_empty and counts.get("memory")):
         return Sentence("Only memory was recorded.", "The Memory view explains it.", cause=NOTHING)
     if selection.total_ns:
         return None
@@ -368,8 +407,8 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
     text, ns = _DEVICE_CAUSES[cause], parts[cause]
     queued = selection.idle.queued_ns
     if cause == "idle_unattributed_ns":
-        ns = total.idle_unattributed_ns
-        if queued * 2 >= total.idle_ns or ns < total.idle_queued_ns:
+        ns = total.idle_unattributed_ns + total.idle_before_ns
+        if queued * 2 >= total.idle_ns or ns < total.idle_queued_ns - total.idle_before_ns:
             text, ns = "{device} idles for {part} although the next work was launched.", queued
     said = text.format(device=the_device(selection), part=_part(selection, cause, ns))
     detail = _device_detail(selection, total) + _why(selection, cause, parts[cause])
@@ -434,7 +473,7 @@ def _on_the_host(selection: Selection, ns: int) -> str:
     silent = total.idle_uninstrumented_ns if total else 0
     if silent * 2 > ns:
         mean = duration(selection.mean(silent))
-        return f" For {mean} it idles while the thread that launches recorded nothing."
+        return f" For {mean} it idles while the thread that launches runs no known operator."
     mean, named = duration(selection.mean(ns)), _named(selection, ns)
     return f" For {mean} it idles while the host runs ops and launch calls{named}."
 
@@ -443,6 +482,10 @@ def _without_cause(selection: Selection, ns: int) -> str:
     """Idle time without a cause: launched work, or a silent host."""
     queued = selection.idle.queued_ns
     if queued * 2 < ns:
+        before = (selection.partition or Partition()).idle_before_ns
+        if before * 2 > ns:
+            mean = duration(selection.mean(before))
+            return f" For {mean} no launch of the next work is in the recording."
         mean = duration(selection.mean(ns))
         return f" For {mean} no launching thread recorded any activity."
     names = held_by(selection, NAMED_RATIO * ns, most=1)
@@ -469,7 +512,10 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
         said = _HOST_CAUSES[cause]
         if cause == "uninstrumented_ns" and is_of_other_recorder(selection.facts.torch_era):
             said = _NO_KIND_OF_OURS  # its events are there, but no part of a step
-        return Sentence(said.format(part=part), detail, _agreement(selection, cause), cause)
+        elif cause == "uninstrumented_ns" and (range_ := _widest_range(selection, waits[cause])):
+            part = _part(selection, cause, range_.idle_ns)
+            said = f"In `{range_.name}` the main thread runs no known operator for {{part}}."
+        return Sentence(said.replace("{part}", part), detail, _agreement(selection, cause), cause)
     noun = step_noun(selection.facts)
     part = fraction(selection.ratio(work[largest]))
     verb = "take" if largest == "runtime_ns" else "takes"
@@ -484,6 +530,12 @@ def _work_name(total: HostPartition, key: str) -> str:
     """The name of a part; Python is *other* beside parts that include their own."""
     is_other = key == "python_ns" and total.forward_ns + total.backward_ns + total.optimizer_ns
     return "other Python" if is_other else _HOST_WORK[key]
+
+
+def _widest_range(selection: Selection, ns: int) -> HeldSum | None:
+    """The range that the main thread was in for most of the time without a known operator."""
+    held = [one for one in selection.host_held if one.cause == "uninstrumented_ns"]
+    return held[0] if held and 2 * held[0].idle_ns >= ns else None
 
 
 def _host_detail(selection: Selection, total: HostPartition) -> str:
@@ -519,8 +571,9 @@ def _in_steps(selection: Selection, agree: int) -> str:
 
 
 def _agreeing(selection: Selection, cause: str) -> int:
-    """The number of steps that have the same cause on their own."""
-    return sum(_leading(selection, step) == cause for step in selection.steps)
+    """The number of steps in which this cause is the largest on its own, or nearly as large."""
+    shares = [_causes(selection, step) for step in selection.steps]
+    return sum(one.get(cause, 0) >= MOST_OF_PART * max(one.values()) for one in shares)
 
 
 _BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK})
@@ -529,13 +582,17 @@ _BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK}
 
 def _leading(selection: Selection, step: StepFacts) -> str:
     """The cause of one step on its own."""
+    parts = _causes(selection, step)
+    return max(parts, key=parts.__getitem__)
+
+
+def _causes(selection: Selection, step: StepFacts) -> dict[str, float]:
+    """What can limit one step, with its share of the step; compute alone where that does."""
     length = max(selection.length_ns(step), 1)
     one = selection.device_step(step)
     if one is not None:
-        parts = device_causes(one.partition)
-        cause = max(parts, key=lambda key: parts[key])
-        bound = compute_bound(one.partition.compute_ns / length, parts[cause] / length)
-        return "compute_ns" if bound else cause
+        parts = {key: ns / length for key, ns in device_causes(one.partition).items()}
+        compute = one.partition.compute_ns / length
+        return {"compute_ns": compute} if compute_bound(compute, max(parts.values())) else parts
     host = step.host or HostPartition()
-    keys = (*_HOST_CAUSES, *_HOST_WORK)
-    return max(keys, key=lambda key: getattr(host, key))
+    return {key: getattr(host, key) / length for key in (*_HOST_CAUSES, *_HOST_WORK)}

@@ -39,6 +39,7 @@ from ..base.arrays import (
     with_fields,
 )
 from ..base.errors import QueryError
+from ..base.intervals import length_within, union_where
 from ..base.regex import regex
 from ..trace.model import HostKind, Trace
 from .device_work import used_devices
@@ -200,13 +201,12 @@ def _end_to_end(trace: Trace, first: I64, last: I64, events: I64) -> tuple[I64, 
 
 
 def _prologue_end(trace: Trace, first: I64, events: I64) -> int:
-    """The end of device work launched before the first step."""
-    begin = int(trace.steps.ts[0])
-    if not events[0]:
-        return begin
-    device = trace.device
-    before = (device.step < 0) & (device.end < first[0])
-    return max(begin, int(device.end[before].max())) if before.any() else begin
+    """The end of a queue from before the first step; sparse work only lacks its launches."""
+    begin, device = int(trace.steps.ts[0]), trace.device
+    before = (device.step < 0) & (device.end < first[0]) & (device.end > begin) & (events[0] > 0)
+    ends = device.end[before]
+    ran = length_within(union_where(before, device.ts, device.dur), np.full_like(ends, begin), ends)
+    return int(ends[2 * ran >= ends - begin].max(initial=begin))
 
 
 def _ops_per_step(trace: Trace, count: int) -> I64:

@@ -51,7 +51,7 @@ def test_roles_keep_their_numbers() -> None:
     [
         ("idle_ns", "", True),
         ("", "", False),
-        ("idle_ns", "For 1 ms the thread recorded nothing.", False),
+        ("idle_ns", "For 1 ms the thread runs no known operator.", False),
     ],
 )
 def test_a_large_part_without_a_cause_is_said_once(cause: str, detail: str, is_said: bool) -> None:

@@ -129,19 +129,37 @@ def test_compute_bound() -> None:
     assert said.agreement == ""
 
 
-def test_a_sentence_that_half_of_the_steps_contradict_is_of_the_mean_step() -> None:
-    said = of(
-        """
+@pytest.mark.parametrize(
+    ("forward", "said"),
+    [
+        (5, "The run waits for the DataLoader for 55.0 % of every step."),
+        (
+            6,
+            "The steps differ: the DataLoader takes 70.0 % of step 1, forward 60.0 % of step 2.",
+        ),
+    ],
+    ids=["4 to 5", "4 to 6"],
+)
+def test_two_steps_are_said_apart_where_they_differ(forward: int, said: str) -> None:
+    """Four fifths of the largest part are about as much."""
+    ops = "a" * forward
+    pictured = of(
+        f"""
         step   |11111111112222222222|
-        note   |DDDDDDDD            |
-        op     |          oooo      |
-        call   |        a     b     |
-        gpu    |         a     bbbbb|
+        note   |DDDDDDD   DDDD      |
+        op     |       aaa    {ops:6}|
         """,
         D=LOADER,
     )
-    assert said.headline == "The GPU waits for the DataLoader for 40.0 % of the mean step."
-    assert said.agreement == "in 1 of 2 steps"
+    assert pictured.headline == said
+
+
+def test_the_range_that_hides_what_the_main_thread_runs_is_named() -> None:
+    picture = "step |1111111111|\n note |nnnnn     |\n op |         a|"
+    said = of(picture, n="exchange").headline
+    assert said == "In `exchange` the main thread runs no known operator for half of the step."
+    said = of(picture.replace("nnnnn", "nnnn "), n="exchange").headline
+    assert said == "For 90.0 % of the step the main thread runs no known operator."
 
 
 def test_what_one_long_step_waits_for_is_not_said_of_all() -> None:
@@ -189,7 +207,7 @@ def test_input_bound_on_the_host() -> None:
     assert said.detail == (
         "Of a step of 10.0 µs: the DataLoader 6.00 µs, forward 3.00 µs. "
         "No device activity was recorded. "
-        "For 1.00 µs, 10.0 % of the step, the main thread recorded nothing."
+        "For 1.00 µs, 10.0 % of the step, the main thread runs no known operator."
     )
 
 
@@ -328,7 +346,7 @@ def test_the_events_of_another_recorder_are_not_said_to_be_missing(tmp_path: Pat
 def test_a_thread_that_recorded_nothing_is_not_said_to_run_ops() -> None:
     """The parts keep that time apart from ops, and so does the sentence."""
     said = of("call |a         b  |\n gpu0 | aa         bb|")
-    assert "the thread that launches recorded nothing" in said.detail
+    assert "the thread that launches runs no known operator" in said.detail
     assert "runs ops" not in said.detail
 
 
@@ -340,7 +358,7 @@ def test_a_tenth_without_a_cause_is_said(unknown: int, is_said: bool) -> None:
     ops = "a" * (20 - unknown)
     said = of(f"step |{'1' * 20}|\n op |{ops}{' ' * unknown}|")
     assert said.headline.startswith("The step runs on the host")
-    assert ("the main thread recorded nothing" in said.detail) is is_said
+    assert ("the main thread runs no known operator" in said.detail) is is_said
 
 
 @pytest.mark.parametrize(("silent", "is_said"), [(2, True), (1, False)], ids=["10 %", "5 %"])
@@ -348,7 +366,7 @@ def test_idle_time_without_a_cause_is_said_of_the_device(silent: int, is_said: b
     host, work = " " * silent + "a" * (6 - silent), 14
     said = of(f"step |{'1' * 20}|\n op |{host}|\n call |     l|\n gpu |      {'l' * work}|")
     assert said.headline.startswith("The GPU waits for the host")
-    unnamed = f"For {silent}.00 µs of that, 10.0 % of the step, the thread that launches recorded"
+    unnamed = f"For {silent}.00 µs of that, 10.0 % of the step, the thread that launches runs"
     assert (unnamed in said.detail) is is_said
 
 
@@ -498,9 +516,7 @@ def test_silence_within_the_waiting_for_the_host_is_no_further_idle_time() -> No
         """
     )
     assert said.headline == "The GPU waits for the host to launch work for 60.0 % of the step."
-    assert "For 2.00 µs of that, 20.0 % of the step, the thread that launches recorded" in (
-        said.detail
-    )
+    assert "For 2.00 µs of that, 20.0 % of the step, the thread that launches runs" in (said.detail)
 
 
 def test_a_recording_of_memory_alone_blames_no_step() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from kinetoscope.analysis.overview.left_out import INCOMPLETE, WARM_UP
 from kinetoscope.analysis.steps import Windows, step_windows
@@ -56,6 +57,20 @@ def test_the_first_step_waits_for_work_launched_before_it() -> None:
         """
     )
     assert spans(windows) == [(4, 8), (8, 14)]
+
+
+@pytest.mark.parametrize(("gaps", "start"), [(4, 8), (5, 1)], ids=["half", "less"])
+def test_work_with_wide_gaps_is_of_no_queue(gaps: int, start: int) -> None:
+    """Its launches are missing: the device was not on work launched before the step."""
+    silent = " " * gaps
+    windows = of(
+        f"""
+        step   |1111111111111111|
+        call   |          a     |
+        gpu    |o{silent}ooo{" " * (8 - gaps)}aa  |
+        """
+    )
+    assert spans(windows)[0][0] == start
 
 
 def test_without_device_work_windows_are_the_host_ranges() -> None:

@@ -529,8 +529,8 @@ def _causes(selection: Selection, idle: Idle) -> list[str]:
         said.append(f"{duration(idle.frame_ns)} lie under `{frame}`.")
     if part.idle_uninstrumented_ns >= NAMED_RATIO * total:
         said.append(
-            f"For {duration(part.idle_uninstrumented_ns)} the thread that launches next recorded "
-            "nothing."
+            f"For {duration(part.idle_uninstrumented_ns)} the thread that launches next runs no "
+            "known operator."
         )
     if selection.count > 1 and said:
         said[0] = f"Over {plural(selection.count, 'step')}: {said[0][0].lower()}{said[0][1:]}"
