@@ -91,6 +91,15 @@ def test_a_dense_gradient_counts_where_few_rows_of_many_are_read(
     assert (finding(run(embedding(rows, read)), "AG3") is not None) == fires
 
 
+@pytest.mark.parametrize(
+    ("rows", "read", "fires"),
+    [(60_000, 15_000, True), (60_000, 15_001, False), (9_999, 100, False)],
+)
+def test_the_rows_of_a_bag_are_its_indices(rows: int, read: int, fires: bool) -> None:
+    """Its gradient has a row for each bag, and the op names the rows of the table later."""
+    assert (finding(run(embedding(rows, read, is_bag=True)), "AG3") is not None) == fires
+
+
 def test_of_several_embeddings_the_one_that_reads_most_rows_is_named() -> None:
     """One that reads too many of its rows, or is small, is no part of it."""
     parts = embedding(60_000, 100), embedding(20_000, 300), embedding(60_000, 20_000)

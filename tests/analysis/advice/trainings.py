@@ -76,13 +76,17 @@ def accumulating(*added: bool) -> Part:
     return part
 
 
-def embedding(rows: int, read: int, name: str = "SGD") -> Part:
+def embedding(rows: int, read: int, name: str = "SGD", *, is_bag: bool = False) -> Part:
     """The dense gradient of an embedding with so many rows, of which so many were read."""
 
     def part(at: float, _: int) -> Iterator[Event]:
         dims = [[read, 64], [read], [], [], []]
         values = ["", "", str(rows), "-1", "False"]
-        yield event("op", "aten::embedding_dense_backward", at + 700, 180,
+        op = "aten::embedding_dense_backward"
+        if is_bag:
+            dims = [[8, 64], [read], [read], [8], [8], []]
+            values, op = ["", "", "", "", "", str(rows)], "aten::_embedding_bag_dense_backward"
+        yield event("op", op, at + 700, 180,
                     **{"Input Dims": dims, "Concrete Inputs": values})  # fmt: skip
         yield event("note", f"Optimizer.step#{name}.step", at + 955, 40)
 
