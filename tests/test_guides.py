@@ -143,7 +143,7 @@ def test_a_guide_can_be_followed(
     }
     found = list(blocks(guide.read_text("utf-8")))
     assert [one for one in found if not one.not_run], "a guide has something to follow"
-    missing = set()
+    missing: set[str] = set()
     for block in found:
         if block.not_run:
             continue
