@@ -89,6 +89,19 @@ def test_copies_in_the_backward_pass_belong_to_conversions() -> None:
     assert finding(run(backward, matmul), "DT4") is None  # alone, nobody asked for them
 
 
+@pytest.mark.parametrize(("between", "fires"), [(15, False), (16, True)])
+def test_the_layout_for_attention_is_no_conversion(between: int, fires: bool) -> None:
+    def laid_out(at: float) -> Iterator[Event]:
+        yield host("op", "aten::contiguous", at + 10, 300)
+        yield host("op", "aten::clone", at + 20, 280)
+        yield host("op", "aten::copy_", at + 30, 260)
+        for i in range(between):
+            yield host("op", "aten::view", at + 320 + 4 * i, 2)
+        yield host("op", "aten::scaled_dot_product_attention", at + 500, 40)
+
+    assert (finding(run(laid_out), "DT4") is not None) == fires
+
+
 def said(rule: str, severity: Severity, frame: str = "") -> Finding:
     return Finding(rule, "", severity, 0.8, "", "", (), None, "", (), "", frame=frame)
 
