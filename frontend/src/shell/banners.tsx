@@ -53,11 +53,11 @@ export function OtherProgramBanner({ problem }: { problem: Problem }) {
 /** Of a report: what it is, and what it does not hold. */
 export const ReportBanner = () =>
   isReport ? (
-    <div className="banner note" role="note">
+    <aside className="banner note" aria-label="About this report">
       <span className="grow">
         <Prose text={aboutReport} />
       </span>
-    </div>
+    </aside>
   ) : null;
 
 /** A logdir that does not exist or cannot be read, while others can. */
