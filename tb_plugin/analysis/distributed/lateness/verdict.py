@@ -383,10 +383,10 @@ class _Judge:
     def _verdict(self, kind: str, found: _Found, text: str) -> Verdict:
         gain = self._gain(found.members)
         if gain > 0:
-            length = mean_length(self.own.measured_ns, self.own.chosen)
-            text += (
-                f" Without that, steps would be {duration(gain)} ({share(gain / length)}) shorter."
-            )
+            # The gain is one of replayed steps, so its share is of them, as in a what-if.
+            replayed = mean_length(lengths(self.joint, self.joint.times()), self.own.chosen)
+            amount = f"{duration(gain)} ({share(gain / replayed)})"
+            text += f" Without that, steps would be {amount} shorter."
         m = self._typical(found)
         peers = self._peers(found)
         parts = own_parts(self.joint, self.joint.alone(), self.own.chosen)
