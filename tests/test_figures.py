@@ -177,6 +177,8 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(inner)
     elif isinstance(value, float):
         yield f"{value:.6g}"
+    elif isinstance(value, str):
+        yield repr(value.replace(str(TRACES), "").replace(str(ROOT), ""))
     else:
         yield repr(value)
 
