@@ -167,9 +167,10 @@ BREAKDOWN: tuple[LegendEntry, ...] = (
     LegendEntry("memset_ns", "Memset", "memset", "A device sets memory, and nothing above runs."),
     LegendEntry(
         "communication_ns",
-        "Communication",
+        "Communication anywhere",
         "comm",
-        "Collectives, on a device or the host, and nothing above runs; also under ops of the host.",
+        "A collective runs on any device or thread of the host, also under ops, and nothing above "
+        "runs.",
     ),
     LegendEntry(
         "runtime_ns",

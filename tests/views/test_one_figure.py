@@ -283,6 +283,21 @@ def _loader(of: Answers) -> Iterator[Any]:
         yield next(one.ratio for one in answer.summary if one.key == "dataloader_ns")
 
 
+def _communication(of: Answers) -> Iterator[Any]:
+    """Communication in its finding, in the summary, and on the ruler with what an op hides."""
+    answer = of.overview
+    if answer is None or not answer.ruler.step_count:
+        return
+    row = next((one for one in answer.summary if one.key == "communication_ns"), None)
+    for finding in answer.findings:
+        if finding.id == "CO1" and row is not None:
+            yield finding.evidence[0].value
+            yield row.ratio
+    if row is not None and answer.device_row is None:
+        part = next(one for one in answer.ruler.shares if one.key == row.key)
+        assert part.label != row.label or part.mean_ns == row.mean_ns, "names tell them apart"
+
+
 def _other_part(of: Answers) -> Iterator[Any]:
     """The largest part beside kernels, in the second sentence and on the ruler."""
     answer = of.overview
@@ -318,6 +333,7 @@ PAIRS = (
     Pair("sentence and findings: Overview, advice", _advice),
     Pair("number of findings: tab, list", _badge),
     Pair("share of the DataLoader: finding, summary", _loader),
+    Pair("communication: finding, summary; ruler", _communication),
     Pair("idle time: ruler, causes", _idle),
     Pair("largest other part: sentence, ruler", _other_part),
     Pair("share of the first operator: sentence, bar, row", _first_operator),

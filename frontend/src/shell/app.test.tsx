@@ -320,8 +320,14 @@ describe("a trace that is not there yet, or never", () => {
     const memory = { stem: "memory", title: "Memory", key: "m", question: "What holds it?" };
     server.answer("info", { ...INFO, views: [...INFO.views, memory] });
     server.answer("trace", { ...TRACE, views });
-    openPage("#view=overview");
+    const span = spanOf("1", "ready", { file: "resnet50/memory.pickle" });
+    const worker = { ...(resnet.workers[0] as (typeof resnet.workers)[number]), spans: [span] };
+    server.answer("catalog", catalogOf([{ ...resnet, workers: [worker] }]));
+    const { user } = openPage("#view=overview");
     await heading(/Overview is not available/);
+    await user.keyboard("{Control>}k{/Control}");
+    await user.keyboard("{Escape}");
+    expect(server.asked.filter(({ pathname }) => pathname.endsWith("view/overview"))).toEqual([]);
     const link = screen.getByRole("link", { name: "Open Memory" });
     expect(link.getAttribute("href")).toContain("view=memory");
     expect(screen.queryByRole("link", { name: "Open Health" })).toBeNull();

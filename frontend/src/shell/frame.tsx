@@ -298,7 +298,10 @@ export function useSelection(catalog: Catalog): Selection {
     resolved,
     choice,
     pinned,
-    shown: key === null ? null : { key, digest: pinned.digest, trace: info },
+    shown:
+      key === null
+        ? null
+        : { key, digest: pinned.digest, file: choice?.span.file ?? "", trace: info },
     trace,
     isSettling: error === null && steps !== undefined && (info === null || current !== steps),
     problem: error,

@@ -9,17 +9,22 @@ export interface Shown {
   readonly key: TraceKey;
   /** Content key of the file the figures are from; "" while it is not read yet. */
   readonly digest: string;
+  /** Its name tells of a memory snapshot before `trace` does. */
+  readonly file: string;
   /** null until it is known. */
   readonly trace: TraceInfo | null;
 }
 
-/** Every recording fills these, be it with what is missing. */
-const ALWAYS: ReadonlySet<ViewStem> = new Set(["overview", "health"]);
+/** Every recording but a snapshot fills these, be it with what is missing. */
+const USUAL: ReadonlySet<ViewStem> = new Set(["overview", "health"]);
+const SNAPSHOT = /\.(pickle|pkl)$/;
 
 /** Whether the recording is known to fill a view: what it cannot fill is not asked for. */
 export function canFill(shown: Shown | null, stem: ViewStem): boolean {
-  const view = shown?.trace?.views.find((candidate) => candidate.stem === stem);
-  return ALWAYS.has(stem) || view?.unavailable === null;
+  if (shown === null || shown.trace === null) {
+    return USUAL.has(stem) && !SNAPSHOT.test(shown?.file ?? "");
+  }
+  return shown.trace.views.some((view) => view.stem === stem && view.unavailable === null);
 }
 
 export interface Page {

@@ -359,9 +359,12 @@ def communication(selection: Selection) -> Advice | None:
     # The classic category is only what no copy covers; a part of a device's collectives is said of
     # all their time, or the part could be larger than the whole.
     running = exposed + part.overlap_ns if part else selection.breakdown.communication_ns
-    where = (
-        f", and for {duration(selection.mean(exposed))} of that nothing computes" if part else ""
-    )
+    if part:
+        where = f", and for {duration(selection.mean(exposed))} of that nothing computes"
+    elif host and exposed < running:
+        where = f", and for {share(selection.ratio(exposed))} the main thread does nothing else"
+    else:
+        where = ""
     held = (
         f"For {duration(selection.mean(limited))} of that the next kernel was not launched yet."
         if limited * 10 >= exposed > 0
@@ -376,7 +379,9 @@ def communication(selection: Selection) -> Advice | None:
             f"Waiting for slower ranks is part of {'it' if held else 'that'}.",
         ),
         evidence=(
-            Evidence("communication", classic, "ratio", COMMUNICATION_RATIO.of(selection.limits)),
+            Evidence(
+                "communication anywhere", classic, "ratio", COMMUNICATION_RATIO.of(selection.limits)
+            ),
             Evidence(
                 f"exposed communication, {per_step(selection)}", selection.mean(exposed), "ns"
             ),

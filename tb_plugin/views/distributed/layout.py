@@ -36,6 +36,7 @@ DROPPED_FIRST = (
 )
 """Experts and sequences are often spread over the ranks of another kind: no axis of their own."""
 OTHER_AXIS = "other"
+MOST_EMPTY = 2  # places for each rank
 
 
 class GroupOfRanks(Struct, frozen=True):
@@ -51,10 +52,28 @@ def layout_of(
     """The place of each rank; ``rows`` are rank → row of the view's ranks, of those that are there.
 
     A rank's place along an axis is its number in its group of that role. Ranks that all known
-    groups leave at one place are told apart by an axis of their own, ``other``.
+    groups leave at one place are told apart by an axis of their own, ``other``. Groups of few
+    ranks, as while others are being read, would leave most places empty: they are no axis then.
     """
     everybody = sorted({*range(world), *rows, *(rank for one in groups for rank in one.ranks)})
     axes = _axes(groups, len(everybody))
+    names, places = _placed(axes, everybody)
+    while axes and math.prod(size for _, size in names) > MOST_EMPTY * len(everybody):
+        axes.remove(min(axes, key=lambda axis: sum(map(len, axis[1]))))
+        names, places = _placed(axes, everybody)
+    return answers.RankLayout(
+        text=" × ".join(f"{name} {size}" for name, size in names if name != OTHER_AXIS),
+        axes=tuple(answers.LayoutAxis(name, size) for name, size in names),
+        cells=tuple(
+            answers.LayoutCell(rank, rows.get(rank), tuple(places[rank])) for rank in everybody
+        ),
+    )
+
+
+def _placed(
+    axes: Sequence[tuple[str, list[tuple[int, ...]]]], everybody: Sequence[int]
+) -> tuple[list[tuple[str, int]], dict[int, list[int]]]:
+    """Name and size of each axis, with ``other`` if it is needed, and the places of each rank."""
     places: dict[int, list[int]] = {rank: [] for rank in everybody}
     for _, parts in axes:
         number = {rank: at for ranks in parts for at, rank in enumerate(ranks)}
@@ -67,16 +86,8 @@ def layout_of(
         seen[key] = seen.get(key, 0) + 1
     names = [(SHORT_ROLES[role], len(parts[0])) for role, parts in axes]
     if max(seen.values(), default=1) > 1:
-        names.append((OTHER_AXIS, max(seen.values())))
-    else:
-        places = {rank: place[:-1] for rank, place in places.items()}
-    return answers.RankLayout(
-        text=" × ".join(f"{name} {size}" for name, size in names if name != OTHER_AXIS),
-        axes=tuple(answers.LayoutAxis(name, size) for name, size in names),
-        cells=tuple(
-            answers.LayoutCell(rank, rows.get(rank), tuple(places[rank])) for rank in everybody
-        ),
-    )
+        return [*names, (OTHER_AXIS, max(seen.values()))], places
+    return names, {rank: place[:-1] for rank, place in places.items()}
 
 
 def _axes(groups: Sequence[GroupOfRanks], count: int) -> list[tuple[str, list[tuple[int, ...]]]]:

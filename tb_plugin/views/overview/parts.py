@@ -90,10 +90,12 @@ def classic_parts(facts: Facts) -> ToldParts:
 
 def _told(facts: Facts, parts: tuple[LegendEntry, ...], seen: set[str]) -> ToldParts:
     """Those that took time, and those that could have."""
+    why = {part.key: "" if part.key in seen else _why(facts, part.key) for part in parts}
+    shown = [part for part in parts if not why[part.key]]
+    # The same thing, seen from the main thread and anywhere, is missing once.
     lacking = {
-        part.label: why for part in parts if part.key not in seen and (why := _why(facts, part.key))
+        part.label.removesuffix(" anywhere"): why[part.key] for part in parts if why[part.key]
     }
-    shown = [part for part in parts if part.label not in lacking]
     return ToldParts(named_for(shown, facts), lacking)
 
 

@@ -74,6 +74,16 @@ def test_a_rank_without_a_recording_keeps_its_place() -> None:
     assert found.cells[15].place == (3, 3)
 
 
+def test_groups_of_few_ranks_are_no_axis() -> None:
+    """As while the others are being read: at most half of the places are empty."""
+    pair = groups("tensor parallel", range(2))
+    assert laid_out(pair, 1024).text == "TP 2"
+    assert laid_out(groups("tensor parallel", range(4)), 1024).text == ""
+    found = laid_out(groups("pipeline", range(3)), 60)
+    assert [(axis.name, axis.size) for axis in found.axes] == [("other", 60)]
+    assert [cell.place for cell in found.cells] == [(rank,) for rank in range(60)]
+
+
 def test_groups_of_one_shape() -> None:
     assert shape_of((0, 8, 16)) == "3x8"
     assert shape_of((0, 1, 5)) == ""

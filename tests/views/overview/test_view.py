@@ -249,7 +249,7 @@ def test_without_a_device_there_are_no_zeros_for_kernels() -> None:
         )
     )
     assert [row.label for row in answer.summary] == [
-        "Step", "Communication", "DataLoader", "CPU exec", "Other",
+        "Step", "Communication anywhere", "DataLoader", "CPU exec", "Other",
     ]  # fmt: skip
     assert "device activity" in answer.missing["devices"]
     breakdown = next(one for one in tables(answer) if one.title == "Step time breakdown")
@@ -353,7 +353,7 @@ def test_what_is_left_says_how_its_recorder_could_have_seen_more(
 def test_a_recording_of_devices_alone_has_no_zeros_for_the_host() -> None:
     answer = of(summarize(draw("call |a b |\n gpu0 | a b|")))
     assert [row.label for row in answer.summary] == [
-        "Recording", "Kernel", "Memcpy", "Memset", "Communication", "Runtime", "Other",
+        "Recording", "Kernel", "Memcpy", "Memset", "Communication anywhere", "Runtime", "Other",
     ]  # fmt: skip
     assert answer.missing["parts"] == (
         "DataLoader and CPU exec are not available, because no op and no annotation was recorded: "

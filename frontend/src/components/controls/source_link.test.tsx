@@ -24,7 +24,7 @@ const PLACE: SourcePlace = {
 const PAGE: Page = {
   info: INFO,
   catalog: catalogOf([]),
-  shown: { key: { run: "r", worker: "w", span: "1" }, digest: "d", trace: null },
+  shown: { key: { run: "r", worker: "w", span: "1" }, digest: "d", file: "", trace: null },
   titles: new Map(),
   openHelp: () => undefined,
   openPalette: () => undefined,

@@ -363,6 +363,16 @@ it("places 1,024 ranks by stage, with as many columns as fit", () => {
   expect(spots.size).toBe(256);
 });
 
+it.each([
+  [1021, 32, "other 32", "other 32"],
+  [1000, 25, "other 25", "other 40"],
+  [31, 31, "other 31", ""],
+])("fills its lines with %i ranks of no known group", (ranks, columns, across, down) => {
+  const cells = Array.from({ length: ranks }, (_, rank) => ({ rank, row: rank, place: [rank] }));
+  const found = arrange({ text: "", axes: [{ name: "other", size: ranks }], cells });
+  expect([found.columns, found.across, found.down]).toEqual([columns, across, down]);
+});
+
 it("says of each rank where it stands and what it cost", async () => {
   openPage("#view=distributed");
   const layout = await panel("Layout");

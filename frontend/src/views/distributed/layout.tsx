@@ -38,13 +38,14 @@ export interface Arranged {
   readonly down: string;
 }
 
-/** How much of an axis still fits beside one another: all of it, else a part that divides it. */
+/** How much of an axis fits beside one another: all, a part that divides it, or what fills a line. */
 function fitting(columns: number, size: number): number {
-  let part = size;
-  while (part > 1 && (columns * part > MOST_COLUMNS || size % part !== 0)) {
+  const most = Math.min(size, Math.floor(MOST_COLUMNS / columns));
+  let part = most;
+  while (part > 1 && size % part !== 0) {
     part -= 1;
   }
-  return part;
+  return 2 * part >= most ? part : most;
 }
 
 /** Columns are the inner axes as far as they fit, rows the others, blocks the pipeline's stages. */
@@ -60,7 +61,7 @@ export function arrange({ axes, cells }: RankLayout): Arranged {
     isFull = isFull || part < size;
     columns *= part;
     across.push(...(part > 1 ? [`${name} ${part}`] : []));
-    down.push(...(part < size ? [`${name} ${size / part}`] : []));
+    down.push(...(part < size ? [`${name} ${Math.ceil(size / part)}`] : []));
   }
   const blocks: Spot[][] = [];
   for (const cell of cells) {
@@ -149,7 +150,7 @@ export function Layout({ answer, isOld }: { answer: Distributed; isOld: boolean 
   return (
     <Panel
       title="Layout"
-      hint={layout.text === "" ? "no group's role is known" : layout.text}
+      hint={layout.text === "" ? "by rank" : layout.text}
       isOld={isOld}
       className="layout-panel"
       controls={

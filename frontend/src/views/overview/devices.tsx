@@ -1,6 +1,6 @@
 /** One card per device that was used; a table when there are many. */
 import type { DeviceCard, Gauge } from "../../api/types.gen";
-import { bytes, DASH, plural, share } from "../../base/text/format";
+import { bytes, count, DASH, plural, share } from "../../base/text/format";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Heading } from "../../components/data_table/heading";
 import { Tip } from "../../components/overlays/tip";
@@ -20,7 +20,7 @@ function factsOf({ name, memory_bytes, capability }: DeviceCard): string {
   return facts.filter((fact) => fact !== "").join(" · ");
 }
 
-/** A figure, or a dash that says why there is none. */
+/** A figure, or a dash that says why there is none: other devices of the table have one. */
 function GaugeValue({ gauge }: { gauge: Gauge }) {
   if (gauge.ratio !== null) {
     return <>{share(gauge.ratio)}</>;
@@ -36,25 +36,39 @@ function GaugeValue({ gauge }: { gauge: Gauge }) {
 function Gauges({ gauges }: { gauges: readonly Gauge[] }) {
   return (
     <dl className="gauges">
-      {gauges.map((gauge) => (
-        <div key={gauge.key}>
-          <dt>
-            <Tip text={<Prose text={gauge.help} />}>{gauge.label}</Tip>
-          </dt>
-          <dd className="bar" aria-hidden="true">
-            {gauge.ratio === null ? null : (
+      {gauges.map(({ key, label, help, ratio }) =>
+        ratio === null ? null : (
+          <div key={key}>
+            <dt>
+              <Tip text={<Prose text={help} />}>{label}</Tip>
+            </dt>
+            <dd className="bar" aria-hidden="true">
               <i
                 className="k compute"
-                style={{ width: `${Math.min(1, Math.max(0, gauge.ratio)) * 100}%` }}
+                style={{ width: `${Math.min(1, Math.max(0, ratio)) * 100}%` }}
               />
-            )}
-          </dd>
-          <dd className="num">
-            <GaugeValue gauge={gauge} />
-          </dd>
-        </div>
-      ))}
+            </dd>
+            <dd className="num">{share(ratio)}</dd>
+          </div>
+        ),
+      )}
     </dl>
+  );
+}
+
+/** Figures that no device has, by the reason: a row of dashes says less. */
+function NotRecorded({ gauges }: { gauges: readonly Gauge[] }) {
+  const reasons = [...new Set(gauges.map(({ reason }) => reason))];
+  return gauges.length === 0 ? null : (
+    <details className="missing small">
+      <summary>{count(gauges.length)} not available</summary>
+      {reasons.map((why) => (
+        <p key={why} className="ink2">
+          <b>{gauges.flatMap(({ label, reason }) => (reason === why ? [label] : [])).join(", ")}</b>
+          : <Prose text={why} />
+        </p>
+      ))}
+    </details>
   );
 }
 
@@ -74,6 +88,9 @@ const gaugeKeys = (devices: readonly DeviceCard[]) =>
   devices[0]?.gauges.map((gauge) => gauge.key) ?? [];
 
 function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld: boolean }) {
+  const isKnown = ({ key }: Gauge) =>
+    devices.some(({ gauges }) => gauges.some((one) => one.key === key && one.ratio !== null));
+  const first = devices[0]?.gauges ?? [];
   return (
     <Panel
       title={plural(devices.length, "device")}
@@ -88,7 +105,7 @@ function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld
           <thead>
             <tr>
               <Heading help="A device of the recording, by kind and number.">Device</Heading>
-              {devices[0]?.gauges.map((gauge) => (
+              {first.filter(isKnown).map((gauge) => (
                 <Heading key={gauge.key} className="num" help={<Prose text={gauge.help} />}>
                   {gauge.label}
                 </Heading>
@@ -99,7 +116,7 @@ function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld
             {devices.map((device) => (
               <tr key={device.row}>
                 <th scope="row">{nameOf(device)}</th>
-                {device.gauges.map((gauge) => (
+                {device.gauges.filter(isKnown).map((gauge) => (
                   <td key={gauge.key} className="num">
                     <GaugeValue gauge={gauge} />
                   </td>
@@ -109,6 +126,7 @@ function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld
           </tbody>
         </table>
       </div>
+      <NotRecorded gauges={first.filter((gauge) => !isKnown(gauge))} />
     </Panel>
   );
 }
@@ -132,6 +150,7 @@ export function Devices({ devices, isOld }: DevicesProps) {
       className="device"
     >
       <Gauges gauges={device.gauges} />
+      <NotRecorded gauges={device.gauges.filter(({ ratio }) => ratio === null)} />
       <p className="hint device-foot">
         {used.length} of {plural(devices.length, "visible device")} used
       </p>

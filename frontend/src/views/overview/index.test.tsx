@@ -89,6 +89,13 @@ describe("the legend", () => {
     expect(names()).toHaveLength(10);
   });
 
+  it("keeps what is too short for the unit behind the button", async () => {
+    const { user } = await openWith([1e6, 400, 3e6, 2e6]);
+    expect(names()).toEqual(["Part 23.000", "Part 32.000", "Part 01.000", "1 more"]);
+    await user.click(screen.getByRole("button", { name: "1 more" }));
+    expect(names().slice(3)).toEqual(["Part 1< 0.001", "fewer"]);
+  });
+
   it("has eight parts where seven would leave one", async () => {
     await openWith([1e6, 2e6, 3e6, 4e6, 5e6, 6e6, 7e6, 8e6]);
     expect(names()).toHaveLength(8);
@@ -158,7 +165,7 @@ describe("findings", () => {
 });
 
 describe("devices", () => {
-  it("show a dash and the reason for what is not known, and zero for zero", async () => {
+  it("keep the reasons of what is not known behind a line, and show zero for zero", async () => {
     const gauges = [
       gaugeOf("Utilization", 0.55514),
       gaugeOf("Est. SM efficiency", null, "launch geometry was not recorded"),
@@ -168,13 +175,12 @@ describe("devices", () => {
       devices: OVERVIEW.devices.map((device) => ({ ...device, gauges })),
     });
     const card = panel("GPU 0");
-    expect(card.getAllByRole("definition").map(plain).filter(Boolean)).toEqual([
-      "55.5 %",
-      "–not available: launch geometry was not recorded",
-      "0 %",
-    ]);
-    await user.hover(card.getByText("–"));
-    expect(card.getByRole("tooltip").textContent).toBe("launch geometry was not recorded");
+    expect(card.getAllByRole("definition").map(plain).filter(Boolean)).toEqual(["55.5 %", "0 %"]);
+    expect(card.queryByText("–")).toBeNull();
+    await user.click(card.getByText("1 not available"));
+    expect(plain(card.getByText("Est. SM efficiency").parentElement as Element)).toBe(
+      "Est. SM efficiency: launch geometry was not recorded",
+    );
   });
 
   it("are a table when there are many", async () => {
@@ -182,6 +188,29 @@ describe("devices", () => {
     const devices = Array.from({ length: 8 }, (_, row) => ({ ...first, row, index: row }));
     await open({ devices: devices.flatMap((device) => device as Overview["devices"][number]) });
     expect(panel(/8\sdevices/).getAllByRole("row")).toHaveLength(9);
+  });
+
+  it("have a column in the table for what one of them knows, and a dash in the others", async () => {
+    const [first] = OVERVIEW.devices;
+    const devices = Array.from({ length: 8 }, (_, row) => ({
+      ...first,
+      row,
+      index: row,
+      gauges: [
+        gaugeOf("Utilization", row === 3 ? 0.25 : null, "no kernels"),
+        gaugeOf("Tensor-core time", null, "not recorded"),
+      ],
+    }));
+    const { user } = await open({
+      devices: devices.flatMap((device) => device as Overview["devices"][number]),
+    });
+    const table = panel(/8\sdevices/);
+    expect(table.getAllByRole("columnheader").map(plain)).toEqual(["Device", "Utilization"]);
+    expect(table.getAllByText("–")).toHaveLength(7);
+    expect(table.getByText("25.0\u00a0%", { normalizer: (text) => text })).toBeDefined();
+    await user.hover(table.getAllByText("–")[0] as HTMLElement);
+    expect(table.getByRole("tooltip").textContent).toBe("no kernels");
+    expect(table.getByText("1 not available")).toBeDefined();
   });
 
   it("say in the configuration why there are none", async () => {

@@ -1,7 +1,8 @@
 /**
  * Swatch, name and value of each part, on one line. Hover highlights, a click isolates.
  *
- * Parts of no length are left out, and those that do not fit stand behind a button.
+ * Parts of no length are left out. Those too short for the unit, and those that do not fit, stand
+ * behind a button.
  */
 import { useState } from "react";
 import { Swatch } from "../../components/charts/category";
@@ -38,10 +39,12 @@ const isZero = (value: string | null) => value !== null && !/[1-9<]/.test(value)
 export function Legend({ entries, unit, note = null, width = 0, active, onActive }: LegendProps) {
   const [isWhole, setWhole] = useState(false);
   const there = entries.filter(({ value }) => !isZero(value));
-  // One more entry is shorter than the button that would hide it.
+  const long = there.filter(({ value }) => !value?.startsWith("<"));
   const most = mostIn(width);
-  const isCut = there.length > most + 1;
-  const shown = isCut && !isWhole ? there.slice(0, most) : there;
+  // One more entry is shorter than the button that would hide it.
+  const first = long.length > most + 1 ? long.slice(0, most) : long.length > 0 ? long : there;
+  const isCut = first.length < there.length;
+  const shown = isWhole ? there : first;
   if (there.length === 0) {
     return null;
   }
@@ -79,7 +82,7 @@ export function Legend({ entries, unit, note = null, width = 0, active, onActive
             aria-expanded={isWhole}
             onClick={() => setWhole(!isWhole)}
           >
-            {isWhole ? "fewer" : `${there.length - most} more`}
+            {isWhole ? "fewer" : `${there.length - first.length} more`}
           </button>
         </li>
       ) : null}

@@ -6,6 +6,7 @@ import { othersOf } from "./others";
 const shown = (run: string, worker: string) => ({
   key: { run, worker, span: "1" },
   digest: "d",
+  file: "",
   trace: null,
 });
 
