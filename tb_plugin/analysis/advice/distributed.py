@@ -345,33 +345,26 @@ def communication(selection: Selection) -> Advice | None:
     device, time of collectives.
     """
     classic = selection.ratio(selection.breakdown.communication_ns)
-    if classic <= COMMUNICATION_RATIO.of(selection.limits):
+    if classic <= (limit := COMMUNICATION_RATIO.of(selection.limits)):
         return None
-    part, host = selection.partition, selection.host
+    part, host, noun = selection.partition, selection.host, step_noun(selection.facts)
     exposed = part.exposed_communication_ns if part else host.communication_ns if host else 0
     limited = selection.communication.host_limited_ns if part else 0
-    gain = ceiling(
-        selection,
-        exposed - limited,
-        _NOT_COVERED if part else "time of collectives on the main thread",
-        "exposed_communication_ns" if part else "communication_ns",
-    )
     # The classic category is only what no copy covers; a part of a device's collectives is said of
     # all their time, or the part could be larger than the whole.
     running = exposed + part.overlap_ns if part else selection.breakdown.communication_ns
+    where, waits = "", share(selection.ratio(exposed))
     if part:
         where = f", and for {duration(selection.mean(exposed))} of that nothing computes"
-    elif host and exposed < running:
-        where = f", and for {share(selection.ratio(exposed))} the main thread does nothing else"
-    else:
-        where = ""
+    elif host and waits != share(classic):
+        where = f", and for {waits} the main thread does nothing else"
     held = (
         f"For {duration(selection.mean(limited))} of that the next kernel was not launched yet."
         if limited * 10 >= exposed > 0
         else ""
     )
     return Advice(
-        title=f"Communication takes a large part of the {step_noun(selection.facts)}",
+        title=f"Communication takes a large part of the {noun}",
         confidence=0.8,
         said=sentences(
             f"Collectives take {spent(selection, running, kernels=True)}{where}.",
@@ -379,22 +372,24 @@ def communication(selection: Selection) -> Advice | None:
             f"Waiting for slower ranks is part of {'it' if held else 'that'}.",
         ),
         evidence=(
-            Evidence(
-                "communication anywhere", classic, "ratio", COMMUNICATION_RATIO.of(selection.limits)
-            ),
+            Evidence("communication anywhere", classic, "ratio", limit),
             Evidence(
                 f"exposed communication, {per_step(selection)}", selection.mean(exposed), "ns"
             ),
             *_operations(selection.facts.traits),
         ),
-        gain=gain,
+        gain=ceiling(
+            selection,
+            exposed - limited,
+            _NOT_COVERED if part else "time of collectives on the main thread",
+            "exposed_communication_ns" if part else "communication_ns",
+        ),
         links=_longest(selection),
         events=events_of(
             selection,
             patterns(selection, "collectives") or patterns(selection, "host_collectives"),
         ),
-        verify=f"Record again: communication should fall below 10 % of the "
-        f"{step_noun(selection.facts)}.",
+        verify=f"Record again: communication should fall below 10 % of the {noun}.",
     )
 
 
