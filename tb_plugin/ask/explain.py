@@ -31,7 +31,7 @@ from ..views import view_named
 from ..views.overview.document import AdviceDocument, AdviceFinding
 from ..views.overview.view import Overview, OverviewQuery, advice_on
 from ..views.shared import device_row
-from ..views.table import Cell, Column, Table, as_said
+from ..views.table import Cell, Column, Table
 from .gaps import CannotTell, cannot_tell_of
 
 SCHEMA = 1
@@ -378,7 +378,7 @@ def ranks_of(session: Session) -> tuple[str, Grid]:
     """All ranks of the run, as the Distributed view has them; nothing for a file alone."""
     view = view_named("distributed")
     try:
-        answer: Any = as_said(view.build(session.asked(view), view.query()), session.facts())
+        answer: Any = session.answer(view, view.query())
     except UnavailableError:
         return "", NOTHING
     tables = view.tables(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -119,15 +120,25 @@ def diff(  # the options of the command
     and that worker's last span; from three starts of a run on, all of them are judged. Of BASE,
     the worker of the same name is taken, else that of the same rank.
     """
-    pair = opened_pair(base, other, budget=budget, equal_clocks=equal_clocks, **names)
-    answer = pair.answer(DiffQuery(budget=budget, equal_clocks=equal_clocks))
-    tables = tuple(
-        pair.table(DiffTableQuery(group=group, metric=metric_of(pair, group), limit=limit))
-        for group in _GROUPS
-        if group not in answer.missing
-    )
+
+    def made() -> DiffReport:
+        pair = opened_pair(base, other, budget=budget, equal_clocks=equal_clocks, **names)
+        answer = pair.answer(DiffQuery(budget=budget, equal_clocks=equal_clocks))
+        tables = tuple(
+            pair.table(DiffTableQuery(group=group, metric=metric_of(pair, group), limit=limit))
+            for group in _GROUPS
+            if group not in answer.missing
+        )
+        return DiffReport(answer, tables)
+
+    if os.path.isfile(base) and os.path.isfile(other) and not any(names.values()):
+        sides = FileSession(base), FileSession(other)
+        asked = ("diff", sides[0].content, base, other, limit, budget, equal_clocks)
+        report = sides[1].kept(repr(asked), DiffReport, made)
+    else:
+        report = made()
+    answer, tables = report.diff, report.tables
     if form == "json":
-        report = DiffReport(answer, tables)
         write(as_json(report))
     elif form == "markdown":
         write(markdown(answer, tables))

@@ -172,7 +172,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
         say(trace.notice(), hint="choose with --run, --start, --worker, --span")
     with progress_bar(trace.shown) as on_progress:
         session = trace.session(on_progress)
-        answer = as_said(view.build(session.asked(view), query), session.facts())
+        answer = session.answer(view, query)
     has_sums = form == "csv" or values["columns"] is not None
     tables = view.tables(answer)
     if has_sums or not values["total"]:

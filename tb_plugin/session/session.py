@@ -47,7 +47,9 @@ from ..store.cache.disk import (
 from ..store.cache.location import open_user_cache
 from ..store.cache.memory import ArtifactCache, made_here
 from ..store.discovery.walk import FileVersion, is_far, shown
+from ..views.table import as_said
 from ..views.view import Recordings, Subject, TracePlace, View
+from . import answers
 from .catalog import SUMMARIZE, Traces
 from .recordings import Alone, CatalogRecordings
 
@@ -60,6 +62,7 @@ if TYPE_CHECKING:  # an answer that was kept is there at once: what it does not 
     from .folder import Folder
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 
 class Wanted(Struct, frozen=True):
@@ -272,6 +275,15 @@ class Session(ABC):
         subject = self.subject(view)
         return subject if view.artifact or view.among or view.looks_beside else subject.facts
 
+    def answer(self, view: View, query: Struct) -> Struct:
+        """The answer of a view, in the words of the recording.
+
+        Raises:
+            UnavailableError: this trace cannot fill the view; says why.
+            QueryError: there is nothing that the query asks for.
+        """
+        return as_said(view.build(self.asked(view), query), self.facts())
+
     def _artifact_of(self, view: View, variant: str) -> Any:  # noqa: ANN401  # what it opens as
         if view.artifact is None:
             raise TypeError(f"the view {view.stem} has no artifact")
@@ -465,6 +477,42 @@ class FileSession(Session):
         """Open an artifact if it exists already; None without reading the file."""
         with self._lock:
             return self._artifacts.get(self._digest, self.path, spec, spec.variants[0])
+
+    def answer(self, view: View, query: Struct) -> Struct:
+        if not self._is_of_itself(view):
+            return super().answer(view, query)
+        question = repr((view.stem, msgspec.json.encode(query), self.shown))
+        return self.kept(question, view.answer, partial(super().answer, view, query))
+
+    def _is_of_itself(self, view: View) -> bool:
+        """True if no recording beside this one can change the answers of a view."""
+        if self._beside is None:
+            return True
+        if view.among is not None or view.looks_beside:
+            return False
+        return not view.lends or self.facts().traits.graph_launches == 0
+
+    def kept(self, question: str, kind: type[S], make: Callable[[], S]) -> S:
+        """An answer that is kept in the cache, of a large file; made if it is not there.
+
+        ``question`` says all that it depends on beside this file, the code and the settings.
+        """
+        if self._version.bytes < answers.LEAST_BYTES:
+            return make()
+        spec = answers.spec_of(question, kind, next(iter(self._cache.roots), None))
+        found = self._artifacts.get(self._digest, self.path, spec, "")
+        if found is not None:
+            return found
+        answer = make()
+        text = answers.packed(answer, kind)
+        if text is not None and self._is_as_opened:
+            self._publish(answers.storing(text, spec, self._digest))
+        return answer
+
+    @property
+    def content(self) -> str:
+        """A key of its content and of the code that reads it."""
+        return self._digest
 
     def event(self, row: int) -> Mapping[str, Any]:
         with self._lock:

@@ -13,6 +13,7 @@ Ends with 1 if one of them failed.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -254,6 +255,8 @@ def environments(found: list[Interpreter]) -> list[Environment]:
 
 def main() -> int:
     """Makes and tries all environments, as many at once as there are cores."""
+    said = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(description=__doc__, formatter_class=said).parse_args()
     found = interpreters()
     for minor in named_minors():
         if minor not in {one.minor for one in found}:
