@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..analysis.wording import in_noun, noun_of
+from ..analysis.wording import StepNoun, in_noun, noun_of
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
 from .explain import ExplainDocument, ExplainedFinding, ExplainedRecording, ExplainedStep, Grid
@@ -26,8 +26,9 @@ def explained(document: ExplainDocument) -> str:
     return "\n".join(_lines(document)).replace("\u00a0", " ")
 
 
-def section_text(section: dict[str, Any]) -> str:
-    """One section of the digest as text."""
+def section_text(section: dict[str, Any], document: ExplainDocument) -> str:
+    """Sections of a digest as text."""
+    noun = noun_of(document.recording.step_source)
     lines: list[str] = []
     for name, value in section.items():
         if isinstance(value, ExplainedStep):
@@ -37,7 +38,7 @@ def section_text(section: dict[str, Any]) -> str:
         elif name == "cannot_tell":
             lines += _cannot_tell(value)
         elif name == "findings":
-            lines += _findings(value)
+            lines += _findings(value, _per(noun))
         elif name == "absent":
             empty = ", ".join(f"{one} ({why})" for one, why in value.items())
             lines += [f"Nothing for {empty}"] if empty else []
@@ -49,18 +50,17 @@ def section_text(section: dict[str, Any]) -> str:
             lines += _totals(value)
         elif isinstance(value, Grid):
             columns = [key.removesuffix(PER_STEP) for key in value.columns]
-            lines += [f"{name}, per step"] if columns != [*value.columns] else []
+            lines += [f"{name}, {_per(noun)}"] if columns != [*value.columns] else []
             lines += table(columns, value.rows)
-            lines += [f"  {OF_RANKS}"] if name == "ranks" else []
+            lines += [f"  {_said(OF_RANKS, noun)}"] if name == "ranks" else []
             lines += _more(section["left_out"], name)
         else:
             lines += [value] if isinstance(value, str) else value
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def _said(text: str, told: ExplainedRecording) -> str:
-    """The text with the word that the recording has for a step."""
-    noun = noun_of(told.step_source)
+def _said(text: str, noun: StepNoun) -> str:
+    """The text with the word for iterations of an engine."""
     return in_noun(text, noun) if noun == "iteration" else text
 
 
@@ -97,7 +97,8 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
         yield ""
         yield from _step(document.step)
     yield ""
-    per = _per(document.step)
+    noun = noun_of(document.recording.step_source)
+    per = _per(noun)
     yield from _findings(document.findings, per)
     yield from _more(document.left_out, "findings")
     title = f"Your functions, {per}, on the host, all threads together"
@@ -107,10 +108,10 @@ def _lines(document: ExplainDocument) -> Iterator[str]:
     if document.totals.rows:
         yield ""
         yield from _totals(document.totals)
-    title = _said(f"Ranks, per step. {document.ranks_headline}", document.recording)
+    title = _said(f"Ranks, per step. {document.ranks_headline}", noun)
     yield from _section(document, "ranks", title)
     if document.ranks.rows:
-        yield f"  {OF_RANKS}"
+        yield f"  {_said(OF_RANKS, noun)}"
     if document.compiled_headline:
         yield ""
         yield f"Compiled code, in the recording. {document.compiled_headline}"
@@ -159,16 +160,15 @@ def _step(step: ExplainedStep) -> Iterator[str]:
     )
     if step.overlap_ns_per_step:
         both = _time(step.overlap_ns_per_step)
-        yield f"  of Compute, communication runs as well: {both} {_per(step)}"
+        yield f"  of Compute, communication runs as well: {both} {_per(step.noun)}"
     if step.idle.rows:
-        yield f"  idle by cause, {_per(step)}: " + ", ".join(
+        yield f"  idle by cause, {_per(step.noun)}: " + ", ".join(
             f"{name} {_time(ns)} ({_share(ratio)})" for name, ns, ratio in step.idle.rows
         )
 
 
-def _per(step: ExplainedStep | None) -> str:
+def _per(noun: StepNoun) -> str:
     """``per step``, ``per iteration``, ``in the recording``."""
-    noun = "step" if step is None else step.noun
     return "in the recording" if noun == "recording" else f"per {noun}"
 
 
@@ -195,7 +195,7 @@ def _share(value: Cell) -> str:
     return share(float(value or 0))
 
 
-def _findings(findings: Sequence[ExplainedFinding], per: str = "per step") -> Iterator[str]:
+def _findings(findings: Sequence[ExplainedFinding], per: str) -> Iterator[str]:
     if not findings:
         yield "Findings: none"
     else:

@@ -84,7 +84,8 @@ def iterations_of(
     left_out = _left_out(has_work, end, step, windows)
     neighbours = _neighbours(told, has_work, start)
     gaps = _gaps(work, names, start, end, neighbours)
-    has_period = {i - 1 for i in neighbours if not in_head[i - 1] and not left_out[i]}
+    # The start of an iteration is recorded even where the recording ends in it.
+    has_period = {i - 1 for i in neighbours if not in_head[i - 1]}
     return tuple(
         IterationFacts(
             index=i,

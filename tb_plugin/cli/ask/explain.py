@@ -110,7 +110,8 @@ def _explain_one(chosen: ChosenTrace, form: str, most_bytes: int, part: Mapping[
         write(tables_markdown(tables_of(document)))
     elif part["section"]:
         one = sections_of(brief(document) if "," in part["section"] else document, part["section"])
-        write(_kept(as_json(one, indent=-1) if form == "json" else section_text(one), most_bytes))
+        text = as_json(one, indent=-1) if form == "json" else section_text(one, document)
+        write(_kept(text, most_bytes))
     else:
         written = _as_json if form == "json" else _as_text
         write(written(fitted(brief(document), most_bytes, written)).removesuffix("\n"))

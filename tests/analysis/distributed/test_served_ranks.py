@@ -119,7 +119,9 @@ def test_every_command_says_iteration(tmp_path: Path) -> None:
             "traceEvents": served(rank, range(40, 50)),
         }
         (tmp_path / f"rank{rank}.pt.trace.json").write_text(json.dumps(document))
-    for command in (("show", "distributed"), ("show", "overview"), ("advise",), ("explain",)):
+    sections = ("explain", "--section", "step,findings,ranks")
+    shown = (("show", "distributed"), ("show", "overview"))
+    for command in (*shown, ("advise",), ("explain",), sections):
         said = run(*command, tmp_path).output
         words = re.sub(r"`[^`]*`|_forward_step|per_step|step_ratio", "", said)
         assert "iteration" in words, command

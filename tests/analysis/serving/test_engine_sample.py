@@ -5,6 +5,7 @@ Figures are computed again from the JSON of the file, without our reader.
 
 from __future__ import annotations
 
+import json
 import runpy
 from itertools import pairwise
 from pathlib import Path
@@ -99,18 +100,40 @@ def test_iterations_and_tokens_are_exact(facts: Facts) -> None:
 
 
 def test_each_gap_is_the_scheduler(facts: Facts, recorded: Path) -> None:
-    every = ranges(recorded, "execute_")
+    every, schedules = ranges(recorded, "execute_"), ranges(recorded, "schedule: batch")
     gaps = [one.gap for one in facts.iterations]
     assert gaps[0] is None
-    for gap, ((_, end), (start, _)) in zip(gaps[1:], pairwise(every), strict=True):
+    for gap, ((_, end), (start, _)), held in zip(
+        gaps[1:], pairwise(every), schedules[1:], strict=True
+    ):
         assert gap is not None
         assert gap.holder == "schedule: batch"
         assert gap.ns >= ENGINE["SCHEDULER_SECONDS"] * 1e9
         assert gap.ns / 1000 == pytest.approx(start - end, abs=0.01)
-        assert gap.holder_ns > 0.5 * gap.ns  # the rest is Python between, on a busy machine more
+        assert gap.holder_ns / 1000 == pytest.approx(held[1] - held[0], abs=0.01)
 
 
 def test_figures_of_tokens_are_those_of_the_events(facts: Facts, recorded: Path) -> None:
+    has_figures_of_its_events(facts, recorded)
+
+
+def test_a_last_iteration_with_fewer_calls_changes_no_figure(
+    recorded: Path, tmp_path: Path
+) -> None:
+    """On a busy machine the model is called less often in the same time."""
+    document, (start, end) = json_of(recorded), ranges(recorded, "execute_")[-1]
+    events = document["traceEvents"]
+    last = [one for one in events if one.get("cat") == "cpu_op" and start <= one["ts"] < end]
+    dropped = {id(one) for one in last[len(last) // 10 :]}
+    document["traceEvents"] = [one for one in events if id(one) not in dropped]
+    path = tmp_path / "worker0.pt.trace.json"
+    path.write_text(json.dumps(document))
+    facts = summarize(read(path))
+    assert facts.iterations[-1].left_out == "the recording ends in it"
+    has_figures_of_its_events(facts, path)
+
+
+def has_figures_of_its_events(facts: Facts, recorded: Path) -> None:
     every = ranges(recorded, "execute_")
     periods = [after[0] - before[0] for before, after in pairwise(every)]
     decodes = [at for at, one in enumerate(PLAN[:-1]) if one.keys and not one.prompts]
