@@ -85,7 +85,10 @@ def test_a_call_lies_in_an_iteration(
 
 @pytest.mark.parametrize(
     ("silent", "words"),
-    [(50, "while the host runs ops"), (51, "while the thread that launches runs no known operator")],
+    [
+        (50, "while the host runs ops"),
+        (51, "while the thread that launches runs no known operator"),
+    ],
 )
 def test_most_of_the_idle_time_says_what_the_host_did(
     silent: int, words: str, monkeypatch: pytest.MonkeyPatch
