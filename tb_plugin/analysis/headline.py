@@ -513,8 +513,9 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
         if cause == "uninstrumented_ns" and is_of_other_recorder(selection.facts.torch_era):
             said = _NO_KIND_OF_OURS  # its events are there, but no part of a step
         elif cause == "uninstrumented_ns" and (range_ := _widest_range(selection, waits[cause])):
-            part = _part(selection, cause, range_.idle_ns)
-            said = f"In `{range_.name}` the main thread runs no known operator for {{part}}."
+            said = (
+                f"The main thread runs no known operator for {{part}}, mostly in `{range_.name}`."
+            )
         return Sentence(said.replace("{part}", part), detail, _agreement(selection, cause), cause)
     noun = step_noun(selection.facts)
     part = fraction(selection.ratio(work[largest]))

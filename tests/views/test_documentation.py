@@ -148,7 +148,7 @@ def test_every_environment_variable_is_documented_and_read() -> None:
     # Those of the tests and of the build are in CONTRIBUTING.md.
     pages = [text for page, text in PAGES.items() if page != "CONTRIBUTING.md"]
     told = {name for text in pages for name in pattern.findall(text)}
-    assert told - {"KINETOSCOPE_TRACES", "KINETOSCOPE_REPORTS"} == read
+    assert told - {"KINETOSCOPE_TRACES"} == read
     assert set(pattern.findall(COMMAND_LINE)) == read
 
 

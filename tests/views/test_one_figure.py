@@ -242,6 +242,9 @@ def _cause(of: Answers) -> Iterator[Any]:
     shares |= {one.id: one.gain.ratio for one in answer.findings if one.gain}
     if "although the next work was launched" in answer.sentence.headline:
         return  # several parts together
+    if "without a recorded cause" in answer.sentence.headline:  # launched, and not yet begun
+        queued = ("before", "unattributed")
+        shares[cause] = sum(shares.get(f"idle_{one}_ns", 0) for one in queued)
     if "keeps it busy" in answer.sentence.headline:  # copies are work, too
         shares[cause] = answer.ruler.busy_ns / answer.ruler.mean_ns
     if cause in shares:

@@ -69,7 +69,7 @@ def test_areas_rows_and_trees_agree(kind: str, layout: str) -> None:
             assert 0 <= row.self_ns <= row.total_ns
             assert row.min_ns <= row.p50_ns <= row.p95_ns <= row.max_ns <= end - start
         for device in area.devices:
-            assert device.busy_ns + device.idle_ns == end - start
+            assert device.busy_ns + device.idle_ns + device.unknown_ns == end - start
             assert device.overlap_ns <= min(device.compute_ns, device.communication_ns)
         flame = view("flame", **query)
         assert flame.total == pytest.approx(sum(node.self_value for node in flame.nodes))

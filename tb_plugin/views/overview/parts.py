@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...analysis.facts import (
     IDLE_CAUSES,
@@ -17,6 +17,8 @@ from ...analysis.facts import (
     Facts,
     HostPartition,
     Partition,
+    StepFacts,
+    total_of,
 )
 from ...analysis.recording import NO_PART_OF_OURS
 from ...analysis.steps import Selection
@@ -99,6 +101,18 @@ def _told(facts: Facts, parts: tuple[LegendEntry, ...], seen: set[str]) -> ToldP
     return ToldParts(named_for(shown, facts), lacking)
 
 
+def classic_of(selection: Selection, step: StepFacts) -> Breakdown:
+    """The classic categories of a step without start-up, which is time in calls of the runtime."""
+    start_up = step.end_ns - step.start_ns - selection.length_ns(step)
+    runtime = step.breakdown.runtime_ns
+    return structs.replace(step.breakdown, runtime_ns=runtime - min(start_up, runtime))
+
+
+def classic_total(selection: Selection) -> Breakdown:
+    """The classic categories of the chosen steps, added."""
+    return total_of([classic_of(selection, step) for step in selection.steps], Breakdown())
+
+
 class StepParts(NamedTuple):
     """A step in the parts of each division: key → ns; None is not known, and no 0."""
 
@@ -111,7 +125,7 @@ def parts_of_steps(selection: Selection) -> tuple[StepParts, ...]:
     """Every step of the recording in its parts, as the chosen device and the host saw it."""
     facts = selection.facts
     devices = [_partition(selection.device_step(step)) for step in facts.steps]
-    breakdowns = [step.breakdown for step in facts.steps]
+    breakdowns = [classic_of(selection, step) for step in facts.steps]
     hosts = [step.host for step in facts.steps]
     of_category = _unknown(facts, Breakdown, _seen(breakdowns))
     of_device = _unknown(facts, Partition, _seen(devices))

@@ -41,6 +41,7 @@ from .measured import Measured, measured_of, measured_tables
 from .parts import (
     ToldParts,
     classic_parts,
+    classic_total,
     is_overlap_known,
     missing_parts,
     part_ns,
@@ -365,7 +366,7 @@ _RECORDING_HELP = "From the first event that lasts to the end of the last one."
 
 def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
     noun = step_noun(selection.facts)
-    whole_ns = sum(structs.astuple(selection.breakdown))  # start-up, too
+    whole_ns = sum(structs.astuple(classic := classic_total(selection)))
     whole = SummaryRow(
         key="step",
         label=noun.capitalize(),
@@ -374,8 +375,7 @@ def _summary(selection: Selection, parts: ToldParts) -> tuple[SummaryRow, ...]:
         ratio=1.0 if whole_ns else 0.0,
         help=_RECORDING_HELP if noun == "recording" else _STEP_HELP,
     )
-    shares = _shares(selection, selection.breakdown, parts.shown, whole_ns)
-    return (whole, *as_structs(SummaryRow, shares))
+    return (whole, *as_structs(SummaryRow, _shares(selection, classic, parts.shown, whole_ns)))
 
 
 def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:

@@ -30,7 +30,7 @@ const TABS: readonly (readonly [Shown, string])[] = [
 const HEIGHT = 220;
 const SYMBOLS = ["circle", "rect", "triangle", "diamond", "roundRect"] as const;
 const SIGNS = ["●", "■", "▲", "◆", "▢"] as const;
-const COLOURS = ["compute", "cpu", "loader", "comm", "other"] as const;
+const HUES = ["--k-compute", "--k-cpu", "--k-loader", "--k-comm", "--k-other"] as const;
 
 interface ServingProps {
   readonly serving: Serving;
@@ -245,7 +245,7 @@ export function batchOption(iterations: readonly ServedIteration[], theme: Theme
       symbol: SYMBOLS[at % SYMBOLS.length] ?? "circle",
       symbolSize: 9,
       itemStyle: {
-        color: theme.fill(COLOURS[at] ?? "other", false).color,
+        color: theme.fill((HUES[at] ?? "--k-other").slice(4), false).color,
         borderColor: theme.surface,
         borderWidth: 1,
         opacity: 0.85,
@@ -265,7 +265,7 @@ function ByBatch({ iterations }: { iterations: readonly ServedIteration[] }) {
       <p className="hint">
         {phases.map((phase, at) => (
           <span key={phase} className="served-sign">
-            <i style={{ color: `var(--k-${COLOURS[at] ?? "other"})` }} aria-hidden="true">
+            <i style={{ color: `var(${HUES[at] ?? "--k-other"})` }} aria-hidden="true">
               {SIGNS[at % SIGNS.length]}
             </i>{" "}
             {phaseName(phase)}
