@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import fields, replace
 
 from kinetoscope.analysis import headline, wording
-from kinetoscope.analysis.advice import host, launches, memory, numerics
+from kinetoscope.analysis.advice import host, kernels, launches, memory, numerics
 from kinetoscope.analysis.advice.input import unused_device
 from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.pipeline import theory
@@ -24,6 +24,7 @@ from kinetoscope.analysis.speed_of_light.products import AttentionModel, Convolu
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.analysis.timeline.build import lane_layout
+from kinetoscope.base.intervals import union
 from kinetoscope.views import all_views
 from kinetoscope.views.kernels import copies
 from tests.analysis.advice.trainings import beside_a_device, product, run
@@ -294,3 +295,41 @@ def test_blocks_are_allocated_in_their_innermost_event(monkeypatch: pytest.Monke
     code = of(ts=np.arange(3), owner=np.array([7, 8, 9]), host_rows=lambda rows: rows + 100)
     assert memory._allocating(code, np.array([2, 0, -1, 2])).tolist() == [100, 102]
     assert memory._owners(code, np.array([1, 0, -1])).tolist() == [8, 7, -1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "then", "reason"),
+    [
+        ("power", [(100, 20), (97, 10)], 1.0),
+        ("power", [(100, 20), (96, 10)], 0.0),
+        ("power", [(100, 8), (90, 2)], 1.0),  # 98 in the mean, by time
+        ("power", [(100, 2), (90, 8)], 0.0),
+        ("temperature", [(80, 20), (78, 10)], 2.0),
+        ("temperature", [(80, 20), (77, 10)], 0.0),
+        ("fan", [(80, 20), (80, 10)], 0.0),
+        ("power", [(100, 20)], 0.0),  # no sample while the clock is low
+    ],
+)
+def test_a_clock_is_low_for_power_or_heat(
+    kind: str, then: list[tuple[int, int]], reason: float
+) -> None:
+    """Samples of a value and a length, the last ones in the ten ns at a low clock."""
+    value, length = np.array(then).T
+    start = np.cumsum(length) - length
+    steps = of(start=start, end=start + length, value=value)
+    counter = of(facts=of(kind=kind, decimals=0), steps=steps)
+    low = 20 if length[0] == 20 else 0
+    slow = union(np.array([low]), np.array([low + 10]))
+    assert kernels._why_slow(of(counters=[counter]), slow) == reason
+
+
+def test_an_allocation_is_of_the_innermost_event_that_is_open() -> None:
+    """Event 0 from 0 to 100, in it 1 from 10 to 20 and 2 from 30 to 40."""
+    ts = np.array([-1, 5, 10, 19, 20, 35, 40, 100])
+    code = of(
+        ts=np.array([0, 10, 30]),
+        end=np.array([100, 20, 40]),
+        parent=np.array([-1, 0, 0]),
+        trace=of(memory=of(ts=ts)),
+    )
+    assert memory._inner(code, np.arange(len(ts))).tolist() == [-1, 0, 1, 1, 0, 2, 0, -1]

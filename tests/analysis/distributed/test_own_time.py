@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinetoscope.analysis.diff.noise import two_sided
 from kinetoscope.analysis.distributed.comparison import compare
 from kinetoscope.analysis.distributed.lateness import causes, own_time
 from kinetoscope.analysis.distributed.lateness.causes import LongerWork
+from kinetoscope.analysis.distributed.lateness.verdict import _Found, _Judge
 from kinetoscope.analysis.distributed.model import Junction
 from kinetoscope.analysis.distributed.rank.ranges import hash_of
 
@@ -210,6 +212,8 @@ def test_what_most_peers_run_beside_is_less_work() -> None:
     assert compared(mine, *theirs) == (0, -60, "")
     assert compared(mine, *theirs[:2], none) == (0, -50, "")
     assert compared(mine, *theirs[:2], none, none) == (0, 0, "")
+    assert compared(mine, theirs[0], none) == (0, 0, "")
+    assert compared(families((1, 1, 1, 51, 51)), none) == (1, 0, "a")
 
 
 def test_steps_of_a_signature_are_summed_and_the_chosen_ones_count() -> None:
@@ -319,3 +323,74 @@ def test_the_median_of_the_first_eight_peers_is_typical() -> None:
     joint, parts = of(first_edge=np.arange(count)), of(edges=[(m,) for m in range(count)])
     found = causes._typical(digests, joint, parts, range(count), [1])
     assert found == {(0, 0, 1): 46}
+
+
+# --- the verdict ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "at"),
+    [
+        ((0.0,) * 3 + (0.02,) * 3, 3),
+        ((0.0,) * 3 + (0.0199,) * 3, 0),  # below the threshold
+        ((0.0099,) * 3 + (0.02,) * 3, 3),
+        ((0.01,) * 3 + (0.02,) * 3, 0),  # half of it before
+        ((0.0,) * 2 + (0.02,) * 3, 0),  # too few steps on one side
+        ((0.0,) * 3 + (0.02,) * 2, 0),
+    ],
+)
+def test_a_rank_is_late_from_a_step_on(values: Sequence[float], at: int) -> None:
+    expected = (at, 0.0 if at else 1.0)
+    assert _Judge._change(of(least=0.02), np.array(values)) == expected
+
+
+def test_of_several_steps_the_change_is_where_chance_is_least() -> None:
+    """Variances of 4 and 16 of three steps each: 50/17 degrees of freedom by Welch."""
+    judge, mild = of(least=0.02), (0.0, 0.002, 0.004)
+    at, p = _Judge._change(judge, np.array([*mild, 0.02, 0.024, 0.028]))
+    assert at == 3
+    assert p == pytest.approx(two_sided(0.022 / math.sqrt(20e-6 / 3), 50 / 17))
+    assert _Judge._change(judge, np.array([*mild, 0.001, 0.02, 0.024, 0.028, 0.022]))[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("times", "often"),
+    [((0, 7, 0, 0), True), ((1, 6, 0, 0), True), ((1, 5, 0, 0), False), ((0, 2, 0, 0), True)],
+)
+def test_most_late_steps_of_one_of_four_ranks_are_no_chance(
+    times: Sequence[int], often: bool
+) -> None:
+    """Six of seven by chance: 4 · 22 / 4⁷ = 0.5 %; five of six: 4 · 19 / 4⁶ = 1.9 %."""
+    assert _Judge._is_often_it(of(compared=range(4)), np.array(times), 1) is often
+
+
+def test_a_step_is_late_from_one_and_a_half_thresholds_on() -> None:
+    above = np.array([[0.03, 0.0299, NAN, 0.05]])
+    judge = of(least=0.02, above=above, cost=np.array([[0.03, 0.03, 0.03, 0.0299]]))
+    assert _Judge._late_steps(judge).tolist() == [[True, False, False, False]]
+    assert _Judge._late_steps(judge, 1.0).tolist() == [[True, True, False, True]]
+
+
+def test_an_excess_is_that_of_the_median_step_in_ns() -> None:
+    own = of(bare_ns=np.array([[110.0, 120.0, 150.0]]), above=np.array([[0.1, 0.2, 0.5]]))
+    assert _Judge._excess_of(of(own=own), 0, (0, 1, 2)) == pytest.approx(20)
+    assert _Judge._excess_of(of(own=own), 0, (0, 2)) == pytest.approx(30)
+
+
+def test_the_rank_in_the_middle_stands_for_all() -> None:
+    judge = of(_excess_of=lambda m, _: (40, 10, 30, 20)[m])
+    assert _Judge._typical(judge, _Found((0, 1, 2, 3), (0,))) == 2
+    assert _Judge._typical(judge, _Found((0, 1, 3), (0,))) == 3
+    assert _Judge._excess(judge, _Found((0, 1), (0,))) == 25
+    assert _Judge._excess(judge, _Found((0, 1, 3), (0,))) == 20
+
+
+def test_the_first_late_collective_is_no_tie() -> None:
+    """More than 20 µs of excess and of lateness."""
+    matches = of(entries_of=lambda _: np.arange(4), collective=np.array([5, 6, 7, 8]))
+    excess = np.array([20_000, 20_001, 20_001, 90_000])
+    lateness = np.array([90_000, 20_000, 20_001, 90_000])
+    judge = of(run=of(matches=matches), own=of(excess_ns=excess, lateness_ns=lateness))
+    assert _Judge._first_late(judge, 3) == (3, 7)
+    judge.own.excess_ns = np.full(4, 20_000)
+    assert _Judge._first_late(judge, 3) == (3, -1)
