@@ -157,7 +157,9 @@ def test_two_steps_are_said_apart_where_they_differ(forward: int, said: str) -> 
 def test_the_range_that_hides_what_the_main_thread_runs_is_named() -> None:
     picture = "step |1111111111|\n note |nnnnn     |\n op |         a|"
     said = of(picture, n="exchange").headline
-    assert said == "In `exchange` the main thread runs no known operator for half of the step."
+    assert said == (
+        "The main thread runs no known operator for 90.0 % of the step, mostly in `exchange`."
+    )
     said = of(picture.replace("nnnnn", "nnnn "), n="exchange").headline
     assert said == "For 90.0 % of the step the main thread runs no known operator."
 

@@ -72,6 +72,8 @@ def flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Flak
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("kinetoscope.handlers.remote_filesystem.time.sleep", lambda _: None)
+    # Another test of this process may have compiled something.
+    monkeypatch.setattr("kinetoscope.handlers.trace_handler.compile_file", lambda *_, **__: None)
     Flaky.store.clear()
     Flaky.failures = Flaky.calls = 0
     yield Flaky

@@ -188,7 +188,7 @@ def test_limits_are_set_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(os.environ, "KINETOSCOPE_RATIO_LIMIT", "nonsense")
     monkeypatch.setitem(os.environ, "KINETOSCOPE_CPU_LIMIT", "7.5")
     limits = ScanLimits()
-    assert (limits.text_bytes, limits.other_bytes, limits.ratio) == (1 << 20, 2 << 30, 200)
+    assert (limits.text_bytes, limits.other_bytes, limits.ratio) == (1 << 20, 2_000_000_000, 200)
     assert limits.cpu_seconds_per_mib == 7.5
     with pytest.raises(TraceFormatError, match="more than 1"):
         scan(b'{"traceEvents": [' + (EVENT.encode() + b",") * 40_000 + b"]}")

@@ -11,13 +11,13 @@ over signatures, those that no peer has being more work.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from ....base.arrays import I32, I64
+from ....base.regex import regex
 from ....base.units import duration
 from ..model import Junction, RankDigest, WorkPart
 from ..rank.ranges import common_name, hash_of
@@ -38,7 +38,7 @@ INNER = 0.8
 """Part of the largest excess that a shorter range inside must have to replace it."""
 _PARTS = len(WorkPart)
 _LOADER = "enumerate(DataLoader)#"
-_BUILT_IN = re.compile(r"^<built-in (?:function|method) ([^\s>]+)[^>]*>$")
+_BUILT_IN = regex(r"^<built-in (?:function|method) ([^\s>]+)[^>]*>$")
 _OF_WORK = {
     WorkPart.COPIES: "copies",
     WorkPart.LOADER: "input",
