@@ -17,12 +17,14 @@ export interface Shown {
 
 /** Every recording but a snapshot fills these, be it with what is missing. */
 const USUAL: ReadonlySet<ViewStem> = new Set(["overview", "health"]);
-const SNAPSHOT = /\.(pickle|pkl)$/;
+
+/** A memory snapshot has no time, so only Memory and Health can show it. */
+export const isSnapshot = (file: string): boolean => /\.(pickle|pkl)(\.gz)?$/i.test(file);
 
 /** Whether the recording is known to fill a view: what it cannot fill is not asked for. */
 export function canFill(shown: Shown | null, stem: ViewStem): boolean {
   if (shown === null || shown.trace === null) {
-    return USUAL.has(stem) && !SNAPSHOT.test(shown?.file ?? "");
+    return USUAL.has(stem) && !isSnapshot(shown?.file ?? "");
   }
   return shown.trace.views.some((view) => view.stem === stem && view.unavailable === null);
 }

@@ -14,17 +14,20 @@ import {
   inScale,
   NBSP,
   notZero,
+  plural,
   share,
   time,
   timeScale,
 } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CellBar } from "../charts/cell_bar";
+import { CopyTable } from "../controls/copy_table";
 import { FirstFew } from "../states/first_few";
+import { PanelTools } from "../states/panel";
 import { CodeName } from "../text/code_name";
 import { Prose } from "../text/prose";
 import { Heading } from "./heading";
-import { plainKey } from "./per_step";
+import { perStepHeads, perStepRow, plainKey } from "./per_step";
 import type { Column } from "./table";
 
 /** How a view draws some columns, by their keys. */
@@ -149,10 +152,14 @@ export function timeBar<R>(
 }
 
 interface DeclaredTableProps<R> {
+  /** What it is called where it is copied and saved, "the steps". */
+  readonly label: string;
   readonly heads: readonly Head[];
   readonly rows: readonly R[];
   /** How many there are; more than `rows` where the server sent the largest only. */
   readonly total?: number;
+  /** Sums are shown as those of one of so many steps. */
+  readonly steps?: number;
   /** How many rows are there at first. */
   readonly most?: number;
   readonly keyOf: (row: R) => string | number;
@@ -171,40 +178,50 @@ const cellClass = ({ is_numeric, kind }: Head): string =>
           ? "text"
           : "clip";
 
-/** A short table without tools: the first few rows and the columns that are no minor ones. */
+/** A short table: the first few rows and the columns that are no minor ones; a copy has them all. */
 export function DeclaredTable<R>(props: DeclaredTableProps<R>) {
-  const { heads, rows, total, most, keyOf, cells = {} } = props;
+  const { label, total = 0, most, steps = 1, keyOf, cells = {} } = props;
+  const heads = perStepHeads(props.heads, steps);
+  const rows = props.rows.map((row) => perStepRow(row, props.heads, steps));
+  const isCut = total > rows.length;
   const shown = heads.filter((head) => !head.is_minor && isThere(head, rows));
   return (
-    <FirstFew
-      items={rows}
-      {...(total === undefined ? {} : { total })}
-      {...(most === undefined ? {} : { most })}
-    >
-      {(few) => (
-        <table className="plain">
-          <thead>
-            <tr>
-              {shown.map(({ key, label, help, is_numeric }) => (
-                <Heading key={key} help={help} {...(is_numeric ? { className: "num" } : {})}>
-                  {label}
-                </Heading>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {few.map((row) => (
-              <tr key={keyOf(row)}>
-                {shown.map((head) => (
-                  <td key={head.key} className={cellClass(head)}>
-                    {cells[head.key]?.(row) ?? cellOf(valueIn(row, head.key), head)}
-                  </td>
+    <>
+      {rows.length === 0 ? null : (
+        <PanelTools>
+          <CopyTable
+            label={label}
+            table={() => declaredToPlain<R>(heads, steps)(rows)}
+            note={isCut ? `The first ${count(rows.length)} of ${plural(total, "row")}.` : ""}
+          />
+        </PanelTools>
+      )}
+      <FirstFew items={rows} total={total} {...(most === undefined ? {} : { most })}>
+        {(few) => (
+          <table className="plain">
+            <thead>
+              <tr>
+                {shown.map(({ key, label, help, is_numeric }) => (
+                  <Heading key={key} help={help} {...(is_numeric ? { className: "num" } : {})}>
+                    {label}
+                  </Heading>
                 ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </FirstFew>
+            </thead>
+            <tbody>
+              {few.map((row) => (
+                <tr key={keyOf(row)}>
+                  {shown.map((head) => (
+                    <td key={head.key} className={cellClass(head)}>
+                      {cells[head.key]?.(row) ?? cellOf(valueIn(row, head.key), head)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </FirstFew>
+    </>
   );
 }

@@ -1,5 +1,6 @@
 /** A titled box. Its header holds the title, a hint and, at the right, controls. */
-import { type ReactNode, useId } from "react";
+import { createContext, type ReactNode, useContext, useId, useState } from "react";
+import { createPortal } from "react-dom";
 import { useWords } from "../../state/page_context";
 import { useLasting } from "../../state/timing";
 import { Boundary } from "./boundary";
@@ -17,6 +18,15 @@ interface PanelProps {
   readonly children: ReactNode;
 }
 
+/** Where the panel around shows its controls; null outside of a panel. */
+const Controls = createContext<HTMLElement | null>(null);
+
+/** Puts controls of a part of a panel into the panel's header; outside of a panel they stand in place. */
+export function PanelTools({ children }: { readonly children: ReactNode }) {
+  const place = useContext(Controls);
+  return place === null ? children : createPortal(children, place);
+}
+
 export function Panel({
   title,
   hint,
@@ -30,6 +40,7 @@ export function Panel({
   const id = useId();
   const words = useWords();
   const busy = useLasting(isOld);
+  const [place, setPlace] = useState<HTMLElement | null>(null);
   return (
     <section
       className={`panel ${busy ? "busy" : ""} ${className}`}
@@ -42,9 +53,13 @@ export function Panel({
         {hint === undefined ? null : (
           <span className="hint">{typeof hint === "string" ? words(hint) : hint}</span>
         )}
-        {controls === undefined ? null : <div className="panel-controls">{controls}</div>}
+        <div ref={setPlace} className="panel-controls">
+          {controls}
+        </div>
       </header>
-      <Boundary>{hasBody ? <div className="body">{children}</div> : children}</Boundary>
+      <Controls value={place}>
+        <Boundary>{hasBody ? <div className="body">{children}</div> : children}</Boundary>
+      </Controls>
     </section>
   );
 }

@@ -1,17 +1,9 @@
 /** What did torch.compile compile, why again, and what does a graph break cost? */
-import type {
-  BreakRow,
-  CompiledRow,
-  EagerRow,
-  KernelLine,
-  LineRow,
-  Reference,
-} from "../../api/types.gen";
+import type { Reference } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { harmless } from "../../base/text/shown_name";
-import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
-import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
+import { DeclaredTable } from "../../components/data_table/declared";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 
@@ -38,20 +30,11 @@ export default function CompileView() {
       {(answer, isOld) => (
         <div className={isOld ? "compile stack stale" : "compile stack"}>
           <Hero headline={answer.headline} detail={answer.detail} />
-          <Panel
-            title="Compiled functions"
-            hint="a row for each version"
-            isOld={isOld}
-            controls={
-              <CopyTable
-                label="the functions"
-                table={() => declaredToPlain<CompiledRow>(answer.versions_columns)(answer.versions)}
-              />
-            }
-          >
+          <Panel title="Compiled functions" hint="a row for each version" isOld={isOld}>
             {answer.versions.length > 0 && (
               <div className="scroll">
                 <DeclaredTable
+                  label="the functions"
                   heads={answer.versions_columns}
                   rows={answer.versions}
                   keyOf={({ id }) => id}
@@ -66,14 +49,9 @@ export default function CompileView() {
               title="Graph breaks"
               hint="cost is an estimate; lost fusion is not counted"
               isOld={isOld}
-              controls={
-                <CopyTable
-                  label="the breaks"
-                  table={() => declaredToPlain<BreakRow>(answer.breaks_columns)(answer.breaks)}
-                />
-              }
             >
               <DeclaredTable
+                label="the breaks"
                 heads={answer.breaks_columns}
                 rows={answer.breaks}
                 keyOf={({ place, reason }) => `${place} ${reason}`}
@@ -85,18 +63,9 @@ export default function CompileView() {
             </Panel>
           )}
           {answer.eager.length > 0 && (
-            <Panel
-              title="Eager remainder"
-              hint="ops outside of compiled graphs"
-              isOld={isOld}
-              controls={
-                <CopyTable
-                  label="the ops"
-                  table={() => declaredToPlain<EagerRow>(answer.eager_columns)(answer.eager)}
-                />
-              }
-            >
+            <Panel title="Eager remainder" hint="ops outside of compiled graphs" isOld={isOld}>
               <DeclaredTable
+                label="the ops"
                 heads={answer.eager_columns}
                 rows={answer.eager}
                 keyOf={({ name }) => name}
@@ -108,14 +77,9 @@ export default function CompileView() {
               title="Fused kernels by line"
               hint="a kernel's time is split evenly over its lines"
               isOld={isOld}
-              controls={
-                <CopyTable
-                  label="the lines"
-                  table={() => declaredToPlain<LineRow>(answer.lines_columns)(answer.lines)}
-                />
-              }
             >
               <DeclaredTable
+                label="the lines"
                 heads={answer.lines_columns}
                 rows={answer.lines}
                 keyOf={({ place }) => place}
@@ -123,23 +87,10 @@ export default function CompileView() {
             </Panel>
           )}
           {(answer.kernels.length > 0 || answer.no_lines !== "") && (
-            <Panel
-              title="Fused kernels"
-              hint="the longest first"
-              isOld={isOld}
-              controls={
-                answer.kernels.length > 0 && (
-                  <CopyTable
-                    label="the kernels"
-                    table={() =>
-                      declaredToPlain<KernelLine>(answer.kernels_columns)(answer.kernels)
-                    }
-                  />
-                )
-              }
-            >
+            <Panel title="Fused kernels" hint="the longest first" isOld={isOld}>
               {answer.kernels.length > 0 && (
                 <DeclaredTable
+                  label="the kernels"
                   heads={answer.kernels_columns}
                   rows={answer.kernels}
                   keyOf={({ kernel, version, direction, lines }) =>

@@ -46,6 +46,7 @@ function Counts({ answer, isOld }: { answer: Diff; isOld: boolean }) {
       isOld={isOld}
     >
       <DeclaredTable
+        label="the counts"
         heads={answer.counts_columns}
         rows={answer.counts}
         keyOf={({ key }) => key}

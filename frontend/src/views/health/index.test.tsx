@@ -91,6 +91,18 @@ it("answers which questions the recording answers", async () => {
   expect(plain(rows[2])).toBe("Which line of code?◐ in partstacks as textPython frames");
 });
 
+it("gives the answers away whole, with the columns that are not shown", async () => {
+  const { user } = openPage("#view=health");
+  const answers = await panel("What this recording answers");
+  await user.click(
+    answers.getByRole("button", { name: "Copy or save what this recording answers" }),
+  );
+  await user.click(screen.getByRole("menuitem", { name: /Copy as CSV/ }));
+  const [head, ...lines] = (await navigator.clipboard.readText()).trim().split(/\r?\n/);
+  expect(head).toBe("question,answer,has,lacks");
+  expect(lines).toHaveLength(HEALTH.answers.length);
+});
+
 it("counts every event once", async () => {
   openPage("#view=health");
   expect((await panel("What was read")).getByText("75,718 events, each in one row")).toBeDefined();

@@ -37,6 +37,7 @@ export function Answers({ health, isOld }: { health: Answer; isOld: boolean }) {
   return (
     <Panel title="What this recording answers" isOld={isOld}>
       <DeclaredTable
+        label="what this recording answers"
         heads={health.answers_columns}
         rows={health.answers}
         keyOf={({ question }) => question}
@@ -204,6 +205,7 @@ function WithoutFigure({ isOld }: { isOld: boolean }) {
       isOld={isOld}
     >
       <DeclaredTable
+        label="kernel time without a figure"
         heads={data.reasons_columns}
         rows={data.reasons}
         keyOf={({ reason }) => reason}

@@ -49,6 +49,7 @@ export function Waits({ page }: { page: GraphPage }) {
   }
   return (
     <DeclaredTable
+      label="what its replays waited for"
       heads={page.waits_columns}
       rows={page.waits}
       total={page.waits_count}

@@ -10,12 +10,7 @@ import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
 import { DeclaredTable } from "../../components/data_table/declared";
 import { PartTable } from "../../components/data_table/part_table";
-import {
-  type PerStep,
-  perStepHeads,
-  perStepRow,
-  usePerStep,
-} from "../../components/data_table/per_step";
+import { type PerStep, usePerStep } from "../../components/data_table/per_step";
 import { Tip } from "../../components/overlays/tip";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
@@ -133,8 +128,10 @@ export function CopiesAndCores({ answer, isOld, perStep }: FiguresProps) {
         <p className="dim">No copy ran in the chosen steps.</p>
       ) : (
         <DeclaredTable
-          heads={perStepHeads(answer.copies_columns, steps)}
-          rows={copies.map((row) => perStepRow(row, answer.copies_columns, steps))}
+          label="the copies"
+          heads={answer.copies_columns}
+          rows={copies}
+          steps={steps}
           keyOf={(row) => row.name}
           cells={{
             direction: (row) => (

@@ -4,19 +4,17 @@ import type { Catalog, CompareCurve, MemoryComparison } from "../../api/types.ge
 import { documentTokens } from "../../base/style/kind_hues";
 import { bytes, count, DASH, MINUS, time } from "../../base/text/format";
 import { LiveCanvas } from "../../components/charts/live_canvas";
-import { CopyTable } from "../../components/controls/copy_table";
 import { Select } from "../../components/controls/select";
-import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
+import { DeclaredTable } from "../../components/data_table/declared";
 import { Answered } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useThemeName, useValues } from "../../state/host/environment";
-import { usePage } from "../../state/page_context";
+import { isSnapshot, usePage } from "../../state/page_context";
 import { useAsked, usePart } from "../../state/parts";
 import type { useChoice } from "./choice";
 import { Line } from "./line";
 
-const SNAPSHOT = /\.(pickle|pkl)(\.gz)?$/i;
 const HEIGHT = 150;
 const AXIS = 20;
 const FONT = "11px system-ui, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
@@ -37,7 +35,7 @@ export function otherSnapshots(
   return runs.flatMap((run) =>
     run.workers.flatMap((worker) =>
       worker.spans
-        .filter(({ file, error }) => SNAPSHOT.test(file) && error === null)
+        .filter(({ file, error }) => isSnapshot(file) && error === null)
         .filter(
           ({ key }) =>
             run.name !== shown?.run || worker.name !== shown.worker || key !== shown.span,
@@ -62,6 +60,7 @@ function Sites({ columns, sites }: Pick<MemoryComparison, "columns" | "sites">) 
   return (
     <div className="mem-changes">
       <DeclaredTable
+        label="the sites"
         heads={columns}
         rows={sites}
         most={12}
@@ -189,20 +188,8 @@ export function ComparePanel({ device, isOld, choice }: ComparePanelProps) {
           other_digest: other.digest,
         },
   );
-  const sites = other === undefined ? [] : (state.data?.sites ?? []);
   return (
-    <Panel
-      title="Compared with another snapshot"
-      isOld={isOld || state.isOld}
-      controls={
-        sites.length === 0 ? undefined : (
-          <CopyTable
-            label="the sites"
-            table={() => declaredToPlain(state.data?.columns ?? [])(sites)}
-          />
-        )
-      }
-    >
+    <Panel title="Compared with another snapshot" isOld={isOld || state.isOld}>
       {others.length === 0 ? (
         <p className="ink2">There is no other memory snapshot below the logdirs.</p>
       ) : (

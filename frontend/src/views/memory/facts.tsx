@@ -8,9 +8,8 @@ import type {
 } from "../../api/types.gen";
 import { bytes, count, DASH, plural, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
-import { CopyTable } from "../../components/controls/copy_table";
 import { ViewLink } from "../../components/controls/view_link";
-import { DeclaredTable, declaredToPlain } from "../../components/data_table/declared";
+import { DeclaredTable } from "../../components/data_table/declared";
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
@@ -64,6 +63,7 @@ export function SecondPeak({ answer, isOld, choice, noBlocks }: FactProps & { no
         </p>
       ) : (
         <DeclaredTable
+          label="the peak without a category"
           heads={without_columns}
           rows={without}
           most={4}
@@ -167,6 +167,7 @@ function StepLines({ data, answer, choice }: { data: StepsMemory } & FactProps) 
   return (
     <>
       <DeclaredTable
+        label="the steps"
         heads={data.columns}
         rows={data.rows}
         most={6}
@@ -184,17 +185,8 @@ function StepLines({ data, answer, choice }: { data: StepsMemory } & FactProps) 
 export function FromStepToStep(props: FactProps) {
   const { answer, isOld } = props;
   const state = usePart("memory/steps", useAsked(), scopeOf(answer, null), true);
-  const { rows = [], columns = [] } = state.data ?? {};
   return (
-    <Panel
-      title="From step to step"
-      isOld={isOld || state.isOld}
-      controls={
-        rows.length === 0 ? undefined : (
-          <CopyTable label="the steps" table={() => declaredToPlain(columns)(rows)} />
-        )
-      }
-    >
+    <Panel title="From step to step" isOld={isOld || state.isOld}>
       <p>
         <Prose text={answer.growth.sentence} />
       </p>

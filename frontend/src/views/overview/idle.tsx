@@ -17,7 +17,7 @@ import { type Cells, declaredColumns, declaredToPlain } from "../../components/d
 import { useSorted } from "../../components/data_table/rows";
 import { DataTable } from "../../components/data_table/table";
 import { FlameGraph } from "../../components/flame_graph/flame_graph";
-import { Panel } from "../../components/states/panel";
+import { Panel, PanelTools } from "../../components/states/panel";
 import { ProblemNote } from "../../components/states/problem_note";
 import { CodeName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
@@ -281,6 +281,12 @@ function PathTables({ path, isOld }: { path: CriticalPathAnswer; isOld: boolean 
           <Prose text={path.note} />
         </p>
       )}
+      <PanelTools>
+        <CopyTable
+          label="the critical path"
+          table={() => declaredToPlain<PathRow>(path.columns)(path.rows)}
+        />
+      </PanelTools>
       <DataTable
         label="Critical path by name"
         columns={columns}

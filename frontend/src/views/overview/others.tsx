@@ -1,6 +1,6 @@
 /** Other recordings of this run and the run before or after it: how long a step takes, and what they say. */
 import { useQueries } from "@tanstack/react-query";
-import { getView } from "../../api/routes";
+import { getTrace, getView } from "../../api/routes";
 import type { Catalog, SpanInfo, WorkerInfo } from "../../api/types.gen";
 import { time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
@@ -8,7 +8,7 @@ import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useEnvironment } from "../../state/host/environment";
 import type { Patch } from "../../state/location/fragment";
-import { type Shown, usePage } from "../../state/page_context";
+import { canFill, isSnapshot, type Shown, usePage } from "../../state/page_context";
 import { hintFor } from "../../state/step_times";
 
 const MOST = 3;
@@ -21,7 +21,8 @@ export interface Other {
   readonly words: string;
 }
 
-const readSpan = ({ spans }: WorkerInfo) => spans.findLast(({ state }) => state === "ready");
+const readSpan = ({ spans }: WorkerInfo) =>
+  spans.findLast(({ state, file }) => state === "ready" && !isSnapshot(file));
 
 /** The run before or after, then the ranks whose steps differ most from those shown. */
 export function othersOf({ runs }: Catalog, { key }: Shown): readonly Other[] {
@@ -53,12 +54,32 @@ export function othersOf({ runs }: Catalog, { key }: Shown): readonly Other[] {
 const meanOf = (worker: WorkerInfo | undefined): number =>
   (worker === undefined ? undefined : readSpan(worker))?.steps?.median_ns ?? 0;
 
+const keyOf = ({ run, worker, span }: Other) => ({ run, worker, span: span.key });
+
 export function Others() {
   const { catalog, shown } = usePage();
-  const others = shown === null ? [] : othersOf(catalog, shown);
+  const near = shown === null ? [] : othersOf(catalog, shown);
+  const traces = useQueries({
+    queries: near.map((other) => {
+      const key = keyOf(other);
+      return {
+        queryKey: ["trace", key, other.span.digest],
+        queryFn: ({ signal }: { signal: AbortSignal }) => getTrace(key, other.span.digest, signal),
+      };
+    }),
+  });
+  // What has events of the allocator alone has no overview.
+  const others = near.filter((other, at) => {
+    const trace = traces[at]?.data;
+    return (
+      trace?.state === "ready" &&
+      canFill({ ...other.span, key: keyOf(other), trace: trace.data }, "overview")
+    );
+  });
   const answers = useQueries({
-    queries: others.map(({ run, worker, span }) => {
-      const key = { run, worker, span: span.key };
+    queries: others.map((other) => {
+      const key = keyOf(other);
+      const { span } = other;
       return {
         queryKey: ["view", "overview", key, span.digest, {}],
         queryFn: ({ signal }: { signal: AbortSignal }) =>

@@ -43,7 +43,7 @@ export function ServedModel({ serving, isOld }: ServingProps) {
   const tabs = TABS.filter(([key]) => key !== "batch" || hasSizes);
   const asked = useValues()["overview.serving"];
   const shown = tabs.find(([key]) => key === asked)?.[0] ?? "phases";
-  const { phases, phases_columns, iterations, iterations_columns, iteration_count } = serving;
+  const { iterations, iterations_columns, iteration_count } = serving;
   return (
     <Panel
       title={harmless(serving.title, 60)}
@@ -53,14 +53,12 @@ export function ServedModel({ serving, isOld }: ServingProps) {
       hasBody={false}
       controls={
         <>
-          <CopyTable
-            label={shown === "phases" ? "the phases" : "the iterations"}
-            table={() =>
-              shown === "phases"
-                ? declaredToPlain(phases_columns)(phases)
-                : declaredToPlain(iterations_columns)(iterations)
-            }
-          />
+          {shown === "phases" ? null : (
+            <CopyTable
+              label="the iterations"
+              table={() => declaredToPlain(iterations_columns)(iterations)}
+            />
+          )}
           <Segmented
             label="What of it"
             value={shown}
@@ -93,7 +91,12 @@ function Phases({ serving: { phases, phases_columns } }: { serving: Serving }) {
         <Families key={phase.phase} phase={phase} />
       ))}
       <div className="scroll served-table">
-        <DeclaredTable heads={heads} rows={phases} keyOf={({ phase }) => phase} />
+        <DeclaredTable
+          label="the phases"
+          heads={heads}
+          rows={phases}
+          keyOf={({ phase }) => phase}
+        />
       </div>
     </>
   );

@@ -1,6 +1,6 @@
 /** How fast could every kernel, op and module have been on this device? */
 import { useEffect, useRef, useState } from "react";
-import type { SpeedOfLight, SpeedPart, SpeedQuery, SpeedRow } from "../../api/types.gen";
+import type { SpeedOfLight, SpeedPart, SpeedQuery } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { LightBar, utilizationWords } from "../../components/charts/light_bar";
 import { CopyTable } from "../../components/controls/copy_table";
@@ -96,6 +96,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
       {ranking.length > 0 && (
         <Panel title="Above light" hint="adds up to the steps minus light" isOld={isOld}>
           <DeclaredTable
+            label="above light"
             heads={answer.ranking_columns}
             rows={ranking}
             most={8}
@@ -107,19 +108,12 @@ function Figures({ answer, group, isOld }: FiguresProps) {
         title={GROUPS.find(([key]) => key === group)?.[1] ?? ""}
         hint={table.sort_by === "waste_ns" ? "the largest waste first" : "the longest first"}
         isOld={isOld}
-        controls={
-          <>
-            <CopyTable
-              label="the rows"
-              table={() => declaredToPlain<SpeedRow>(table.columns)(table.rows)}
-            />
-            {drawn === null ? chooser : null}
-          </>
-        }
+        controls={drawn === null ? chooser : null}
       >
         <div className="scroll speed-rows">
           <DeclaredTable
             key={picked === null ? "few" : "all"}
+            label="the rows"
             heads={table.columns}
             rows={table.rows}
             {...(picked === null ? {} : { most: table.rows.length })}
@@ -133,6 +127,7 @@ function Figures({ answer, group, isOld }: FiguresProps) {
       {reasons.length > 0 && (
         <Panel title="Without a figure" isOld={isOld}>
           <DeclaredTable
+            label="time without a figure"
             heads={answer.reasons_columns}
             rows={reasons}
             keyOf={({ reason }) => reason}

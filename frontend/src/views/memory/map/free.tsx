@@ -2,8 +2,7 @@
 import { useState } from "react";
 import type { Memory } from "../../../api/types.gen";
 import { count } from "../../../base/text/format";
-import { CopyTable } from "../../../components/controls/copy_table";
-import { DeclaredTable, declaredToPlain } from "../../../components/data_table/declared";
+import { DeclaredTable } from "../../../components/data_table/declared";
 import { Answered } from "../../../components/states/answered";
 import { Panel } from "../../../components/states/panel";
 import { Prose } from "../../../components/text/prose";
@@ -27,17 +26,8 @@ export function FreePanel({ answer, isOld, choice, cursor }: FreePanelProps) {
   const state = usePart("memory/free", useAsked(), scopeOf(answer, isZoomed ? range : null), true);
   const [active, setActive] = useState<string | null>(null);
   const [life] = useState<Cell<Life | null>>(() => cell<Life | null>(null));
-  const { pools = [], columns = [] } = state.data ?? {};
   return (
-    <Panel
-      title="Reserved and free"
-      isOld={isOld || state.isOld}
-      controls={
-        pools.length === 0 ? undefined : (
-          <CopyTable label="the pools" table={() => declaredToPlain(columns)(pools)} />
-        )
-      }
-    >
+    <Panel title="Reserved and free" isOld={isOld || state.isOld}>
       <Answered state={state}>
         {({ curve, columns: heads, pools: rows, sentence, missing }) =>
           missing === "" ? (
@@ -64,7 +54,13 @@ export function FreePanel({ answer, isOld, choice, cursor }: FreePanelProps) {
                 cursor={cursor}
                 life={life}
               />
-              <DeclaredTable heads={heads} rows={rows} most={6} keyOf={({ name }) => name} />
+              <DeclaredTable
+                label="the pools"
+                heads={heads}
+                rows={rows}
+                most={6}
+                keyOf={({ name }) => name}
+              />
               <p className="hint">
                 A request takes one free piece of its own pool. Unusable: what is free and not in
                 the largest piece of its pool.
