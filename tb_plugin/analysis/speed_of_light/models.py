@@ -205,7 +205,10 @@ def _table() -> dict[str, Model]:
         (convolution_backward, "convolution_backward"),
         (old_convolution_backward(of_weight=False), "cudnn_convolution_backward_input"),
         (old_convolution_backward(of_weight=True), "cudnn_convolution_backward_weight"),
-        (AttentionModel(4, side=LOWER_RIGHT), "_scaled_dot_product_flash_attention"),
+        (
+            AttentionModel(4, side=LOWER_RIGHT, scaled=(10, 7)),
+            "_scaled_dot_product_flash_attention",
+        ),
         (AttentionModel(6, mask=3), "_scaled_dot_product_efficient_attention"),
         (AttentionModel(6, mask=3), "_scaled_dot_product_cudnn_attention"),
         (AttentionModel(5, mask=3), "_scaled_dot_product_fused_attention_overrideable"),

@@ -253,6 +253,8 @@ class AttentionModel(Struct, frozen=True):
     result: int | None = None  # of backward: the output of forward, followed by logsumexp
     is_code: bool = False  # 0 none, 1 upper left, 2 lower right
     side: int = UPPER_LEFT
+    # Least number of arguments, and the flag, of an overload of the same name that takes scales.
+    scaled: tuple[int, int] | None = None
 
     def __call__(self, call: CallArguments) -> OpWork:
         q, k, v = (call.tensor(self.query + at, 4) for at in range(3))
@@ -268,7 +270,8 @@ class AttentionModel(Struct, frozen=True):
         whole = batch * heads * rows * columns
         pairs = batch * heads * self._pairs(call, rows, columns)
         mask = None if self.mask is None else call.maybe(self.mask)
-        out = batch * heads * rows * value * q.width
+        # Attention of 8-bit floats has an output of bfloat16.
+        out = batch * heads * rows * value * (2 if q.dtype == "float8" else q.width)
         stats = 4 * batch * heads * rows
         read = q.bytes + k.bytes + v.bytes + (0 if mask is None else mask.bytes)
         if self.query == 0:
@@ -282,8 +285,11 @@ class AttentionModel(Struct, frozen=True):
 
     def _pairs(self, call: CallArguments, rows: int, columns: int) -> int:
         given = None
-        if self.causal is not None and call.has_values:
-            given = call.value(self.causal)
+        causal = self.causal
+        if self.scaled is not None and len(call.arguments) >= self.scaled[0]:
+            causal = self.scaled[1]
+        if causal is not None and call.has_values:
+            given = call.value(causal)
         side = self.side if given is True else 0
         if self.is_code and isinstance(given, int):
             side = int(given)

@@ -231,6 +231,29 @@ def test_a_causal_mask_hides_pairs_from_light_alone(name: str, causal: str, pair
     assert work.least == 2 * 8 * pairs * 16
 
 
+@pytest.mark.parametrize(("at", "pairs"), [(7, 16 * 17 // 2 + 16 * 32), (4, 16 * 48), (8, 16 * 48)])
+def test_attention_of_8_bits_has_three_scales_before_its_flag(at: int, pairs: int) -> None:
+    """Overload ``quantized``: scales at 3 to 5, causal at 7; its output is of 2 bytes."""
+    values = [""] * 10
+    values[at] = "True"
+    dims = [*HEADS, [2, 4], [2, 4], [2, 4], [], [], [], []]
+    types = [*["c10::Float8_e4m3fn"] * 3, *["float"] * 3, *["Scalar"] * 3, ""]
+    work = work_of("aten::_scaled_dot_product_flash_attention", given(dims, types, values))
+    assert work.least == 2 * 8 * pairs * 16
+    assert work.written == 2 * 4 * 16 * (8 * 2 + 4)
+    assert work.dtype == "float8"
+
+
+def test_flags_of_attention_are_where_the_schemas_have_them() -> None:
+    torch = pytest.importorskip("torch")
+    found = {
+        (schema.name, len(schema.arguments)): [one.name for one in schema.arguments]
+        for schema in torch._C._jit_get_all_schemas()
+    }
+    flash = "aten::_scaled_dot_product_flash_attention"
+    assert [found[flash, count].index("is_causal") for count in (7, 10)] == [4, 7]
+
+
 def test_backward_of_attention_has_five_products() -> None:
     dims = [[2, 4, 16, 8], *HEADS, [2, 4, 16, 8], [2, 4, 16], [], [], [], [], [], []]
     types = ["c10::Half"] * 5 + ["float"] + [""] * 6
