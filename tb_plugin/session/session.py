@@ -402,7 +402,7 @@ class TraceSession(Session):
 
 @lru_cache(2)
 def _artifacts_of(roots: tuple[Path, ...]) -> ArtifactCache:  # noqa: ARG001  # the key
-    """What the files of a process have open: a comparison of ranks knows their digests again."""
+    """Open artifacts of this process, so that a comparison of ranks finds their digests again."""
     return ArtifactCache(open_user_cache())
 
 

@@ -24,7 +24,7 @@ from .chosen import of_trace, ranks_of_run
 @click.option("--tables", default="", help="Tables by name, with commas.  [default: all]")
 @click.option("--ranks", is_flag=True, help="Every rank of the run, in folders rank=N.")
 @click.option("--report", type=WordChoice(("text", "json"), {}), default="text", show_default=True,
-              help="Form of what is said; json: a line for each table, and errors.")  # fmt: skip
+              help="Format of the report; json: a line for each table, and errors.")  # fmt: skip
 def export(
     path: str,  # noqa: ARG001  # what names the trace
     chosen: ChosenTrace,

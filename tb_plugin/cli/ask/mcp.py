@@ -34,7 +34,7 @@ def mcp(logdirs: tuple[str, ...]) -> None:
 
 
 _TELLS = {
-    "recordings": "List the recordings that can be asked about, with their paths.",
+    "recordings": "List all recordings, with their paths.",
     "explain": "Answer most questions at once: typical step, idle by cause, findings with time per"
     " step, your functions, totals, all ranks of a run (pass its folder), what it cannot tell. Ask"
     " this first. section: recording, step, findings, functions, operators, totals, ranks, breaks,"
@@ -48,8 +48,8 @@ _TELLS = {
     " stack(host_row); a table of a WITH may be named as 't'. Never join on ranges of time.",
     "event": "One event as the file has it, by an id of another answer: slice/1296.",
     "compare": "What changed per step from one recording to another, and is it more than noise?",
-    "ranks": "All ranks of a run (pass its folder): who makes the others wait, parts of each step.",
-    "record_advice": "What this recording cannot answer, and how to record so that the next can.",
+    "ranks": "All ranks of a run (pass its folder): stragglers, and parts of each step.",
+    "record_advice": "Questions that this recording cannot answer, and options that record them.",
 }
 """Tool → its description for an agent; it has no text of a recording."""
 

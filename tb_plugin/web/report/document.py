@@ -89,7 +89,7 @@ class ReportOptions(Struct, frozen=True):
 
 
 class WrittenReport(Struct, frozen=True):
-    """The file, and what it leaves out, as sentences."""
+    """The file, and one sentence for each thing that it leaves out."""
 
     content: bytes
     left_out: tuple[str, ...]
@@ -296,7 +296,7 @@ def _made(
 
 
 def _about(title: str, lacks: Sequence[str], options: ReportOptions) -> str:
-    """What the banner says: what this is, and what it does not hold."""
+    """Text of the banner: title, date and version, then what the report leaves out."""
     steps = f" It opens with steps {options.steps}." if options.steps else ""
     codes = " Folders, hosts and users are replaced by codes." if options.redact else ""
     made = time.strftime("%Y-%m-%d")
@@ -305,7 +305,7 @@ def _about(title: str, lacks: Sequence[str], options: ReportOptions) -> str:
 
 
 def _shortened(answers: Answers, room: int) -> Iterator[str]:
-    """Let details of rows go, then rows, where the timeline would have no room; what is gone."""
+    """Drop details of rows, then rows, until the timeline has room; yield a sentence for each."""
     least = room * (1 - _LEAST_TIMELINE)
     if answers.size() > least:
         answers.without(lambda name: name.partition(" ")[0].endswith(("/row", "/graph", "/nodes")))
@@ -316,7 +316,7 @@ def _shortened(answers: Answers, room: int) -> Iterator[str]:
 
 
 def _steps_alone(answers: Answers, shell: Shell, room: int) -> str:
-    """Store answers of single steps as far as there is room; which are missing, as a sentence."""
+    """Store answers of single steps as far as there is room; a sentence names the missing ones."""
     if len(shell.steps) < 2:
         return ""
     fitting = ask_single_steps(answers, shell, int((room - answers.size()) * _STEPS_SHARE))

@@ -109,7 +109,7 @@ class Answers:
                     group[question] = msgspec.json.encode(table)
 
     def _of_steps(self, route: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
-        """The parameters with the steps that are asked for, where the route knows steps."""
+        """Add the chosen steps to the parameters of a route that takes steps."""
         known = self.steps and route in self._takes_steps and "start_ns" not in parameters
         return {_STEPS: self.steps, **parameters} if known else parameters
 
@@ -149,7 +149,7 @@ class Answers:
         return body.replace(self._folder, b"") if self._folder and body[:1] == b"{" else body
 
     def must_be_current(self) -> None:
-        """Check that what was asked can be answered.
+        """Check that the files of kinetoscope are still those that made the earlier answers.
 
         Raises:
             UnavailableError: the files of kinetoscope changed, so what is not yet made stays so.
@@ -380,7 +380,7 @@ ASKED: Mapping[str, Callable[[Answers], None]] = {
     "speed_of_light": ask_speed_of_light,
     "distributed": ask_distributed,
 }
-"""What is asked for a view beside its usual answer; for one that is not here, that alone."""
+"""View → its questions beside the usual answer; other views have the usual answer only."""
 
 ASKED_APART = {"timeline", "diff"}
 

@@ -29,7 +29,7 @@ _WHOLE_SHARE = 0.5  # of the room: levels of the whole recording
 
 
 class StoredTimeline(Struct, frozen=True):
-    """The finest level everywhere and in the ranges; what is missing, as sentences."""
+    """The finest stored level, everywhere and in the ranges; ``missing`` says what is left out."""
 
     everywhere: int = 0
     in_ranges: int = 0
@@ -122,7 +122,7 @@ class _Stored:
 
     @property
     def merged(self) -> str:
-        """What becomes of short slices, as a verb and its object."""
+        """How the timeline shows short slices, as a verb and its object."""
         return f"merges slices shorter than {duration(1 << self.finest)}"
 
     def go_down(self, must: int) -> None:
