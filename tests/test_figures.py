@@ -14,7 +14,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ import pytest
 from kinetoscope.analysis.advice import check_all
 from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.steps import select
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import KinetoscopeError
-from kinetoscope.session.session import choose
+from kinetoscope.session.session import Wanted, choose
 from kinetoscope.views import view_named
+from tests.analysis.advice.drawn import FIRES
 from tests.conftest import ROOT, TRACES, requires_traces
 
 TABLE = Path(__file__).with_name("figures.txt")
@@ -44,7 +46,37 @@ REAL = (
     "tracelens/mi300/gaunernst_bert-small-uncased__1016001.json.gz",
 )
 """Several ranks on GPUs and on CPUs, modules and memory, critical paths, counters, graphs, AMD."""
-RECORDINGS = [*(f"samples/{name}" for name in SAMPLES), *(f"traces/{name}" for name in REAL)]
+MORE_REAL = (
+    "ascend_npu/trace_view.json",
+    "cuda_memory_snapshots/magma27",
+    "fresh_torch1.8.1",
+    "fresh_torch2.13/coll4",
+    "fresh_torch2.13/compile",
+    "fresh_torch2.13/fsdp2_gpt",
+    "fresh_torch2.13/mem_only",
+    "fresh_torch2.13/modules_only",
+    "fresh_torch2.13/resnet_w0_slowloader",
+    "fresh_torch2.13/threads",
+    "misc_repos/switch_transformers",
+    "torchbench/trace.json",
+)
+"""Other devices, snapshots, old versions, options and threads, with a line for each answer."""
+PAIRS = (
+    ("fresh_torch2.13", "resnet_w0", "resnet_w0_slowloader"),
+    ("kineto_tb_samples", "resnet50_num_workers_0", "resnet50_num_workers_4"),
+    ("fresh_torch2.13", "ddp2_full", "coll4"),
+    ("tracelens", "h100", "mi300"),
+)
+"""Folder, run of the base, run that is compared with it."""
+OTHERS = [f"traces/{name}" for name in MORE_REAL]
+RULES = "drawn runs of rules"
+RECORDINGS = [
+    RULES,
+    *(f"samples/{name}" for name in SAMPLES),
+    *(f"traces/{name}" for name in REAL),
+    *OTHERS,
+    *(f"traces/{folder}: {base} → {run}" for folder, base, run in PAIRS),
+]
 FIRST = "of the first row of the table before"
 RANGE = {"start_ns": 0, "end_ns": 1 << 40}
 QUERIES: Mapping[str, tuple[tuple[str, dict[str, Any]], ...]] = {
@@ -103,13 +135,133 @@ QUERIES: Mapping[str, tuple[tuple[str, dict[str, Any]], ...]] = {
 }
 
 
-def asked(recording: str) -> Iterator[tuple[str, Any]]:
+TILES = {"level": 12, "tiles": "0,1", "blocks": "0.0,1.0,2.0"}
+MORE: Mapping[str, tuple[tuple[str, dict[str, Any]], ...]] = {
+    "distributed": (
+        *(
+            ("what_if", {"kind": one})
+            for one in ("late", "rank", "node", "stage", "group", "input")
+        ),
+        ("", {"steps": "everything"}),
+    ),
+    "overview": (
+        ("", {"steps": "everything"}),
+        ("idle", {"steps": "all", "min_ratio": 0}),
+        ("path", {"inferred": False, "steps": "all"}),
+    ),
+    "operators": (
+        *(
+            ("table", {"group_by": one, "steps": "all", "sort_by": sort})
+            for one, sort in (
+                ("name", "total_ns"),
+                ("stack", "mean_ns"),
+                ("module", "p95_ns"),
+                ("thread", "max_ns"),
+                ("annotation", "calls"),
+            )
+        ),
+        ("table", {"search": "mm conv", "offset": 1, "limit": 5, "ascending": True}),
+        ("find", {"search": "add"}),
+        ("flame", {"metric": "calls", "waiting": True, "focus": 3}),
+        ("around", {"name": "aten::mm"}),
+        ("around", {"name": "aten::mm", "metric": "device"}),
+    ),
+    "kernels": (
+        *(
+            ("table", {"group_by": one, "sort_by": sort})
+            for one, sort in (("class", "max_ns"), ("module", "mean_ns"), ("line", "p50_ns"))
+        ),
+        ("row", {"key": FIRST, "group_by": "line"}),
+        ("table", {"search": "gemm", "search_op": "mm", "limit": 3, "sort_by": "min_ns"}),
+    ),
+    "timeline": (
+        *(("", {"layout": one}) for one in ("merged", "filtered", "merged-folded")),
+        ("names", {}),
+        ("tiles", TILES),
+        ("tiles", {**TILES, "level": 16, "layout": "merged"}),
+        ("counters", {"level": 12, "tiles": "0,1", "series": "0,1,2"}),
+        ("minimap", {"columns": 64}),
+        ("folded", RANGE),
+        ("flame", {**RANGE, "metric": "count", "min_share": 0.01}),
+        ("rows", {**RANGE, "sort": "-self", "text": "aten", "limit": 20}),
+        ("path", {**RANGE, "inferred": False, "columns": 64}),
+        ("path_arrows", RANGE),
+        ("bundles", {**RANGE, "columns": 64, "layout": "merged"}),
+        ("search", {"text": "^aten::(mm|add)", "mode": "regex", "columns": 64}),
+        ("hit", {"text": "aten", "ts": 1000, "direction": "previous"}),
+        *(("slice", {"slice": one}) for one in (0, 5, 333, 2000)),
+        ("flows", {"slice": 333, "hops": 3}),
+        *(("move", {"slice": 333, "by": one}) for one in ("lane", "name", "child", "flow")),
+        ("area", {"start_ns": 5_000_000, "end_ns": 25_000_000, "layout": "merged"}),
+    ),
+    "memory": (
+        ("", {"steps": "everything", "by": "total"}),
+        ("curve", {"by": "module", "points": 50}),
+        ("curve", {"by": "line"}),
+        ("events", {"steps": "everything", "sort_by": "alive_ns", "limit": 20}),
+        ("events", {"category": "activation", "min_bytes": 1024, "search": "mm"}),
+        ("statistics", {"steps": "everything", "sort_by": "allocations", "limit": 20}),
+        ("alive", {"at": "second"}),
+        ("alive", {"at": "time", "at_ns": 5_000_000}),
+        ("block", {"block": 7}),
+        ("map", {}),
+        ("map_tiles", {"level": 2, "tiles": "0.0,1.0"}),
+        ("free", {"steps": "everything"}),
+    ),
+    "modules": (
+        ("table", {"fold": False, "sort_by": "self_ns"}),
+        ("row", {"module": 3}),
+        *(("flame", {"metric": one, "root": 1}) for one in ("op", "host", "idle")),
+    ),
+    "speed_of_light": (
+        ("", {"steps": "all"}),
+        *(("table", {"group_by": one, "limit": 20}) for one in ("op", "module", "kind")),
+    ),
+}
+"""Further answers, on one line each."""
+DIFFS: Sequence[tuple[str, dict[str, Any]]] = (
+    ("", {}),
+    ("", {"steps": "all", "base_steps": "all", "seen": "classic", "budget": 0.1}),
+    ("", {"seen": "host"}),
+    *(
+        ("table", {"group": group, "metric": metric})
+        for group, metric in (
+            ("operators", "self_ns"),
+            ("operators", "device_total_ns"),
+            ("kernels", "self_ns"),
+            ("modules", "self_ns"),
+            ("memory", "bytes"),
+            ("memory", "peak_bytes"),
+        )
+    ),
+    ("table", {"by_shape": True, "sort_by": "other_ns"}),
+    ("table", {"group": "kernels", "kernels_by": "family"}),
+    ("table", {"group": "kernels", "kernels_by": "launch"}),
+    ("pieces", {}),
+    ("marks", {}),
+    ("flame", {"min_ratio": 0}),
+    ("flame", {"metric": "calls"}),
+)
+
+
+class Refusal(str):
+    """The sentence that stands where an answer would."""
+
+    __slots__ = ()
+
+
+def asked(
+    recording: str, queried: Mapping[str, Sequence[tuple[str, dict[str, Any]]]] = QUERIES
+) -> Iterator[tuple[str, Any]]:
     """Every answer on a recording, by the text of its query; a refusal is its sentence."""
     kind, _, name = recording.partition("/")
+    name, _, wanted = name.partition(": ")
+    base, _, run = wanted.partition(" → ")
     session = choose(
-        str((ROOT / "samples/traces" if kind == "samples" else TRACES) / name)
+        str((ROOT / "samples/traces" if kind == "samples" else TRACES) / name),
+        Wanted(run=run or None),
     ).session()
-    for stem, queries in QUERIES.items():
+    for stem, queries in queried.items():
         view, table = view_named(stem), None
         for part, written in queries:
             query = written
@@ -119,16 +271,21 @@ def asked(recording: str) -> Iterator[tuple[str, Any]]:
                 first = {key for key, value in query.items() if value == FIRST}
                 query = written | {key: table["rows"][0][key] for key in first}
             words = ",".join(f"{key}={value}" for key, value in query.items())
+            if base:
+                query = {**query, "base_run": base}
             answer = _tried(_answer, session, view, part, query)
             yield f"{stem}.{part} {words}".strip(". "), answer
             table = answer if part == "table" else table
-    yield "advice", _tried(_advice, session)
+    if queried is QUERIES:
+        yield "advice", _tried(_advice, session)
 
 
 def _answer(session: Any, view: Any, part: str, query: Mapping[str, Any]) -> Any:
     subject = session.asked(view)
     one = next(one for one in view.parts if one.stem == part) if part else view
     built = one.build(subject, msgspec.convert(query, one.query, strict=False))
+    if isinstance(built, bytes) and built[:4] in (b"TLF1", b"MAP1"):
+        return built[:16] + built[24:]  # without the time that it took
     return b"".join(built) if isinstance(built, Iterator) else built
 
 
@@ -143,17 +300,45 @@ def _tried(ask: Callable[..., Any], *of: Any) -> Any:
     try:
         return msgspec.to_builtins(ask(*of), enc_hook=str)
     except KinetoscopeError as error:
-        return error.message
+        return Refusal(error.message)
 
 
 def lines(recording: str) -> Iterator[str]:
     """The part of the table on a recording: what is there, without the headings of tables."""
     yield f"# {recording}"
-    for answer, value in asked(recording):
-        yield f"## {answer}"
-        for key, found in value.items() if isinstance(value, dict) else [("refused", value)]:
-            if found not in (None, "", [], (), {}) and not key.endswith("columns"):
-                yield f"{key}\t{told(found)}"
+    if recording == RULES:
+        yield from _of_rules()
+        return
+    if " → " in recording:
+        yield from _short(asked(recording, {"diff": DIFFS}))
+        return
+    if recording in OTHERS:
+        yield from _short(asked(recording))
+    else:
+        for answer, value in asked(recording):
+            yield f"## {answer}"
+            for key, found in value.items() if isinstance(value, dict) else [("refused", value)]:
+                if found not in (None, "", [], (), {}) and not key.endswith("columns"):
+                    yield f"{key}\t{told(found)}"
+    yield from _short(asked(recording, MORE))
+
+
+def _short(answers: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """A line for each answer; a refusal has none."""
+    for answer, value in answers:
+        if isinstance(value, dict):
+            yield f"{answer}\t{told([one for one in value.items() if one[0][-7:] != 'columns'])}"
+        elif not isinstance(value, Refusal):
+            yield f"{answer}\t{told(value)}"
+
+
+def _of_rules() -> Iterator[str]:
+    """The findings on the two drawn runs of each rule: it fires on one, and not on the other."""
+    for rule, runs in FIRES.items():
+        for word, drawn in zip(("fires", "silent"), runs, strict=True):
+            findings, unchecked = check_all(select(summarize(drawn())))
+            found = msgspec.to_builtins((findings, unchecked), enc_hook=str)
+            yield f"{rule} {word}\t{told(found)}"
 
 
 def told(value: Any) -> str:
