@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -37,6 +38,32 @@ class ArtifactSpec(Struct, Generic[T_co], frozen=True):
     is_mapped: bool = True  # False: its files are read whole, so that to close it frees no pages
     argument: str = ""  # given to ``make`` after the variant, which tells its digest
     bounds: ReadBounds | None = None
+
+
+def stores(
+    columns_of: Callable[[Any], object], stem: str
+) -> Callable[[Any, Path, Callable[[float], None]], None]:
+    """A ``make`` that stores the columns that a function returns for a trace; raises OSError."""
+
+    def make(trace: object, folder: Path, on_share: Callable[[float], None]) -> None:
+        from .columnar import Writer  # imports Arrow, which the first screen does without
+
+        with Writer(folder) as writer:
+            writer.close(columns_of(trace), stem)
+        on_share(1.0)
+
+    return make
+
+
+def opens(columns: type[T], stem: str) -> Callable[[Path], T]:
+    """An ``open`` that maps columns stored under a stem into memory; raises DamagedError."""
+
+    def open_columns(folder: Path) -> T:
+        from .columnar import load
+
+        return load(columns, folder, stem)
+
+    return open_columns
 
 
 def given(variant: str, argument: str) -> list[str]:

@@ -20,7 +20,7 @@ from ..analysis.graphs.model import CaptureColumns, GraphColumns
 from ..analysis.graphs.module_origins import lend_modules
 from ..analysis.graphs.origins import OperatorOrigins, origin_of, with_origins
 from ..analysis.modules.model import ModuleColumns
-from ..analysis.operators import artifact as made_operators
+from ..analysis.operators.artifact import OPERATORS
 from ..analysis.operators.model import NamedLight, OperatorColumns
 from ..analysis.serving.model import PhaseUse
 from ..analysis.serving.phases import phases
@@ -35,9 +35,6 @@ from ..base.units import plural, share
 from ..trace.worker_names import is_capture
 from .view import RunWorker, Subject, TracePlace
 
-OPERATORS: ArtifactSpec[OperatorColumns] = ArtifactSpec(
-    made_operators.NAME, made_operators.MAKE, made_operators.open_operators
-)
 MOST_CAPTURES = 64
 """Recordings of captures that are read for one recording."""
 WORTH_SAYING = 0.01  # of the device time in replays

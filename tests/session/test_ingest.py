@@ -16,8 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from kinetoscope.analysis.distributed.rank.digest import DIGEST
-from kinetoscope.analysis.modules import artifact as modules
-from kinetoscope.base.artifact_spec import ArtifactSpec
+from kinetoscope.analysis.modules.artifact import MODULES
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.ingest import (
     TRIES,
@@ -38,7 +37,7 @@ from tests.views.distributed.drawn_ranks import write_run
 from tests.waiting import wait_for
 from tests.web.trace_files import write_trace
 
-SPECS = (ArtifactSpec(modules.NAME, modules.MAKE, modules.open_modules),)
+SPECS = (MODULES,)
 RANKS = 4
 
 

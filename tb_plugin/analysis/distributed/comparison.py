@@ -52,7 +52,6 @@ class Member(Struct, frozen=True):
 
     label: str
     rank: int
-    rank_source: str  # "recorded", "given", "order"
     digest: int  # row of Comparison.digests, −1: left out
     problem: str
 
@@ -166,19 +165,16 @@ def compare(
 def _members(
     digests: Sequence[RankDigest], labels: Sequence[str], given: Sequence[int | None] | None
 ) -> tuple[list[Member], list[RankDigest], list[SetNote]]:
-    ranks, sources = [], []
+    ranks = []
     unknown = 0
     for at, one in enumerate(digests):
         told = given[at] if given is not None else None
         if one.rank >= 0:
             ranks.append(one.rank)
-            sources.append("recorded")
         elif told is not None:
             ranks.append(told)
-            sources.append("given")
         else:
             ranks.append(unknown)
-            sources.append("order")
             unknown += 1
     first: dict[int, int] = {}
     for at, rank in enumerate(ranks):
@@ -190,7 +186,7 @@ def _members(
         problem = ""
         if at not in row:
             problem = f"rank {rank} is also claimed by {labels[first[rank]]}, which is used"
-        members.append(Member(labels[at], rank, sources[at], row.get(at, -1), problem))
+        members.append(Member(labels[at], rank, row.get(at, -1), problem))
     twice = sorted({rank for at, rank in enumerate(ranks) if at not in row})
     if twice:
         claims = [

@@ -7,12 +7,10 @@ by cause.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 
 from ...base.arrays import I32, I64, distinct_values, matches
+from ...base.artifact_spec import stores
 from ...base.regex import regex
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import find_paths
@@ -141,14 +139,4 @@ def _renumbered(parent: I32, kept: I64, number: I64, first: int) -> I32:
     return np.where(above >= 0, number[np.maximum(above, 0)], -1).astype(np.int32)
 
 
-def make_idle(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
-    """Fills an empty folder; tells which share of the work is done.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    from ...base.columnar import Writer  # imports Arrow, which the Overview does without
-
-    with Writer(folder) as writer:
-        writer.close(idle_columns(trace), STEM)
-    on_share(1.0)
+make_idle = stores(idle_columns, STEM)

@@ -5,13 +5,11 @@ Apart from what makes it (``artifact``), so that the first screen waits for none
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, ColumnTable
-from ...base.artifact_spec import ArtifactSpec
+from ...base.artifact_spec import ArtifactSpec, opens
 from ...base.group_sums import summed
 from ...trace.model import DeviceClass, HostKind
 from ..call_tree.flame import FlameTree
@@ -106,16 +104,5 @@ class IdleColumns(Struct, frozen=True, eq=False):
         return tree.only(tree.value > 0)
 
 
-def open_idle(folder: Path) -> IdleColumns:
-    """The columns again, mapped.
-
-    Raises:
-        DamagedError: a file is not there, or damaged.
-    """
-    from ...base.columnar import load
-
-    return load(IdleColumns, folder, STEM)
-
-
-IDLE = ArtifactSpec("idle-1", f"{__package__}.artifact:make_idle", open_idle)
+IDLE = ArtifactSpec("idle-1", f"{__package__}.artifact:make_idle", opens(IdleColumns, STEM))
 """The artifact of the Overview and of the critical path in the Trace view."""

@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import Struct
 
 from ...base.arrays import I8, I32, I64, B, distinct, matches, of_names, take, where
-from ...base.columnar import Writer, load
+from ...base.artifact_spec import ArtifactSpec, opens
+from ...base.columnar import Writer
 from ...base.regex import regex
 from ...base.units import plural
 from ...trace.model import HostKind, MemoryTable, Trace
@@ -62,8 +63,6 @@ from .snapshots.columns import memory_of_snapshot
 from .timeline import memory_of_timeline
 from .totals import joined, strays_between, with_totals
 
-NAME = "memory-4"
-MAKE = f"{__name__}:make_memory"
 _STEM = "memory"
 _WRAPPERS = regex(r"^(DataParallel|DistributedDataParallel)\.forward$")
 _ALLOCATOR = regex(
@@ -466,10 +465,4 @@ def make_memory(trace: Trace, folder: Path, on_share: Callable[[float], None]) -
         writer.close(memory_of(trace, on_share), _STEM)
 
 
-def open_memory(folder: Path) -> MemoryColumns:
-    """The columns again, mapped.
-
-    Raises:
-        DamagedError: a file is not there, or damaged.
-    """
-    return load(MemoryColumns, folder, _STEM)
+MEMORY = ArtifactSpec("memory-4", f"{__name__}:make_memory", opens(MemoryColumns, _STEM))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from ...base.columnar import Writer, load
+from ...base.artifact_spec import ArtifactSpec, opens, stores
 from ...base.group_sums import summed
 from ...trace.model import Trace
 from ...trace.recipes import SHAPES, with_option
@@ -17,10 +16,6 @@ from ..steps import step_windows
 from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
 from .sources import FoundModules, find_modules
-
-NAME = "modules-5"
-MAKE = f"{__name__}:make_modules"
-_STEM = "modules"
 
 
 def modules_of(trace: Trace) -> ModuleColumns:
@@ -95,22 +90,5 @@ def _missing(trace: Trace) -> Mapping[str, str]:
     return missing
 
 
-def make_modules(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
-    """Fills an empty folder; tells which share of the work is done.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    columns = modules_of(trace)
-    on_share(0.9)
-    with Writer(folder) as writer:
-        writer.close(columns, _STEM)
-
-
-def open_modules(folder: Path) -> ModuleColumns:
-    """The columns again, mapped.
-
-    Raises:
-        DamagedError: a file is not there, or damaged.
-    """
-    return load(ModuleColumns, folder, _STEM)
+make_modules = stores(modules_of, "modules")
+MODULES = ArtifactSpec("modules-5", f"{__name__}:make_modules", opens(ModuleColumns, "modules"))

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, Sparse, dense, put, take, where
-from ...base.columnar import Writer, load
+from ...base.artifact_spec import ArtifactSpec, opens
+from ...base.columnar import Writer
 from ...base.columns import Array, Packed, packed, packed_few, packed_rows
 from ...trace.model import DeviceKind, HostKind, Trace
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
@@ -92,8 +93,6 @@ def _of_op(trace: Trace, name: str) -> I32:
     return result
 
 
-NAME = "operators-6"
-MAKE = f"{__name__}:make_operators"
 _STEM = "operators"
 
 
@@ -201,10 +200,4 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
         writer.close(operators_of(trace, keep), _STEM)
 
 
-def open_operators(folder: Path) -> OperatorColumns:
-    """The columns again, mapped.
-
-    Raises:
-        DamagedError: a file is not there, or damaged.
-    """
-    return load(OperatorColumns, folder, _STEM)
+OPERATORS = ArtifactSpec("operators-6", f"{__name__}:make_operators", opens(OperatorColumns, _STEM))

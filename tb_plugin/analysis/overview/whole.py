@@ -6,13 +6,12 @@ Stored once per trace, so that an answer in one call reads no columns of events.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 
 from ...base.arrays import I32, I64, ColumnTable
-from ...base.artifact_spec import ArtifactSpec
+from ...base.artifact_spec import ArtifactSpec, opens, stores
 from ...base.group_sums import sums_by
 from ...base.intervals import Intervals, merge, subtract, union
 from ...trace.model import DeviceClass, HostKind, Trace
@@ -230,29 +229,6 @@ def _idle_until(idle: Intervals) -> Callable[[I64], I64]:
     return until
 
 
-def make_whole(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
-    """Fills an empty folder.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    from ...base.columnar import Writer
-
-    with Writer(folder) as writer:
-        writer.close(whole_of(trace), STEM)
-    on_share(1.0)
-
-
-def open_whole(folder: Path) -> WholeRecording:
-    """The columns again.
-
-    Raises:
-        DamagedError: a file is not there, or damaged.
-    """
-    from ...base.columnar import load
-
-    return load(WholeRecording, folder, STEM)
-
-
-WHOLE = ArtifactSpec("whole-3", f"{__name__}:make_whole", open_whole)
+make_whole = stores(whole_of, STEM)
+WHOLE = ArtifactSpec("whole-3", f"{__name__}:make_whole", opens(WholeRecording, STEM))
 """The artifact of ``kinetoscope explain``."""

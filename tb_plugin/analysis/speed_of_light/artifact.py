@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
-from ...base.artifact_spec import ArtifactSpec
-from ...base.columnar import Writer, load
+from ...base.artifact_spec import ArtifactSpec, opens, stores
 from ...base.machine import user_folder
-from ...trace.model import Trace
 from .attribution import speed_of_light
 from .devices import FILE as PEAKS_FILE
 from .devices import MOST_BYTES
 from .model import SpeedColumns
 from .models import OWN_FILE
-
-_STEM = "speed_of_light"
-
-
-def make_speed(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
-    """Fills an empty folder; tells which share of the work is done.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    columns = speed_of_light(trace)
-    on_share(0.9)
-    with Writer(folder) as writer:
-        writer.close(columns, _STEM)
-
-
-def open_speed(folder: Path) -> SpeedColumns:
-    """The columns again, mapped. Raises DamagedError."""
-    return load(SpeedColumns, folder, _STEM)
 
 
 def _own() -> str:
@@ -43,6 +21,7 @@ def _own() -> str:
     return f"-{crc32(b'|'.join(texts)):x}" if texts else ""
 
 
-SPEED: ArtifactSpec[SpeedColumns] = ArtifactSpec(
-    f"speed-of-light-6{_own()}", f"{__name__}:make_speed", open_speed
+make_speed = stores(speed_of_light, "speed_of_light")
+SPEED = ArtifactSpec(
+    f"speed-of-light-6{_own()}", f"{__name__}:make_speed", opens(SpeedColumns, "speed_of_light")
 )

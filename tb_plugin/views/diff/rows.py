@@ -25,9 +25,10 @@ from ...analysis.diff.sides import (
 )
 from ...analysis.diff.verdict import PairVerdict, bridge_of, compare
 from ...analysis.facts import Facts
-from ...analysis.memory import artifact as memory_artifact
+from ...analysis.memory.artifact import MEMORY, NO_ADDRESSES
 from ...analysis.memory.model import MemoryDevice
-from ...analysis.modules import artifact as module_artifact
+from ...analysis.modules.artifact import MODULES
+from ...analysis.operators.artifact import OPERATORS
 from ...analysis.operators.short_names import short_names
 from ...analysis.recording import not_recorded
 from ...analysis.speed_of_light.artifact import SPEED
@@ -37,14 +38,10 @@ from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
 from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
 from ..legend import BREAKDOWN, COPY, HOST, PARTITION, LegendEntry, named_for
-from ..origins import OPERATORS
 from ..shared import as_structs, column_named
 from ..table import Column, heads, sorts
 from ..view import TracePlace
 from . import contract as answers
-
-MODULES = ArtifactSpec(module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules)
-MEMORY = ArtifactSpec(memory_artifact.NAME, memory_artifact.MAKE, memory_artifact.open_memory)
 
 _NO_MODULES = (
     "Not both recordings have modules: {}, or give our trace handler the model,"
@@ -242,7 +239,7 @@ class Pair(Struct, frozen=True, eq=False, dict=True):
         metrics = self._metrics(query)
         metric = query.metric if query.metric in (*metrics, "calls") else metrics[0]
         if query.group == "memory" and query.metric == "peak_bytes" and len(metrics) == 1:
-            return (), query.metric, memory_artifact.NO_ADDRESSES
+            return (), query.metric, NO_ADDRESSES
         sides = self._items(query)
         if sides is None:
             return (), metric, self._missing.get(query.group, NO_COMMON_MEMORY)

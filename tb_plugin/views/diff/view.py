@@ -7,9 +7,10 @@ from ...analysis.diff.flame import pair_flame
 from ...analysis.diff.pieces import AlignedPiece, MainThread, PieceSide, phases, pieces_at
 from ...analysis.diff.sides import Items, Side, operator_items
 from ...analysis.facts import Facts
+from ...analysis.operators.artifact import OPERATORS
 from ...analysis.steps import step_parameter
 from ...base.errors import QueryError, UnavailableError
-from ..origins import OPERATORS, lending
+from ..origins import lending
 from ..shared import as_structs
 from ..table import Table, heads, table_from
 from ..view import Part, Recordings, Subject, TracePlace, View

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ...analysis.facts import Facts
 from ...analysis.graphs.artifact import GRAPHS
 from ...analysis.graphs.table import graph_table
+from ...analysis.operators.artifact import OPERATORS
 from ...analysis.operators.groups import group
 from ...analysis.operators.kernels import (
     ChosenKernels,
@@ -26,7 +27,7 @@ from ...analysis.steps import scope_of
 from ...base.units import plural, share
 from ...trace.model import Link
 from ..legend import core_words, cores_name
-from ..origins import OPERATORS, light_of, operators_of
+from ..origins import light_of, operators_of
 from ..shared import (
     SharePart,
     SlowCall,

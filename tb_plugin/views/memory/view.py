@@ -9,8 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ...analysis.facts import Facts
-from ...analysis.memory import artifact
-from ...analysis.memory.artifact import NO_ADDRESSES
+from ...analysis.memory.artifact import MEMORY, NO_ADDRESSES
 from ...analysis.memory.categories import RULES
 from ...analysis.memory.curve import (
     LayerKeys,
@@ -26,10 +25,9 @@ from ...analysis.memory.growth import leaking_sites, steps_of
 from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import AliveGroup, alive, most_reserved, peaks, total_after
 from ...analysis.memory.snapshots.free import free_memory, free_pieces
-from ...analysis.modules import artifact as module_artifact
+from ...analysis.modules.artifact import MODULES
 from ...analysis.modules.model import ModuleColumns
 from ...analysis.timeline.tracks import HOST
-from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, size
 from ..table import Table, heads, table_from
@@ -51,9 +49,6 @@ from .windows import (
 from .words import head_room, leak_words, no_totals, words
 
 MOST_LAYERS = 8
-MODULES: ArtifactSpec[ModuleColumns] = ArtifactSpec(
-    module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules
-)
 _MODULE = "nn.Module: "  # as Kineto names a module
 OUTSIDE = "(outside of ops)"
 NO_STACK = "(without a stack)"
@@ -496,7 +491,7 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     of_memory_alone=True,
-    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_memory),
+    artifact=MEMORY,
     parts=(
         Part("curve", answers.MemoryQuery, answers.MemoryCurve, curve_part),
         Part("events", answers.MemoryEventQuery, answers.MemoryEventTable, event_window),

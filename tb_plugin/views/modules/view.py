@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ...analysis.facts import Facts
-from ...analysis.modules import artifact
+from ...analysis.modules.artifact import MODULES
 from ...analysis.modules.figures import (
     OutsideFigures,
     alike,
@@ -19,7 +19,6 @@ from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
 from ...analysis.recording import not_recorded
 from ...analysis.steps import Scope, scope_of
-from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
 from ...base.units import duration, share
 from ...trace.recipes import FRAMES, with_option
@@ -256,7 +255,7 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     lends=True,
-    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_modules),
+    artifact=MODULES,
     parts=(
         Part("table", answers.ModulesQuery, answers.ModuleTable, table),
         Part("row", answers.ModuleRowQuery, ModuleRow, row),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...analysis.call_tree.flame import FlameNode, FlameTree, folded, inverted, pruned, sandwich
 from ...analysis.facts import Facts
+from ...analysis.operators.artifact import OPERATORS
 from ...analysis.operators.credit import REASONS
 from ...analysis.operators.flame import KERNEL, KIND_NAMES, flame_tree, waiting_threads
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
@@ -27,7 +28,7 @@ from ...base.errors import NotFoundError
 from ...base.units import plural, share
 from ...trace.model import DeviceClass
 from ..legend import core_words, cores_name
-from ..origins import OPERATORS, light_of, operators_of, origin_words, origins_of
+from ..origins import light_of, operators_of, origin_words, origins_of
 from ..shared import Flame, flame_of, outside_words, share_parts, steps_of, time_and_count
 from ..table import Table, heads, help_of, rows_from, shown, table_from
 from ..view import Part, Subject, View

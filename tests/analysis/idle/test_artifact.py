@@ -8,7 +8,7 @@ import pytest
 
 from kinetoscope.analysis.call_tree.flame import pruned
 from kinetoscope.analysis.idle.artifact import idle_columns, make_idle
-from kinetoscope.analysis.idle.model import open_idle
+from kinetoscope.analysis.idle.model import IDLE
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
@@ -57,7 +57,7 @@ def test_the_columns_come_back_as_they_were(tmp_path: Path) -> None:
         """
     )
     make_idle(trace, tmp_path, lambda _: None)
-    stored, made = open_idle(tmp_path), idle_columns(trace)
+    stored, made = IDLE.open(tmp_path), idle_columns(trace)
     assert stored.strings == made.strings
     assert stored.path.start.tolist() == made.path.start.tolist()
     assert stored.cells.idle_ns.tolist() == made.cells.idle_ns.tolist()

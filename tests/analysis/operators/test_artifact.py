@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetoscope.analysis.operators.artifact import make_operators, open_operators, operators_of
+from kinetoscope.analysis.operators.artifact import OPERATORS, make_operators, operators_of
 from kinetoscope.trace.read import read
 from tests.drawing import draw
 from tests.trace.drawn import drawn, meta, x
@@ -24,7 +24,7 @@ def test_the_columns_come_back(tmp_path: Path) -> None:
     )
     told: list[float] = []
     make_operators(trace, tmp_path, told.append)
-    stored, computed = open_operators(tmp_path), operators_of(trace)
+    stored, computed = OPERATORS.open(tmp_path), operators_of(trace)
     assert told == sorted(told)
     assert 0.9 < told[-1] <= 1
     for table in ("calls", "stacks", "paths", "activities"):
@@ -44,7 +44,7 @@ def test_the_columns_come_back(tmp_path: Path) -> None:
 def test_a_trace_without_anything(tmp_path: Path) -> None:
     trace = draw("")
     make_operators(trace, tmp_path, lambda _: None)
-    stored = open_operators(tmp_path)
+    stored = OPERATORS.open(tmp_path)
     assert len(stored.calls) == len(stored.activities) == 0
     assert set(stored.missing) == {"shapes", "stacks", "modules", "device"}
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kinetoscope.analysis.operators.artifact import OPERATORS as OPERATOR_COLUMNS
 from kinetoscope.cli.diff import opened_pair
 from kinetoscope.session.session import Wanted, choose
 from kinetoscope.views.diff.contract import DiffTableQuery
@@ -24,7 +25,6 @@ from kinetoscope.views.modules.contract import ModulesQuery
 from kinetoscope.views.modules.view import VIEW as MODULES
 from kinetoscope.views.operators.contract import OperatorQuery
 from kinetoscope.views.operators.view import VIEW as OPERATORS
-from kinetoscope.views.origins import OPERATORS as OPERATOR_COLUMNS
 from kinetoscope.views.origins import speed_of
 from kinetoscope.views.speed_of_light.view import VIEW as SPEED
 from kinetoscope.views.timeline.common import opened_of
