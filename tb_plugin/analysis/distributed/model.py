@@ -52,6 +52,15 @@ class Junction(IntEnum):
     STEP_END = 5
 
 
+class Phase(IntEnum):
+    """The pass of the training in which a collective is called."""
+
+    UNKNOWN = 0
+    FORWARD = 1  # before a backward pass
+    BACKWARD = 2  # in it, or between it and the optimizer
+    ELSEWHERE = 3
+
+
 class WorkPart(IntEnum):
     """Parts of the time of an edge: columns of ``Edges.parts``."""
 
@@ -169,6 +178,7 @@ class DigestCalls(ColumnTable, frozen=True, eq=False):
     name: I32  # code of the kernel or range
     raw: I32  # row in file order, by which the event is found again
     splits: I32  # first row of ``RankDigest.split_bytes``, −1; one a rank of the group
+    phase: I8  # Phase
 
 
 class Junctions(ColumnTable, frozen=True, eq=False):
@@ -212,6 +222,7 @@ class RankDigest(Struct, frozen=True, eq=False):
     declared: tuple[RankGroup, ...]  # that the recording lists
     strings: tuple[str, ...]
     notes: tuple[str, ...]  # what this recording cannot tell, and why
+    wrappers: tuple[str, ...]  # roles of what wraps the model: see ``phases``
     steps: DigestSteps
     sums: DigestSums
     families: DigestFamilies

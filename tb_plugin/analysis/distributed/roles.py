@@ -1,23 +1,26 @@
-"""What is a process group for? A guess by its ranks and by what they exchange.
+"""What is a process group for? A guess by what its ranks exchange, when, and by their place.
 
 A description that the program gave its group goes before all. Then what only one kind of group
-does: stages of a pipeline send and receive, experts exchange all-to-all. Then the place of its
-ranks among the other groups of the run: launchers number ranks so that those of one model lie next
-to each other and replicas a stride apart,
+does: stages of a pipeline send and receive, experts exchange all-to-all. Then the pass of the
+training in which it is called (``rank/phases.py``): gradients are reduced or scattered in the
+backward pass, activations in the forward pass. Then the place of its ranks among the other groups
+of the run: launchers number ranks so that those of one model lie next to each other and replicas a
+stride apart,
 
     tensor parallel   0 1 2 3 | 4 5 6 7      4 neighbours
     data parallel     0 4 | 1 5 | 2 6 | 3 7  every 4th rank
 
-so neighbours that reduce, beside groups of every n-th rank, are tensor-parallel, and those of every
-n-th rank data-parallel; neighbours that gather and scatter are shards. Groups are told by their
-ranks, never by their names. The page says that it is a guess, and lets the reader say otherwise.
+A group of which none of this tells has no role. Groups are told by their ranks, never by their
+names. The page says that it is a guess, and lets the reader say otherwise.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -25,10 +28,12 @@ from msgspec import Struct
 from ...base.regex import regex
 from ...base.units import ordinal
 from .matching import Matches, RunGroup
-from .model import RankDigest
+from .model import Phase, RankDigest
 
 ROLES = ("data", "sharded", "tensor", "pipeline", "expert", "embedding", "context", "")
 _CERTAIN = ("pipeline", "expert", "embedding")
+_FEW_BYTES = 64
+"""A tensor of fewer is a number of the step (its loss, a norm), nothing of a layer."""
 _LOOKS_UP = regex(r"embedding_?bag|(split|dense)_embedding|pooled_?embedding", re.IGNORECASE)
 _DESCRIBED: tuple[tuple[str, str], ...] = (
     ("tensor", r"(^|[_\W])(tp|tensor)|tensor_model"),
@@ -99,49 +104,108 @@ def _guess(
     for role, pattern in _DESCRIBED:
         if re.search(pattern, group.label, re.IGNORECASE):
             return GroupRole(role, f"its description is “{group.label}”")
-    kinds = [matches.kind[i] for i in here]
-    if not kinds:
+    if not here:
         return GroupRole("", "it has no collectives in these recordings")
     steps = max((len(one.steps) for one in digests), default=1)
-    role, why = _by_exchange(kinds, steps, looks_up=looks_up)
-    if role in ("data", "sharded") and all(one.step_source == "iteration" for one in digests):
-        role, why = "tensor", "they reduce and gather in an inference engine, which trains nothing"
-    elif role not in _CERTAIN:
-        role, why = _by_place(group, kinds, strides) or (role, why)
+    seen = _Seen(
+        Counter(matches.kind[i] for i in here),
+        Counter((matches.kind[i], _phase(digests, matches, i)) for i in here),
+        {role for m in group.members for role in digests[m].wrappers},
+    )
+    role, why = _by_exchange(seen, steps, looks_up=looks_up)
+    if role not in _CERTAIN and all(one.step_source == "iteration" for one in digests):
+        if seen.reduces or seen.gathers:
+            role, why = (
+                "tensor",
+                "they exchange in an inference engine, which trains nothing",
+            )
+    elif not role:
+        role, why = _by_place(group, seen, strides) or (role, why)
     world = max((one.world_size for one in digests), default=0)
     place = place_of(group.ranks, world) if group.known else ""
-    of_data = {"all_reduce", "broadcast"} & set(kinds) if role in ("expert", "embedding") else ()
-    others = dict.fromkeys(sorted(of_data), "data")
-    return GroupRole(role, f"{place}: {why}" if place else why, others)
+    of_data = role in ("expert", "embedding") and seen.reduces_gradients
+    others = dict.fromkeys(sorted({"all_reduce", "broadcast"} & set(seen.kinds)), "data")
+    return GroupRole(role, f"{place}: {why}" if place else why, others if of_data else {})
 
 
-def _by_exchange(kinds: Sequence[str], steps: int, *, looks_up: bool) -> tuple[str, str]:
-    """The role by the kinds of collectives alone, and the reason; one message a step is none."""
-    if kinds.count("send") * 4 >= len(kinds) and kinds.count("send") > steps:
+def _phase(digests: Sequence[RankDigest], matches: Matches, collective: int) -> int:
+    """The pass in which most members call a collective; elsewhere, if it is a loss or a norm."""
+    here = matches.entries(collective)
+    calls = [
+        (digests[m].calls, row)
+        for m, row in zip(matches.member[here].tolist(), matches.call[here].tolist(), strict=True)
+    ]
+    if max(int(one.in_bytes[row]) for one, row in calls) in range(_FEW_BYTES):
+        return int(Phase.ELSEWHERE)
+    return Counter(int(one.phase[row]) for one, row in calls).most_common(1)[0][0]
+
+
+class _Seen(NamedTuple):
+    """What a group exchanges, how often, and in which pass."""
+
+    kinds: Counter[str]
+    phases: Counter[tuple[str, int]]
+    wrappers: AbstractSet[str]
+
+    def in_pass(self, kind: str, phase: Phase) -> int:
+        return self.phases[kind, int(phase)]
+
+    @property
+    def reduces(self) -> bool:
+        return self.kinds["all_reduce"] > 0
+
+    @property
+    def gathers(self) -> bool:
+        return self.kinds["all_gather"] + self.kinds["reduce_scatter"] > 0
+
+    @property
+    def reduces_gradients(self) -> bool:
+        """True if it reduces in the backward pass, or in an unknown one beside DDP's ranges."""
+        unknown = self.in_pass("all_reduce", Phase.UNKNOWN)
+        return self.in_pass("all_reduce", Phase.BACKWARD) > 0 or (
+            unknown > 0 and "data" in self.wrappers
+        )
+
+
+def _by_exchange(seen: _Seen, steps: int, *, looks_up: bool) -> tuple[str, str]:  # noqa: PLR0911
+    """The role by the collectives and their passes; one message a step is no pipeline."""
+    kinds = seen.kinds
+    if kinds["send"] * 4 >= kinds.total() and kinds["send"] > steps:
         return "pipeline", "its ranks send and receive"
-    if "all_to_all" in kinds or "expert_exchange" in kinds:
-        both = "; its all-reduces are of data, over the same ranks" if "all_reduce" in kinds else ""
+    if kinds["all_to_all"] or kinds["expert_exchange"]:
+        both = "; its all-reduces are of data, over the same ranks"
+        both = both if seen.reduces_gradients else ""
         if looks_up:
             return "embedding", f"its ranks exchange rows of embeddings, all-to-all{both}"
         return "expert", f"its ranks exchange all-to-all, as experts do{both}"
-    if _gathers(kinds):
-        return "sharded", "parameters are gathered and gradients scattered"
-    if "all_reduce" in kinds:
+    if seen.in_pass("reduce_scatter", Phase.FORWARD) > steps:
+        return "tensor", "activations are gathered and scattered in the forward pass"
+    if kinds["reduce_scatter"] and (
+        seen.in_pass("reduce_scatter", Phase.BACKWARD) or "sharded" in seen.wrappers
+    ):
+        return "sharded", (
+            "parameters are gathered and gradients scattered"
+            if kinds["all_gather"]
+            else "gradients are scattered"
+        )
+    if kinds["all_gather"] and "sharded" in seen.wrappers:
+        reduced = " and gradients reduced" if seen.reduces_gradients else ""
+        return "sharded", f"parameters are gathered{reduced}, in ranges of FSDP"
+    if seen.in_pass("all_reduce", Phase.FORWARD) > steps:
+        return "tensor", "activations are reduced in the forward pass"
+    if seen.reduces_gradients:
         return "data", "gradients are reduced over its ranks"
-    return "", "its collectives fit no usual pattern"
+    return "", "what its collectives are for is not recorded"
 
 
-def _gathers(kinds: Sequence[str]) -> bool:
-    return sum(kind in ("all_gather", "reduce_scatter") for kind in kinds) * 2 >= len(kinds)
-
-
-def _by_place(
-    group: RunGroup, kinds: Sequence[str], strides: AbstractSet[int]
-) -> tuple[str, str] | None:
-    """Tensor-parallel, if neighbours reduce and others lie a stride apart; sizes tell nothing."""
-    if stride_of(group.ranks) != 1 or _gathers(kinds) or "all_reduce" not in kinds:
+def _by_place(group: RunGroup, seen: _Seen, strides: AbstractSet[int]) -> tuple[str, str] | None:
+    """The role of neighbours that reduce beside groups a stride apart, and that of those."""
+    stride = stride_of(group.ranks)
+    if not seen.reduces or stride is None or len(group.ranks) < 2:
         return None
-    apart = sorted(stride for stride in strides if stride >= len(group.ranks) > 1)
-    if apart:
+    apart = sorted(one for one in strides if one >= len(group.ranks))
+    if stride == 1 and apart and not seen.gathers:
         return "tensor", f"they reduce, beside groups of every {ordinal(apart[0])} rank"
+    if stride > 1 and 1 in strides:
+        return "data", "they reduce, beside groups of neighbours"
     return None

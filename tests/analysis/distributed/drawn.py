@@ -20,6 +20,7 @@ from kinetoscope.analysis.distributed.model import (
     Edges,
     Junction,
     Junctions,
+    Phase,
     RankDigest,
     RankGroup,
     WorkPart,
@@ -45,6 +46,7 @@ class Drawn:
     peer: int
     splits: tuple[int, ...]
     step: int
+    phase: Phase
 
 
 def call(
@@ -61,10 +63,11 @@ def call(
     peer: int = -1,
     splits: tuple[int, ...] = (),
     step: int = 0,
+    phase: Phase = Phase.UNKNOWN,
 ) -> Drawn:
     """One collective, of all ranks unless some are given."""
     return Drawn(kind, arrival, release, ranks, sequence, comms_id, elements, dtype_bytes,
-                 out_elements, peer, splits, step)  # fmt: skip
+                 out_elements, peer, splits, step, phase)  # fmt: skip
 
 
 def rank(
@@ -78,6 +81,7 @@ def rank(
     steps: Sequence[int] = (0,),
     length: int = 1000,
     idle_around: int = 0,
+    wrappers: tuple[str, ...] = (),
 ) -> RankDigest:
     """The digest of a rank; each step is ``length`` µs long. Work leads from call to call."""
     strings = [""]
@@ -124,6 +128,7 @@ def rank(
         name=column([code(one.kind) for one in calls], np.int32),
         raw=column(list(range(count)), np.int32),
         splits=column(first, np.int32),
+        phase=column([one.phase for one in calls], np.int8),
     )
     start = np.arange(len(steps), dtype=np.int64) * length * US
     junctions, edges = _graph(calls, len(steps), length)
@@ -151,6 +156,7 @@ def rank(
         declared=(),
         strings=tuple(strings),
         notes=(),
+        wrappers=wrappers,
         steps=DigestSteps(
             number=np.array(steps, np.int64),
             start_ns=start,

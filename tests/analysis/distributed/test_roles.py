@@ -7,33 +7,45 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 from msgspec import structs
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.model import Phase
 from kinetoscope.analysis.distributed.roles import place_of, stride_of
+from tests.conftest import requires_traces
 
 from .drawn import Drawn, call, rank
+from .sets import compared, digests
 
 WORLD = 8
+NOT_RECORDED = "what its collectives are for is not recorded"
 PAIRS = [tuple(range(at, at + 2)) for at in range(0, WORLD, 2)]
 EVERY_SECOND = [tuple(range(at, WORLD, 2)) for at in range(2)]
 
 
-def run_of(*calls: tuple[str, Sequence[tuple[int, ...]]], world: int = WORLD) -> Comparison:
-    """Each rank makes one call of each kind, in its own group of the list."""
+def run_of(
+    *calls: tuple[str, Sequence[tuple[int, ...]], Phase],
+    world: int = WORLD,
+    elements: int = 1 << 18,
+    wrappers: tuple[str, ...] = (),
+) -> Comparison:
+    """Each rank makes one call of each kind, in its own group of the list, in a pass."""
 
     def of_rank(number: int) -> list[Drawn]:
         return [
-            call(kind, at * 100, at * 100 + 50, group, elements=1 << 18)
-            for at, (kind, groups) in enumerate(calls)
+            call(kind, at * 100, at * 100 + 50, group, elements=elements, phase=phase)
+            for at, (kind, groups, phase) in enumerate(calls)
             for group in groups
             if number in group
         ]
 
-    ranks = [rank(number, of_rank(number), world=world) for number in range(world)]
+    ranks = [
+        rank(number, of_rank(number), world=world, wrappers=wrappers) for number in range(world)
+    ]
     return compare(ranks, [str(number) for number in range(world)])
 
 
@@ -44,39 +56,150 @@ def roles(run: Comparison) -> dict[tuple[int, ...], tuple[str, str]]:
     }
 
 
+EVERYONE = [tuple(range(WORLD))]
+UNKNOWN, FORWARD, BACKWARD, ELSEWHERE = Phase
+
+
+def role_of(
+    *calls: tuple[str, Phase], elements: int = 1 << 18, wrappers: tuple[str, ...] = ()
+) -> tuple[str, str]:
+    """The role of the group of all ranks that makes these calls in a step, and why."""
+    run = run_of(
+        *((kind, EVERYONE, phase) for kind, phase in calls), elements=elements, wrappers=wrappers
+    )
+    role, why = roles(run)[EVERYONE[0]]
+    return role, why.removeprefix("all 8 ranks: ")
+
+
 def test_neighbours_that_reduce_beside_groups_a_stride_apart_are_tensor_parallel() -> None:
-    found = roles(run_of(("all_reduce", PAIRS), ("all_reduce", EVERY_SECOND)))
+    found = roles(run_of(("all_reduce", PAIRS, UNKNOWN), ("all_reduce", EVERY_SECOND, UNKNOWN)))
     assert [found[pair][0] for pair in PAIRS] == ["tensor"] * 4
     assert found[PAIRS[0]][1] == "2 neighbours: they reduce, beside groups of every 2nd rank"
     assert [found[group][0] for group in EVERY_SECOND] == ["data"] * 2
-    assert found[EVERY_SECOND[1]][1] == "every 2nd rank: gradients are reduced over its ranks"
+    assert found[EVERY_SECOND[1]][1] == "every 2nd rank: they reduce, beside groups of neighbours"
+
+
+def test_what_is_reduced_in_a_pass_goes_before_the_place_of_ranks() -> None:
+    """Replicas may be neighbours, and the ranks of one layer a stride apart."""
+    twice = ("all_reduce", EVERY_SECOND, FORWARD)
+    found = roles(run_of(("all_reduce", PAIRS, BACKWARD), twice, twice))
+    assert {found[pair][0] for pair in PAIRS} == {"data"}
+    assert {found[group][0] for group in EVERY_SECOND} == {"tensor"}
+
+
+def test_a_place_alone_tells_nothing_without_the_other_groups() -> None:
+    found = roles(run_of(("all_reduce", EVERY_SECOND, UNKNOWN)))
+    assert {role for role, _ in found.values()} == {""}
+    found = roles(run_of(("all_reduce", PAIRS, UNKNOWN)))
+    assert {role for role, _ in found.values()} == {""}
 
 
 def test_neighbours_that_gather_beside_groups_that_reduce_are_shards() -> None:
     """Hybrid sharding: parameters are gathered within a node, gradients reduced across nodes."""
     found = roles(
-        run_of(("all_gather", PAIRS), ("reduce_scatter", PAIRS), ("all_reduce", EVERY_SECOND))
+        run_of(
+            ("all_gather", PAIRS, FORWARD),
+            ("reduce_scatter", PAIRS, BACKWARD),
+            ("all_reduce", EVERY_SECOND, BACKWARD),
+        )
     )
-    assert {found[pair][0] for pair in PAIRS} == {"sharded"}
+    assert {found[pair] for pair in PAIRS} == {
+        ("sharded", "2 neighbours: parameters are gathered and gradients scattered")
+    }
     assert {found[group][0] for group in EVERY_SECOND} == {"data"}
 
 
-def test_one_group_of_all_ranks_is_data_parallel() -> None:
-    found = roles(run_of(("all_reduce", [tuple(range(WORLD))])))
-    assert found == {
-        tuple(range(WORLD)): ("data", "all 8 ranks: gradients are reduced over its ranks")
-    }
+@pytest.mark.parametrize(
+    ("phase", "wrappers", "role"),
+    [
+        (BACKWARD, (), "data"),
+        (UNKNOWN, ("data",), "data"),  # the recording does not tell the caller of a gloo range
+        (UNKNOWN, (), ""),
+        (UNKNOWN, ("sharded",), ""),
+        (ELSEWHERE, (), ""),
+        (ELSEWHERE, ("data",), ""),  # behind the optimizer: a metric
+    ],
+)
+def test_reductions_are_of_data_where_gradients_are(
+    phase: Phase, wrappers: tuple[str, ...], role: str
+) -> None:
+    why = "gradients are reduced over its ranks" if role else NOT_RECORDED
+    assert role_of(("all_reduce", phase), wrappers=wrappers) == (role, why)
 
 
-def test_many_small_reductions_alone_make_nothing_tensor_parallel() -> None:
-    found = roles(run_of(*(("all_reduce", [(0, 1)]) for _ in range(9)), world=2))
-    assert found[(0, 1)][0] == "data"
+@pytest.mark.parametrize(("elements", "role"), [(15, ""), (16, "data")])
+def test_a_number_that_is_reduced_before_the_optimizer_is_no_gradient(
+    elements: int, role: str
+) -> None:
+    """A loss or a norm: less than 64 bytes."""
+    assert role_of(("all_reduce", BACKWARD), elements=elements)[0] == role
+
+
+def test_reductions_in_the_forward_pass_are_of_activations() -> None:
+    """Two in a step; one may be of a batch norm."""
+    one, also = ("all_reduce", FORWARD), ("all_reduce", BACKWARD)
+    assert role_of(one, one, also, also) == (
+        "tensor",
+        "activations are reduced in the forward pass",
+    )
+    assert role_of(one, also)[0] == "data"
+    assert role_of(one)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("calls", "wrappers", "role", "why"),
+    [
+        (
+            (("all_gather", UNKNOWN), ("reduce_scatter", UNKNOWN)),
+            ("sharded",),
+            "sharded",
+            "parameters are gathered and gradients scattered",
+        ),
+        (
+            (("reduce_scatter", BACKWARD),),
+            (),
+            "sharded",
+            "gradients are scattered",
+        ),
+        (
+            (("all_gather", FORWARD), ("all_reduce", BACKWARD)),
+            ("sharded",),
+            "sharded",
+            "parameters are gathered and gradients reduced, in ranges of FSDP",
+        ),
+        (
+            (("all_gather", FORWARD),),
+            ("sharded",),
+            "sharded",
+            "parameters are gathered, in ranges of FSDP",
+        ),
+        # Batch norms of all ranks gather in the forward pass.
+        (
+            (("all_gather", FORWARD), ("all_reduce", BACKWARD)),
+            ("data",),
+            "data",
+            "gradients are reduced over its ranks",
+        ),
+        (
+            (("all_gather", FORWARD), ("reduce_scatter", FORWARD), ("reduce_scatter", FORWARD)),
+            (),
+            "tensor",
+            "activations are gathered and scattered in the forward pass",
+        ),
+        ((("all_gather", UNKNOWN), ("reduce_scatter", UNKNOWN)), (), "", NOT_RECORDED),
+        ((("all_gather", ELSEWHERE),), (), "", NOT_RECORDED),
+    ],
+)
+def test_a_reason_is_made_of_calls_that_are_there(
+    calls: tuple[tuple[str, Phase], ...], wrappers: tuple[str, ...], role: str, why: str
+) -> None:
+    assert role_of(*calls, wrappers=wrappers) == (role, why)
 
 
 def test_experts_exchange_wherever_their_ranks_lie() -> None:
-    found = roles(run_of(("all_to_all", PAIRS), ("all_reduce", EVERY_SECOND)))
+    found = roles(run_of(("all_to_all", PAIRS, UNKNOWN), ("all_reduce", EVERY_SECOND, UNKNOWN)))
     assert {found[pair][0] for pair in PAIRS} == {"expert"}
-    found = roles(run_of(("all_to_all", EVERY_SECOND), ("all_reduce", PAIRS)))
+    found = roles(run_of(("all_to_all", EVERY_SECOND, UNKNOWN), ("all_reduce", PAIRS, UNKNOWN)))
     assert {found[group][0] for group in EVERY_SECOND} == {"expert"}
 
 
@@ -113,11 +236,11 @@ def test_the_place_of_ranks(ranks: tuple[int, ...], stride: int | None, place: s
 
 def test_a_group_may_reduce_beside_what_it_exchanges() -> None:
     """Embeddings are exchanged and gradients reduced in one group."""
-    everyone = [tuple(range(WORLD))]
-    both = roles(run_of(("all_to_all", everyone), ("all_reduce", everyone)))[everyone[0]]
-    alone = roles(run_of(("all_to_all", everyone)))[everyone[0]]
+    both = role_of(("all_to_all", FORWARD), ("all_reduce", BACKWARD))
+    alone = role_of(("all_to_all", FORWARD))
     assert both[0] == alone[0] == "expert"
     assert both[1] == f"{alone[1]}; its all-reduces are of data, over the same ranks"
+    assert role_of(("all_to_all", FORWARD), ("all_reduce", ELSEWHERE)) == alone
 
 
 @pytest.mark.parametrize(
@@ -130,8 +253,57 @@ def test_a_group_may_reduce_beside_what_it_exchanges() -> None:
 )
 def test_a_lookup_in_bags_of_embeddings_tells_them_from_experts(name: str, role: str) -> None:
     everyone = tuple(range(4))
-    calls = [call("all_to_all", 0, 50, everyone), call("all_reduce", 100, 150, everyone)]
+    gradients = call("all_reduce", 100, 150, everyone, phase=BACKWARD)
+    calls = [call("all_to_all", 0, 50, everyone), gradients]
     ranks = [rank(number, calls, world=4) for number in range(4)]
     ranks = [structs.replace(one, strings=(*one.strings, name)) for one in ranks]
     (found,) = compare(ranks, list("0123")).roles
     assert (found.role, found.others) == (role, {"all_reduce": "data"})
+
+
+GRADIENTS = "gradients are reduced over its ranks"
+ROWS = (
+    "its ranks exchange rows of embeddings, all-to-all; its all-reduces are of data, over the same"
+    " ranks"
+)
+
+
+@requires_traces
+@pytest.mark.parametrize(
+    ("folder", "role", "why"),
+    [
+        ("fresh_torch1.11.0/ddp2", "data", f"all 2 ranks: {GRADIENTS}"),
+        ("fresh_torch2.13/ddp2_full", "data", f"all 2 ranks: {GRADIENTS}"),
+        ("fresh_torch2.13/ddp4_straggler_rank2", "data", f"all 4 ranks: {GRADIENTS}"),
+        (
+            "fresh_torch2.13/fsdp2_gpt",
+            "sharded",
+            "all 2 ranks: parameters are gathered and gradients reduced, in ranges of FSDP",
+        ),
+        # Each collective once, behind the optimizer.
+        ("fresh_torch2.13/coll4", "", f"all 4 ranks: {NOT_RECORDED}"),
+        ("derived_oddities/ranks/clock_skew", "", f"all 4 ranks: {NOT_RECORDED}"),
+        ("derived_oddities/ranks/missing_rank2", "", f"all 4 ranks: {NOT_RECORDED}"),
+        ("dlrm_8rank_v100", "embedding", f"all 8 ranks: {ROWS}"),
+        ("hta/trace_filter", "embedding", f"all 128 ranks: {ROWS}"),
+        ("hta/trace_diff/control", "embedding", f"all 8 ranks: {ROWS}"),
+        ("hta/cpu_only", "", f"all 300 ranks: {NOT_RECORDED}"),
+    ],
+)
+def test_the_roles_of_real_jobs(folder: str, role: str, why: str) -> None:
+    assert roles(compared(folder)) == {compared(folder).groups[0].ranks: (role, why)}
+
+
+@requires_traces
+def test_calls_of_real_jobs_are_in_the_passes_that_made_them() -> None:
+    """FSDP gathers in both passes; buffers are sent before the forward pass."""
+    for folder, told in (
+        ("fresh_torch2.13/fsdp2_gpt",
+         {("all_gather", 1): 6, ("all_gather", 2): 4, ("all_reduce", 2): 6}),
+        ("fresh_torch2.13/ddp2_full", {("broadcast", 1): 4, ("all_reduce", 2): 2}),
+    ):  # fmt: skip
+        one = digests(folder)[0]
+        kinds = zip(one.calls.kind.tolist(), one.calls.phase.tolist(), strict=True)
+        assert Counter((one.text(kind), phase) for kind, phase in kinds) == told
+    assert set(digests("fresh_torch2.13/coll4")[0].calls.phase.tolist()) == {ELSEWHERE}
+    assert set(digests("fresh_torch1.11.0/ddp2")[0].calls.phase.tolist()) == {UNKNOWN}

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ....base.arrays import I64, cells
+from ....base.arrays import I8, I64, cells
 from ....base.artifact_spec import ArtifactSpec
 from ....base.columnar import DamagedError
 from ....base.columnar.fields import number_type
@@ -45,11 +45,12 @@ from ..model import (
 from .calls import RankCalls, find_calls, known_number
 from .exposure import Exposure, computing, exposure
 from .graph import build_graph
+from .phases import phases_of, wrappers_of
 from .points import Graph, steps_of
 from .ranges import names_of, ranges_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
-FORMAT = 4
+FORMAT = 5
 LONG_LIST = 8
 """Numbers beyond which a list is stored as a column: a group may have thousands of ranks."""
 
@@ -76,7 +77,9 @@ def digest_of(trace: Trace) -> RankDigest:
     busy = computing(trace, hosts)
     arrival = np.array([one.arrival for one in found.calls], np.int64)
     shown = exposure(trace, hosts, busy, arrival, np.maximum(graph.release, arrival))
-    calls, splits = _calls(found, graph, shown, windows, strings)
+    calls, splits = _calls(
+        found, graph, shown, windows, strings, phases_of(trace, hosts, windows, found.calls)
+    )
     recording = trace.recording
     notes = [*found.notes, *([graph.refused] if graph.refused else [])]
     return RankDigest(
@@ -96,6 +99,7 @@ def digest_of(trace: Trace) -> RankDigest:
         groups=found.groups,
         declared=found.declared,
         notes=tuple(notes),
+        wrappers=wrappers_of(trace, hosts),
         steps=_steps(trace, hosts, windows, busy, calls),
         sums=_sums(calls, graph),
         families=_families(trace, hosts, windows, strings),
@@ -129,7 +133,7 @@ def _graph_launches(trace: Trace) -> int:
 
 
 def _calls(
-    found: RankCalls, graph: Graph, shown: Exposure, windows: Windows, strings: _Strings
+    found: RankCalls, graph: Graph, shown: Exposure, windows: Windows, strings: _Strings, phase: I8
 ) -> tuple[DigestCalls, I64]:
     calls = found.calls
     splits: list[int] = []
@@ -163,6 +167,7 @@ def _calls(
         name=column((strings.code(one.name) for one in calls), np.int32),
         raw=column((one.raw for one in calls), np.int32),
         splits=np.array(first, np.int32),
+        phase=phase,
     )
     return table, np.array(splits, np.int64)
 
