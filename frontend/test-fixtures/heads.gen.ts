@@ -179,7 +179,7 @@ export const HEADS = {
   ],
   EagerRow: [
     {"key":"name","label":"Op","help":"The outermost op outside of compiled graphs.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
-    {"key":"total_ns","label":"Time","help":"Device activity that it launched, with what it calls; without a device its host time.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":false},
+    {"key":"total_ns","label":"Time","help":"Device activity that it and its callees launched; without a device its host time.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ns","is_sum":false},
     {"key":"ratio","label":"Share","help":"Share of graphs, eager ops, compilation and guards together.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"ratio","is_sum":false},
     {"key":"calls","label":"Calls","help":"Calls in steps that ran compiled code.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
   ],

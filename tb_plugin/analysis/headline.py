@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from ..base.regex import regex
 from ..base.units import duration, plural, share
 from ..trace.model import is_of_other_recorder
 from .advice import RULES, check_all
@@ -209,7 +210,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     longest = max(selection.steps, key=selection.length_ns)
     alone = f"Step {longest.number} alone takes {duration(selection.length_ns(longest))}."
     said = Sentence(
-        most.headline.replace("of every step", f"of the step in {some}"),
+        _OF_STEP.sub(f"of the step in {some}", most.headline),
         f"{lengths} {alone}",
         f"in {some}",
         most.cause,
@@ -363,8 +364,7 @@ def _named_cause(
 
 def _found_sentence(selection: Selection, finding: Finding, ratio: float, detail: str) -> Sentence:
     """The sentence that a finding brings along."""
-    part = f"{fraction(ratio)} {of_step(selection, finding.agreeing)}"
-    text = finding.headline.replace("{part}", part)
+    text = finding.headline.replace("{part}", fraction(ratio))
     return Sentence(text, detail, _in_steps(selection, finding.agreeing), finding.id)
 
 
@@ -434,7 +434,8 @@ def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
 
 def _part(selection: Selection, cause: str, ns: int) -> str:
     """``a third of every step``."""
-    return f"{fraction(selection.ratio(ns))} {of_step(selection, _agreeing(selection, cause))}"
+    shares = [_causes(selection, step).get(cause, 0) for step in selection.steps]
+    return f"{fraction(selection.ratio(ns))} {of_step(selection, shares)}"
 
 
 def _device_detail(selection: Selection, total: Partition) -> str:
@@ -577,6 +578,7 @@ def _agreeing(selection: Selection, cause: str) -> int:
     return sum(one.get(cause, 0) >= MOST_OF_PART * max(one.values()) for one in shares)
 
 
+_OF_STEP = regex(r"of (every|the mean) step")
 _BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK})
 """Causes to look for in each step."""
 
@@ -588,7 +590,7 @@ def _leading(selection: Selection, step: StepFacts) -> str:
 
 
 def _causes(selection: Selection, step: StepFacts) -> dict[str, float]:
-    """What can limit one step, with its share of the step; compute alone where that does."""
+    """The causes that can limit one step, with their shares of it; compute alone if it does."""
     length = max(selection.length_ns(step), 1)
     one = selection.device_step(step)
     if one is not None:

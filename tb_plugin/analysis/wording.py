@@ -22,7 +22,7 @@ MEDIAN_RATIO = 0.05  # of the median step: where the mean is that far off, both 
 UNSEEN_RATIO = 0.25  # of the steps: a stretch before the first work that is as long is said
 _FRAME = regex(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")
 
-EVERY_RATIO = 0.8  # of the steps agree: "every step"
+SAME_RATIO = 0.1  # of the mean share, by which that of each step is off it: "of every step"
 
 # Ranges of a share that have a name; between them it is a number.
 _FRACTIONS = (
@@ -183,15 +183,19 @@ def per_step(selection: Selection) -> str:
     return f"per {noun}" if selection.count != 1 else f"in this {noun}"
 
 
-def of_step(selection: Selection, agree: int) -> str:
+def of_step(selection: Selection, shares: Sequence[float]) -> str:
     """The whole of a share: ``of every step``, ``of the mean step``, ``of the step``.
 
-    Of every step only where nearly all of them say the same.
+    ``shares`` are those of each chosen step. Of every step only where they are about the same.
     """
     noun = step_noun(selection.facts)
     if noun == "recording" or selection.count < 2:
         return f"of the {noun}"
-    return f"of every {noun}" if agree >= EVERY_RATIO * selection.count else f"of the mean {noun}"
+    mean = sum(shares) / max(len(shares), 1)
+    alike = len(shares) == selection.count and all(
+        abs(one - mean) <= SAME_RATIO * mean for one in shares
+    )
+    return f"of every {noun}" if alike else f"of the mean {noun}"
 
 
 StepNoun = Literal["step", "iteration", "recording"]

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..base.errors import KinetoscopeError, nearest, not_installed
+from ..base.errors import KinetoscopeError, QueryError, nearest, not_installed
 from ..base.regex import regex
 from ..base.units import NBSP
 
@@ -127,7 +127,7 @@ ASK: Mapping[str, str] = MappingProxyType(
 LASTING = (["serve"], ["open"], ["demo"], ["mcp"])
 """Commands that go on until they are ended."""
 MANY_OBJECTS = 100_000
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+FAILED, INTERRUPTED = 1, 130
 
 
 FORMATS = ("text", "markdown", "json", "csv")
@@ -237,16 +237,15 @@ class Cli(CommandGroup):
         _write_what_cannot_be_encoded()
         try:
             status = super().main(args, *rest, **extra)
-        except (click.ClickException, click.Abort, KeyboardInterrupt) as error:
-            status = _misused(error)
-        except KinetoscopeError as error:
-            status = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            status = INTERRUPTED
+        except (click.ClickException, KinetoscopeError, OSError, MemoryError) as error:
+            ours = _as_ours(error)
+            status = ours.exit_code
             if _wants_json(sys.argv[1:] if args is None else args):
-                told = {"kind": error.kind, "message": error.text, "hint": error.hint}
+                told = {"kind": ours.kind, "message": ours.text, "hint": ours.hint}
                 write(as_json({"error": told}, indent=-1))
-            say(error.text, hint=error.hint)
-        except (OSError, MemoryError) as error:
-            status = _failed(error)
+            say(ours.text, hint=ours.hint)
         code = status if isinstance(status, int) else 0
         if is_program:
             _end_at_once(code)
@@ -278,26 +277,25 @@ def _end_at_once(code: int) -> None:
     os._exit(code)
 
 
-def _misused(error: BaseException) -> int:
-    if not isinstance(error, click.ClickException):
-        return INTERRUPTED
-    if isinstance(error, click.NoSuchOption):
-        say(f"there is no option {error.option_name}", hint=_option_meant(error))
-    else:
-        say(error.format_message(), hint=getattr(error, "hint", "") or _usage(error))
-    return MISUSED if isinstance(error, click.UsageError) else FAILED
-
-
-def _failed(error: OSError | MemoryError) -> int:
+def _as_ours(error: Exception) -> KinetoscopeError:
+    """Any error that ends a command, as one of this program."""
+    if isinstance(error, KinetoscopeError):
+        return error
     if isinstance(error, MemoryError):
-        say("there is not enough memory", hint="record fewer steps, or free memory")
-        return FAILED
+        hint = "record fewer steps, or free memory"
+        return KinetoscopeError("there is not enough memory", hint=hint)
+    if isinstance(error, click.NoSuchOption):
+        return QueryError(f"there is no option {error.option_name}", hint=_option_meant(error))
+    if isinstance(error, click.ClickException):
+        kind = QueryError if isinstance(error, click.UsageError) else KinetoscopeError
+        hint = getattr(error, "hint", "") or _usage(error)
+        return kind(error.format_message(), hint=hint)
+    assert isinstance(error, OSError)
     place = error.filename or "a file that cannot be named"
     if not error.filename and not _takes_output():
         place = "writing the result"
         _write_no_more()
-    say(f"{place}: {error.strerror or error}")
-    return FAILED
+    return KinetoscopeError(f"{place}: {error.strerror or error}")
 
 
 def _takes_output() -> bool:

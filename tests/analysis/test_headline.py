@@ -132,7 +132,7 @@ def test_compute_bound() -> None:
 @pytest.mark.parametrize(
     ("forward", "said"),
     [
-        (5, "The run waits for the DataLoader for 55.0 % of every step."),
+        (5, "The run waits for the DataLoader for 55.0 % of the mean step."),
         (
             6,
             "The steps differ: the DataLoader takes 70.0 % of step 1, forward 60.0 % of step 2.",
@@ -435,14 +435,14 @@ def test_a_finding_of_15_percent_leads_on_the_host(gain_ns: float | None, leads:
     [
         (4_300, "Other Python takes 55.0 % of every step. `f` runs Python for 21.5 %."),
         (8_700, "Other Python takes 55.0 % of every step. `f` runs Python for 43.5 %."),
-        (8_900, "`f` runs Python for 44.5 % of every step."),
+        (8_900, "`f` runs Python for 44.5 %."),
     ],
 )
 def test_one_place_does_not_outrank_the_part_that_it_lies_in(gain_ns: float, said: str) -> None:
     """Eleven of 20 µs are Python: a place in it that has four fifths of them stands for it."""
     names = {"R": "train.py(3): f"}
     chosen = select(summarize(draw(COMMUNICATES.replace("note  ", "frame "), names=names)))
-    led = replace(late(gain_ns), id="PY1", headline="`f` runs Python for {part}.", agreeing=2)
+    led = replace(late(gain_ns), id="PY1", headline="`f` runs Python for {part}.")
     assert headline(chosen, [led]).headline.replace("\u00a0", " ") == said
     led = replace(led, id="CO5", headline="Rank 1 is late for {part}.")
     assert headline(chosen, [led]).headline.startswith("Rank 1")  # no rule about Python

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kinetoscope.analysis.facts import First, Held, HeldKind
-from kinetoscope.analysis.steps import HeldSum
-from kinetoscope.analysis.wording import as_recorded, called, step_noun
+from kinetoscope.analysis.facts import Facts, First, Held, HeldKind
+from kinetoscope.analysis.steps import HeldSum, select
+from kinetoscope.analysis.wording import as_recorded, called, of_step, step_noun
 from tests.analysis.serving.drawn import Pass, decode, facts_of
 
 SERVED = facts_of(Pass(decode(8)), Pass(decode(8)))
@@ -73,3 +73,26 @@ def test_what_held_the_device_is_named_with_how_long_and_how_often(
 ) -> None:
     """More than half of the time in one of several calls is named apart."""
     assert called(of).replace("\xa0", " ") == expected
+
+
+@pytest.mark.parametrize(
+    ("shares", "facts", "whole"),
+    [
+        ((0.30, 0.30), TRAINED, "of every step"),
+        ((0.329, 0.271), TRAINED, "of every step"),  # a tenth off the mean
+        ((0.34, 0.26), TRAINED, "of the mean step"),
+        ((0.5, 0.0), TRAINED, "of the mean step"),
+        ((0.3,), TRAINED, "of the mean step"),  # not known of one of the two
+        ((), TRAINED, "of the mean step"),
+        ((0.30, 0.30), SERVED, "of every iteration"),
+        ((0.30, 0.30), WHOLE, "of the recording"),
+    ],
+)
+def test_a_share_is_of_every_step_where_all_have_it(
+    shares: tuple[float, ...], facts: Facts, whole: str
+) -> None:
+    assert of_step(select(facts), shares) == whole
+
+
+def test_a_share_of_one_step_is_of_the_step() -> None:
+    assert of_step(replace(select(TRAINED), indexes=(0,)), (0.3,)) == "of the step"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from kinetoscope import __version__
 from kinetoscope.base import errors
@@ -237,3 +239,81 @@ def test_an_unreadable_file_is_one_line(tmp_path: Path) -> None:
     result = run("show", "health", trace)
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
+
+
+WITH_JSON = sorted({*COMMANDS} - {"serve", "open", "demo", "docs", "mcp", "report"})
+MISTAKES = {
+    "option": ["--no-such-option"],
+    "format": ["--width", "wide"],
+    "number": ["--start", "first"],
+    "bytes": ["--max-bytes", "few"],
+}
+
+
+def called_wrongly(command: str, *rest: str) -> Result:
+    """A command for programs, with paths that are not there and what it takes beside them."""
+    before = {"show": ["overview"]}.get(command, [])
+    after = {"window": ["--from", "0", "--to", "1"], "sql": ["SELECT 1"]}.get(command, [])
+    after = ["no/other"] if command in ("diff", "check") else after
+    after = ["--to", "no/folder"] if command == "export" else after
+    form = "--report" if command == "export" else "--format"
+    return run(command, *before, "no/file", *after, form, "json", *rest)
+
+
+@pytest.mark.parametrize("command", WITH_JSON)
+def test_a_mistake_in_any_command_is_json_for_a_program(command: str) -> None:
+    known = run(command, *(["overview"] if command == "show" else []), "--help").stdout
+    for name, options in MISTAKES.items():
+        if name != "option" and options[0] not in known:
+            continue
+        result = called_wrongly(command, *options)
+        error = json.loads(result.stdout)["error"]
+        assert (result.exit_code, error["kind"]) == (2, "bad_query"), name
+        assert options[0] in error["message"], name
+        assert error["message"].rstrip(".") in result.stderr
+
+
+@pytest.mark.parametrize("command", WITH_JSON)
+def test_a_missing_file_is_json_for_a_program(command: str) -> None:
+    result = called_wrongly(command)
+    error = json.loads(result.stdout)["error"]
+    assert (result.exit_code, error["kind"]) == (4, "not_found")
+    assert "no/" in error["message"]
+
+
+@pytest.mark.parametrize("form", [("--format=json",), ("--format", "json"), ()])
+def test_a_missing_argument_is_json_for_a_program_alone(form: tuple[str, ...]) -> None:
+    result = run("advise", *form)
+    assert (result.exit_code, "PATH" in result.stderr) == (2, True)
+    assert bool(result.stdout) is bool(form)
+    if form:
+        assert "PATH" in json.loads(result.stdout)["error"]["message"]
+
+
+def test_a_failing_disk_is_json_for_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device", "cache")
+
+    monkeypatch.setattr("kinetoscope.cli.advise.read_thresholds", fails)
+    path = write_trace(tmp_path / "x.json")
+    result = run("advise", path, "--thresholds", "x", "--format", "json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["error"] == {
+        "kind": "error", "message": "cache: No space left on device", "hint": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "most"), [(("advise",), 200), (("advise",), 1024), (("explain",), 200)]
+)
+def test_a_size_that_cannot_be_kept_is_json_for_a_program(
+    command: tuple[str, ...], most: int, tmp_path: Path
+) -> None:
+    result = run(
+        *command, write_trace(tmp_path / "x.json"), "--format", "json", "--max-bytes", most
+    )
+    said = json.loads(result.stdout)
+    assert ("error" in said, result.exit_code) in ((True, 2), (False, 0))
+    assert len(result.stdout.encode()) <= most or said["error"]["kind"] == "bad_query"

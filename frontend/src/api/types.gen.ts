@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "d832943e";
+export const CONTRACT = "31456d75";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -1080,7 +1080,7 @@ export interface DistributedRank {
 export interface EagerRow {
   /** The outermost op outside of compiled graphs. */
   readonly name: string;
-  /** Device activity that it launched, with what it calls; without a device its host time. */
+  /** Device activity that it and its callees launched; without a device its host time. */
   readonly total_ns: number;
   /** Share of graphs, eager ops, compilation and guards together. */
   readonly ratio: number;
@@ -3649,7 +3649,7 @@ export interface SpeedRow {
   readonly source: string | null;
 }
 
-/** Utilization, the parts of the chosen steps, and what has no figure: for other views. */
+/** Utilization, the parts of the chosen steps, and missing figures: for other views. */
 export interface SpeedSummary {
   readonly headline: string;
   /** that times add up */

@@ -522,8 +522,7 @@ def spent_by(selection: Selection, seen: Seen) -> str:
 
 def part_of_step(selection: Selection, one: PatternSum) -> str:
     """``12.3 % of every step``: the time of one pattern of kernels."""
-    agree = sum(part > 0 for part in one.shares)
-    return f"{share(selection.ratio(one.ns))} {of_step(selection, agree)}"
+    return f"{share(selection.ratio(one.ns))} {of_step(selection, one.shares)}"
 
 
 def count_of(seen: Seen) -> int:

@@ -201,7 +201,7 @@ def compiling(selection: Selection, seen: Seen) -> Advice:
     first = changes[0]
     place = f" ({first.place})" if first.place else ""
     more = f", and {plural(len(changes) - 1, 'other guard')}" if len(changes) > 1 else ""
-    action, snippet = _BY_KIND.get(first.kind, ("Keep what the guard checks equal.", ""))
+    action, snippet = _BY_KIND.get(first.kind, ("Keep the values that the guard checks equal.", ""))
     if is_designed:
         said += " That is by design: torch makes a size dynamic when it changes for the first time."
     return structs.replace(

@@ -98,7 +98,7 @@ def data_parallel(selection: Selection) -> Advice | None:
         confidence=0.9,
         said=(
             f"`DataParallel` runs on {device_names(used)} from one Python process, which copies "
-            "the model to each of them in every step and launches for all."
+            "the model to each of them in every forward pass and launches for all."
         ),
         snippet=(
             f"{_starter(selection)} --nproc_per_node={len(used)} train.py\n"

@@ -369,7 +369,7 @@ COPY_REMEDIES = (
         f"{INTO_PINNED} = torch.empty(…, pin_memory=True)",
         PINNED_LINK,
     ),
-    Remedy("Copy less, or on a stream of its own while kernels run.", ()),
+    Remedy("Copy less, or copy on another stream while kernels run.", ()),
 )
 
 
@@ -401,10 +401,9 @@ def copies(selection: Selection) -> Advice | None:
     )
     shares = shares_of(selection, "exposed_copy_ns")
     noun = device_noun(selection)
-    agree = sum(one > limit for one in shares)
     return Advice(
         title=f"The {noun} only copies for {share(selection.ratio(part.exposed_copy_ns))} "
-        f"{of_step(selection, agree)}",
+        f"{of_step(selection, shares)}",
         said=f"For {duration(selection.mean(part.exposed_copy_ns))} {per_step(selection)} copies "
         f"run on the {noun} and nothing computes{f': {told}' if told else ''}.",
         confidence=0.85,

@@ -402,7 +402,7 @@ COMPUTE_BOUND = ("gemm", "convolution", "attention", "moe")  # families that fol
 
 @on_kernels
 def find_slow_clock(one: DeviceCode) -> Iterator[Found]:
-    """Kernels while the clock is below 95 % of its own 95th percentile, by the recorder's samples.
+    """Kernels while the clock is below 95 % of its 95th percentile, by the recorder's samples.
 
     Of the samples that hold while kernels run: an idle device sleeps at its lowest clock. A sample
     holds until the next one, for two periods at most; they have to cover 80 % of the time with

@@ -153,7 +153,7 @@ def filled(device: DeviceFacts) -> float | None:
     FRAGMENTATION_RATIO,
 )
 def fragments(selection: Selection) -> Advice | None:
-    """More than {fragmentation_ratio} of what the allocator reserved is never used by tensors.
+    """Tensors never use more than {fragmentation_ratio} of the memory that the allocator reserved.
 
     It reserved at least 1 GiB. Both totals are at their peaks.
     """
@@ -311,9 +311,9 @@ def leak(selection: Selection, seen: Seen) -> Advice:
     site = f" What stays is allocated at `{one.frame}`." if one.frame else ""
     trains = selection.facts.traits.backward
     return Advice(
-        title=f"Memory grows by {size(grown)} in every step",
+        title=f"Memory grows by {size(grown)} a step",
         said=(
-            f"Tensors {where} take {size(grown)} more at the end of every step "
+            f"Tensors {where} take {size(grown)} more at the end of a step than at its start "
             f"(in {int(one.figure('rising'))} of {plural(steps - 1, 'difference')}).{site}"
         ),
         action=(

@@ -30,7 +30,7 @@ from ..facts import DeviceFacts, Facts
 from ..findings import Evidence, Finding, Gain, Reference, SeenEvent, Severity, Unchecked
 from ..recording import CLOCK_COUNTERS
 from ..steps import Limits, Selection
-from ..wording import as_recorded, scope, whole_of
+from ..wording import as_recorded, of_step, scope, whole_of
 from .claims import (
     Seen,
     count_of,
@@ -360,7 +360,7 @@ def _finding(one: Rule, selection: Selection, advice: Advice) -> Finding:
         events=advice.events,
         action=action,
         frame=advice.frame,
-        headline=advice.headline,
+        headline=advice.headline.replace("{part}", f"{{part}} {of_step(selection, advice.shares)}"),
         agreeing=sum(part > advice.limit for part in advice.shares),
     )
     return finding_as_recorded(found, selection.facts)

@@ -461,7 +461,7 @@ ALLOCATOR_REMEDIES = (
     remedies=ALLOCATOR_REMEDIES,
 )
 def allocator(selection: Selection) -> Advice | None:
-    """A device idles for more than {allocator_ratio} while the driver is asked for memory.
+    """A device idles for more than {allocator_ratio} while the host asks the driver for memory.
 
     The call comes in most steps, and its first one is not most of its time.
 

@@ -409,8 +409,8 @@ def _refusal(  # noqa: PLR0911  one reason each
         return f"{_ranks(absent)} missing from a group: what {who} would have done is not known."
     if matches.inside.any():
         return (
-            "Some ranks call collectives that others do not, between collectives of all: a replay "
-            "would not know whom they wait for."
+            "Between collectives of all ranks, some ranks call collectives that others do not: a "
+            "replay would not know the rank that they wait for."
         )
     doubtful = [group for group in taking_part if group.low_confidence]
     if doubtful:

@@ -141,7 +141,7 @@ def _phase(digests: Sequence[RankDigest], matches: Matches, collective: int) -> 
 
 
 class _Seen(NamedTuple):
-    """What a group exchanges, how often, and in which pass."""
+    """The operations of a group, how often it calls them, and in which pass."""
 
     kinds: Counter[str]
     phases: Counter[tuple[str, int]]

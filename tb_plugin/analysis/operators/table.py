@@ -61,7 +61,7 @@ class CallTable(Grouped, frozen=True, eq=False, dict=True):
 
     @property
     def _has_host(self) -> B:
-        """True for calls with a time on the host: the last ones are lent."""
+        """True for calls with a time on the host; the last ones have none."""
         has: B = np.arange(len(self.calls)) < len(self.calls) - self.operators.lent_count
         return has
 

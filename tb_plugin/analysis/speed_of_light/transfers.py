@@ -61,7 +61,7 @@ class ElementwiseModel(Struct, frozen=True):
 
 
 def copied(call: CallArguments) -> OpWork:
-    """``copy_(self, source)``: the source is read, and what is written is not."""
+    """``copy_(self, source)`` reads the source and writes ``self``."""
     own, source = call.arguments[:2]
     if not isinstance(own, TensorArgument) or not isinstance(source, TensorArgument):
         raise RefusedError("shapes")
@@ -326,7 +326,7 @@ def gathered(call: CallArguments) -> OpWork:
 
 
 def scattered(call: CallArguments) -> OpWork:
-    """``scatter_(self, dim, index, source)``; ``scatter_add_`` also reads what it changes."""
+    """``scatter_(self, dim, index, source)`` writes as many elements as the index has."""
     own, index = call.tensor(0), call.tensor(2)
     touched = min(index.count * own.width, own.bytes)
     source = call.maybe(3)
@@ -335,7 +335,7 @@ def scattered(call: CallArguments) -> OpWork:
 
 
 def scatter_added(call: CallArguments) -> OpWork:
-    """``scatter_add_`` also reads what it changes."""
+    """``scatter_add_`` also reads the elements that it changes."""
     found = scattered(call)
     return found._replace(read=found.read + found.written)
 
@@ -453,7 +453,7 @@ def named_out(outputs: int, also_read: int = 0) -> Model:
 
 
 def cached(call: CallArguments) -> OpWork:
-    """``reshape_and_cache_flash(key, value, …)`` writes what it read, not the whole cache."""
+    """``reshape_and_cache_flash(key, value, …)`` writes both tensors, not the whole cache."""
     moved = call.tensor(0).bytes + call.tensor(1).bytes
     return moves(moved, moved)
 

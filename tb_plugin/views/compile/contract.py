@@ -111,7 +111,7 @@ class EagerRow(Struct, frozen=True):
         int,
         column(
             "Time",
-            "Device activity that it launched, with what it calls; without a device its host time.",
+            "Device activity that it and its callees launched; without a device its host time.",
         ),
     ]
     ratio: Annotated[

@@ -53,7 +53,7 @@ BLOCKS_ALONE = (
     " memory inside of them is not drawn. A memory snapshot has them."
 )
 WITH_SEGMENTS = (
-    "Shaded: reserved and free. A request needs one free piece of its own pool that is large"
+    "Shaded: reserved and free. A request needs one free piece of the same pool that is large"
     " enough; smaller pieces do not help."
 )
 _TILE = regex(r"(\d{1,15})\.(\d{1,15})")

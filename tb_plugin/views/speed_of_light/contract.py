@@ -323,7 +323,7 @@ class SpeedRoofline(Struct, frozen=True):
 
 
 class SpeedSummary(Struct, frozen=True):
-    """Utilization, the parts of the chosen steps, and what has no figure: for other views."""
+    """Utilization, the parts of the chosen steps, and missing figures: for other views."""
 
     headline: str
     step_count: int  # that times add up
