@@ -433,7 +433,6 @@ def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
 
 
 def _part(selection: Selection, cause: str, ns: int) -> str:
-    """``a third of every step``."""
     shares = [_causes(selection, step).get(cause, 0) for step in selection.steps]
     return f"{fraction(selection.ratio(ns))} {of_step(selection, shares)}"
 
