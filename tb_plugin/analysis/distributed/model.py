@@ -222,7 +222,7 @@ class RankDigest(Struct, frozen=True, eq=False):
     declared: tuple[RankGroup, ...]  # that the recording lists
     strings: tuple[str, ...]
     notes: tuple[str, ...]  # what this recording cannot tell, and why
-    wrappers: tuple[str, ...]  # roles of what wraps the model: see ``phases``
+    wrappers: tuple[str, ...]  # roles of what wraps the model: see ``rank/ranges.py``
     steps: DigestSteps
     sums: DigestSums
     families: DigestFamilies

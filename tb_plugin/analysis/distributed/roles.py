@@ -2,7 +2,7 @@
 
 A description that the program gave its group goes before all. Then what only one kind of group
 does: stages of a pipeline send and receive, experts exchange all-to-all. Then the pass of the
-training in which it is called (``rank/phases.py``): gradients are reduced or scattered in the
+training in which it is called (``rank/ranges.py``): gradients are reduced or scattered in the
 backward pass, activations in the forward pass. Then the place of its ranks among the other groups
 of the run: launchers number ranks so that those of one model lie next to each other and replicas a
 stride apart,

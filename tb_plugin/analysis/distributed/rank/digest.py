@@ -45,9 +45,8 @@ from ..model import (
 from .calls import RankCalls, find_calls, known_number
 from .exposure import Exposure, computing, exposure
 from .graph import build_graph
-from .phases import phases_of, wrappers_of
 from .points import Graph, steps_of
-from .ranges import names_of, ranges_of
+from .ranges import names_of, phases_of, ranges_of, wrappers_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
 FORMAT = 5

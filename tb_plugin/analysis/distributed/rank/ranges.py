@@ -1,26 +1,31 @@
 """Which ranges, frames and ops of the host take most of a step, and which names are there at all?
 
 A rank that runs what no other rank runs, or runs it for longer, is named with that. Names are
-compared without their numbers: ``rank2_work`` is ``rank3_work`` of another rank.
+compared without their numbers: ``rank2_work`` is ``rank3_work`` of another rank. The passes of the
+training, and the wrapper of the model, tell the roles of process groups.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.arrays import I64, of_names
+from ....base.arrays import I8, I64, matches, of_names
+from ....base.intervals import Intervals
 from ....base.regex import regex
 from ....trace.model import HostKind, Trace
-from ...host_activity import BACKEND_RANGE, Hosts
+from ...call_tree.paths import innermost
+from ...host_activity import BACKEND_RANGE, HostRole, Hosts
 from ...idle.places import is_own_frame
 from ...steps import Windows
-from ..model import LEAST_RANGE, MOST_NAMES, MOST_RANGES, DigestRanges
+from ..model import LEAST_RANGE, MOST_NAMES, MOST_RANGES, DigestRanges, Phase
+from .calls import Call
+from .points import steps_of
 
 _NUMBER = regex(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
 
@@ -108,3 +113,64 @@ def _outermost(trace: Trace, rows: I64) -> NDArray[np.int64]:
     outer = np.concatenate([[True], (shift + ts)[1:] >= reach[:-1]])
     rows_of_outer: I64 = order[outer]
     return rows_of_outer
+
+
+# --- passes of the training -----------------------------------------------------------------------
+
+_STEPS = regex(r"^Optimizer\.step\b")
+_WRAPPERS = (
+    ("data", regex(r"^DistributedDataParallel\.forward$|ddp\.reducer::|distributed::reducer::")),
+    ("sharded", regex(r"^FSDP::|^FullyShardedDataParallel\.|torch/distributed/fsdp/")),
+)
+
+
+def wrappers_of(trace: Trace, hosts: Hosts) -> tuple[str, ...]:
+    """The roles of what wraps the model by names of its ranges: DDP "data", FSDP "sharded"."""
+    return tuple(
+        role for role, pattern in _WRAPPERS if matches(trace.strings, hosts.names, pattern).any()
+    )
+
+
+def phases_of(trace: Trace, hosts: Hosts, windows: Windows, calls: Sequence[Call]) -> I8:
+    """The ``Phase`` of each call.
+
+    Gradients are reduced in the backward pass or between it and the optimizer, activations of a
+    layer that is cut in the forward pass; calls elsewhere (a metric behind the optimizer) tell
+    nothing of the role of their group.
+    """
+    backward = hosts.with_role(HostRole.BACKWARD)
+    if not len(calls) or not backward.any():
+        return np.full(len(calls), Phase.UNKNOWN, np.int8)
+    passes = hosts.ranges(backward)
+    steps = hosts.ranges(matches(trace.strings, trace.host.name, _STEPS))
+    within = innermost(backward.view(np.int8) - np.int8(1), trace.host.parent) >= 0
+    at = np.array([one.issue for one in calls], np.int64)
+    caller = np.array([one.caller if one.caller >= 0 else one.host for one in calls], np.int64)
+    step = steps_of(windows, at.tolist())
+    low = np.where(step >= 0, windows.start[step], 0)
+    high = np.where(step >= 0, windows.end[step], trace.end_ns)
+    ended, optimized = _last(passes, at, low), _last(steps, at, low)
+    begins, optimizes = _next(passes, at, high), _next(steps, at, high)
+    result = np.full(len(calls), Phase.ELSEWHERE, np.int8)
+    result[(begins < optimizes) & (begins < high)] = Phase.FORWARD
+    result[(ended > optimized) & (ended > low) & (optimizes <= begins) & (optimizes < high)] = (
+        Phase.BACKWARD
+    )
+    result[(caller >= 0) & within[caller]] = Phase.BACKWARD
+    seen = np.array([one.caller >= 0 or bool(one.device_rows) for one in calls])
+    result[(caller < 0) | ~seen] = Phase.UNKNOWN  # of a worker's range, the call is not known
+    return result
+
+
+def _last(found: Intervals, at: I64, low: I64) -> I64:
+    """The last end before each instant, no earlier than ``low``."""
+    ends = np.concatenate([[-1], found.end])
+    result: I64 = np.maximum(ends[np.searchsorted(found.end, at, "right")], low)
+    return result
+
+
+def _next(found: Intervals, at: I64, high: I64) -> I64:
+    """The next start behind each instant, no later than ``high``."""
+    starts = np.concatenate([found.start, [np.iinfo(np.int64).max]])
+    result: I64 = np.minimum(starts[np.searchsorted(found.start, at)], high)
+    return result
