@@ -52,7 +52,7 @@ class Junction(IntEnum):
     STEP_END = 5
 
 
-class Phase(IntEnum):
+class TrainingPass(IntEnum):
     """The pass of the training in which a collective is called."""
 
     UNKNOWN = 0
@@ -178,7 +178,7 @@ class DigestCalls(ColumnTable, frozen=True, eq=False):
     name: I32  # code of the kernel or range
     raw: I32  # row in file order, by which the event is found again
     splits: I32  # first row of ``RankDigest.split_bytes``, −1; one a rank of the group
-    phase: I8  # Phase
+    phase: I8  # TrainingPass
 
 
 class Junctions(ColumnTable, frozen=True, eq=False):

@@ -28,7 +28,7 @@ from msgspec import Struct
 from ...base.regex import regex
 from ...base.units import ordinal
 from .matching import Matches, RunGroup
-from .model import Phase, RankDigest
+from .model import RankDigest, TrainingPass
 
 ROLES = ("data", "sharded", "tensor", "pipeline", "expert", "embedding", "context", "")
 _CERTAIN = ("pipeline", "expert", "embedding")
@@ -136,7 +136,7 @@ def _phase(digests: Sequence[RankDigest], matches: Matches, collective: int) -> 
         for m, row in zip(matches.member[here].tolist(), matches.call[here].tolist(), strict=True)
     ]
     if max(int(one.in_bytes[row]) for one, row in calls) in range(_FEW_BYTES):
-        return int(Phase.ELSEWHERE)
+        return int(TrainingPass.ELSEWHERE)
     return Counter(int(one.phase[row]) for one, row in calls).most_common(1)[0][0]
 
 
@@ -147,7 +147,7 @@ class _Seen(NamedTuple):
     phases: Counter[tuple[str, int]]
     wrappers: AbstractSet[str]
 
-    def in_pass(self, kind: str, phase: Phase) -> int:
+    def in_pass(self, kind: str, phase: TrainingPass) -> int:
         return self.phases[kind, int(phase)]
 
     @property
@@ -161,8 +161,8 @@ class _Seen(NamedTuple):
     @property
     def reduces_gradients(self) -> bool:
         """True if it reduces in the backward pass, or in an unknown one beside DDP's ranges."""
-        unknown = self.in_pass("all_reduce", Phase.UNKNOWN)
-        return self.in_pass("all_reduce", Phase.BACKWARD) > 0 or (
+        unknown = self.in_pass("all_reduce", TrainingPass.UNKNOWN)
+        return self.in_pass("all_reduce", TrainingPass.BACKWARD) > 0 or (
             unknown > 0 and "data" in self.wrappers
         )
 
@@ -178,10 +178,10 @@ def _by_exchange(seen: _Seen, steps: int, *, looks_up: bool) -> tuple[str, str]:
         if looks_up:
             return "embedding", f"its ranks exchange rows of embeddings, all-to-all{both}"
         return "expert", f"its ranks exchange all-to-all, as experts do{both}"
-    if seen.in_pass("reduce_scatter", Phase.FORWARD) > steps:
+    if seen.in_pass("reduce_scatter", TrainingPass.FORWARD) > steps:
         return "tensor", "activations are gathered and scattered in the forward pass"
     if kinds["reduce_scatter"] and (
-        seen.in_pass("reduce_scatter", Phase.BACKWARD) or "sharded" in seen.wrappers
+        seen.in_pass("reduce_scatter", TrainingPass.BACKWARD) or "sharded" in seen.wrappers
     ):
         return "sharded", (
             "parameters are gathered and gradients scattered"
@@ -191,7 +191,7 @@ def _by_exchange(seen: _Seen, steps: int, *, looks_up: bool) -> tuple[str, str]:
     if kinds["all_gather"] and "sharded" in seen.wrappers:
         reduced = " and gradients reduced" if seen.reduces_gradients else ""
         return "sharded", f"parameters are gathered{reduced}, in ranges of FSDP"
-    if seen.in_pass("all_reduce", Phase.FORWARD) > steps:
+    if seen.in_pass("all_reduce", TrainingPass.FORWARD) > steps:
         return "tensor", "activations are reduced in the forward pass"
     if seen.reduces_gradients:
         return "data", "gradients are reduced over its ranks"

@@ -20,9 +20,9 @@ from kinetoscope.analysis.distributed.model import (
     Edges,
     Junction,
     Junctions,
-    Phase,
     RankDigest,
     RankGroup,
+    TrainingPass,
     WorkPart,
 )
 from kinetoscope.analysis.facts import IDLE_CAUSES
@@ -46,7 +46,7 @@ class Drawn:
     peer: int
     splits: tuple[int, ...]
     step: int
-    phase: Phase
+    phase: TrainingPass
 
 
 def call(
@@ -63,7 +63,7 @@ def call(
     peer: int = -1,
     splits: tuple[int, ...] = (),
     step: int = 0,
-    phase: Phase = Phase.UNKNOWN,
+    phase: TrainingPass = TrainingPass.UNKNOWN,
 ) -> Drawn:
     """One collective, of all ranks unless some are given."""
     return Drawn(kind, arrival, release, ranks, sequence, comms_id, elements, dtype_bytes,

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
-from kinetoscope.analysis.distributed.model import Phase
+from kinetoscope.analysis.distributed.model import TrainingPass
 from kinetoscope.analysis.distributed.roles import place_of, stride_of
 from tests.conftest import requires_traces
 
@@ -28,7 +28,7 @@ EVERY_SECOND = [tuple(range(at, WORLD, 2)) for at in range(2)]
 
 
 def run_of(
-    *calls: tuple[str, Sequence[tuple[int, ...]], Phase],
+    *calls: tuple[str, Sequence[tuple[int, ...]], TrainingPass],
     world: int = WORLD,
     elements: int = 1 << 18,
     wrappers: tuple[str, ...] = (),
@@ -57,11 +57,11 @@ def roles(run: Comparison) -> dict[tuple[int, ...], tuple[str, str]]:
 
 
 EVERYONE = [tuple(range(WORLD))]
-UNKNOWN, FORWARD, BACKWARD, ELSEWHERE = Phase
+UNKNOWN, FORWARD, BACKWARD, ELSEWHERE = TrainingPass
 
 
 def role_of(
-    *calls: tuple[str, Phase], elements: int = 1 << 18, wrappers: tuple[str, ...] = ()
+    *calls: tuple[str, TrainingPass], elements: int = 1 << 18, wrappers: tuple[str, ...] = ()
 ) -> tuple[str, str]:
     """The role of the group of all ranks that makes these calls in a step, and why."""
     run = run_of(
@@ -121,7 +121,7 @@ def test_neighbours_that_gather_beside_groups_that_reduce_are_shards() -> None:
     ],
 )
 def test_reductions_are_of_data_where_gradients_are(
-    phase: Phase, wrappers: tuple[str, ...], role: str
+    phase: TrainingPass, wrappers: tuple[str, ...], role: str
 ) -> None:
     why = "gradients are reduced over its ranks" if role else NOT_RECORDED
     assert role_of(("all_reduce", phase), wrappers=wrappers) == (role, why)
@@ -191,7 +191,7 @@ def test_reductions_in_the_forward_pass_are_of_activations() -> None:
     ],
 )
 def test_a_reason_is_made_of_calls_that_are_there(
-    calls: tuple[tuple[str, Phase], ...], wrappers: tuple[str, ...], role: str, why: str
+    calls: tuple[tuple[str, TrainingPass], ...], wrappers: tuple[str, ...], role: str, why: str
 ) -> None:
     assert role_of(*calls, wrappers=wrappers) == (role, why)
 

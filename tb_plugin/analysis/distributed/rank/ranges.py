@@ -23,7 +23,7 @@ from ...call_tree.paths import innermost
 from ...host_activity import BACKEND_RANGE, HostRole, Hosts
 from ...idle.places import is_own_frame
 from ...steps import Windows
-from ..model import LEAST_RANGE, MOST_NAMES, MOST_RANGES, DigestRanges, Phase
+from ..model import LEAST_RANGE, MOST_NAMES, MOST_RANGES, DigestRanges, TrainingPass
 from .calls import Call
 from .points import steps_of
 
@@ -132,7 +132,7 @@ def wrappers_of(trace: Trace, hosts: Hosts) -> tuple[str, ...]:
 
 
 def phases_of(trace: Trace, hosts: Hosts, windows: Windows, calls: Sequence[Call]) -> I8:
-    """The ``Phase`` of each call.
+    """The ``TrainingPass`` of each call.
 
     Gradients are reduced in the backward pass or between it and the optimizer, activations of a
     layer that is cut in the forward pass; calls elsewhere (a metric behind the optimizer) tell
@@ -140,7 +140,7 @@ def phases_of(trace: Trace, hosts: Hosts, windows: Windows, calls: Sequence[Call
     """
     backward = hosts.with_role(HostRole.BACKWARD)
     if not len(calls) or not backward.any():
-        return np.full(len(calls), Phase.UNKNOWN, np.int8)
+        return np.full(len(calls), TrainingPass.UNKNOWN, np.int8)
     passes = hosts.ranges(backward)
     steps = hosts.ranges(matches(trace.strings, trace.host.name, _STEPS))
     within = innermost(backward.view(np.int8) - np.int8(1), trace.host.parent) >= 0
@@ -151,14 +151,16 @@ def phases_of(trace: Trace, hosts: Hosts, windows: Windows, calls: Sequence[Call
     high = np.where(step >= 0, windows.end[step], trace.end_ns)
     ended, optimized = _last(passes, at, low), _last(steps, at, low)
     begins, optimizes = _next(passes, at, high), _next(steps, at, high)
-    result = np.full(len(calls), Phase.ELSEWHERE, np.int8)
-    result[(begins < optimizes) & (begins < high)] = Phase.FORWARD
+    result = np.full(len(calls), TrainingPass.ELSEWHERE, np.int8)
+    result[(begins < optimizes) & (begins < high)] = TrainingPass.FORWARD
     result[(ended > optimized) & (ended > low) & (optimizes <= begins) & (optimizes < high)] = (
-        Phase.BACKWARD
+        TrainingPass.BACKWARD
     )
-    result[(caller >= 0) & within[caller]] = Phase.BACKWARD
+    result[(caller >= 0) & within[caller]] = TrainingPass.BACKWARD
     seen = np.array([one.caller >= 0 or bool(one.device_rows) for one in calls])
-    result[(caller < 0) | ~seen] = Phase.UNKNOWN  # of a worker's range, the call is not known
+    result[(caller < 0) | ~seen] = (
+        TrainingPass.UNKNOWN
+    )  # of a worker's range, the call is not known
     return result
 
 
