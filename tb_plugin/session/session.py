@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -197,7 +197,6 @@ def lost_link(path: str) -> str:
     return f"This is a link to {os.readlink(path)}, which is not there."
 
 
-EVENTS_KEPT = 256
 OF_PYTORCH = (
     "This Perfetto file was not written by PyTorch: it has no operators, kernels or steps to"
     " explain. Trace shows its events."
@@ -297,15 +296,14 @@ _EVENT_BOUNDS = ReadBounds(cpu_seconds=60, memory_bytes=1 << 30)
 EVENT_SECONDS = 20.0
 
 
-def _event_spec(row: int) -> ArtifactSpec[Mapping[str, Any]]:
-    from ..trace.event_text import keep_event, kept_event
+def _events_spec(block: int) -> ArtifactSpec[Sequence[bytes]]:
+    from ..trace.event_text import keep_events, kept_events
 
     return ArtifactSpec(
-        name="event",
-        make=f"{keep_event.__module__}:{keep_event.__name__}",
-        open=kept_event,
-        variants=(str(row),),
-        kept=EVENTS_KEPT,
+        name="events",
+        make=f"{keep_events.__module__}:{keep_events.__name__}",
+        open=kept_events,
+        variants=(str(block),),
         is_mapped=False,
         bounds=_EVENT_BOUNDS,
     )
@@ -336,13 +334,15 @@ class CatalogSession(Session):
         return self._catalog.artifact(self._entry, spec, variant)
 
     def event(self, row: int) -> Mapping[str, Any]:
-        spec, until = _event_spec(row), time.monotonic() + EVENT_SECONDS
+        from ..trace.event_text import kept_event, place_of
+
+        until = time.monotonic() + EVENT_SECONDS
         while True:
             try:
-                return self.artifact(spec)
+                block, index = place_of(self.trace().blocks, row)
+                return kept_event(self.artifact(_events_spec(block)), index)
             except NotReadyError:
-                # Mostly it takes less time than until the page would ask again.
-                if time.monotonic() > until:
+                if time.monotonic() > until:  # mostly there before the page would ask again
                     raise
             time.sleep(0.02)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import io
 import json
 import threading
+import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,18 @@ def members_of(data: bytes) -> list[bytes]:
 BLOCKS_KEPT = 4
 
 
+def place_of(blocks: Blocks, row: int) -> tuple[int, int]:
+    """The block of an event, and its place in it.
+
+    Raises:
+        NotFoundError: there is no such event.
+    """
+    if not 0 <= row < int(blocks.first_row[-1]):
+        raise NotFoundError(f"There is no event {row}.")
+    block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
+    return block, row - int(blocks.first_row[block])
+
+
 class _Text(Struct, frozen=True):
     """A block, and the texts of its events where it is strict JSON."""
 
@@ -98,13 +111,25 @@ class Rereader:
         Raises:
             NotFoundError: there is no such row or file, or the file is not the one scanned.
         """
-        blocks = self._blocks
-        if not 0 <= row < int(blocks.first_row[-1]):
-            raise NotFoundError(f"There is no event {row}.")
-        block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
-        index = row - int(blocks.first_row[block])
+        block, index = place_of(self._blocks, row)
         event: dict[str, Json] = plain(self._found(block, index))
         return event
+
+    def texts(self, block: int) -> list[bytes]:
+        """The texts of all events of a block, as ``json`` reads them; empty for one too deep.
+
+        Raises:
+            NotFoundError: there is no such file, or it is not the one scanned.
+        """
+        text = self._text_of(block)
+        first, behind = self._blocks.first_row[block : block + 2].tolist()
+        rows = np.arange(behind - first)
+        if len(text.members) == len(rows) and _are_strict(text.members, rows):
+            return text.members
+        events = events_in(text.data)
+        if len(events) < len(rows):
+            raise NotFoundError("The file has changed since it was read.")
+        return [_text_of_event(event) for event in events]
 
     def _found(self, block: int, index: int) -> Event:
         """An event of a block: decoded alone, if the block is strict JSON."""
@@ -152,34 +177,57 @@ def events_in(data: bytes) -> list[Event]:
 
 
 MOST_EVENT, MOST_EVENT_DEPTH = 1 << 20, 64
-_EVENT = "event.json"
+_EVENTS = "events.z"
 
 
-def keep_event(trace: Trace, folder: Path, _: object, row: str) -> None:
-    """Write one event of a file into a folder, as JSON of our own.
+def keep_events(trace: Trace, folder: Path, _: object, block: str) -> None:
+    """Write the texts of the events of a block of a file into a folder.
+
+    Neighbours are mostly wanted next, and a block takes hardly longer than one of its events.
 
     Raises:
-        NotFoundError: there is no such event, or the file is not the one that was read.
+        NotFoundError: the file is not the one that was read.
+    """
+    texts = Rereader(trace.path, trace.blocks, trace.seek).texts(int(block))
+    kept = [text if _is_shown(text) else b"" for text in texts]
+    (folder / _EVENTS).write_bytes(zlib.compress(msgspec.msgpack.encode(kept), 1))
+
+
+def kept_events(folder: Path) -> list[bytes]:
+    """The texts that ``keep_events`` wrote into a folder."""
+    written = zlib.decompress((folder / _EVENTS).read_bytes())
+    return msgspec.msgpack.decode(written, type=list[bytes])
+
+
+def kept_event(texts: Sequence[bytes], index: int) -> dict[str, Json]:
+    """An event of ``kept_events``.
+
+    Raises:
         TraceFormatError: it is larger, or nested deeper, than what is shown.
     """
-    event = Rereader(trace.path, trace.blocks, trace.seek).event(int(row))
-    try:
-        text = json.dumps(event).encode("ascii")
-    except (ValueError, RecursionError):
-        text = b""
-    if not text or len(text) > MOST_EVENT or _depth(event) > MOST_EVENT_DEPTH:
+    if not texts[index]:
         raise TraceFormatError(
             "event_too_large",
             f"It has more than {MOST_EVENT >> 20} MiB, or values nested deeper than"
             f" {MOST_EVENT_DEPTH}.",
         )
-    (folder / _EVENT).write_bytes(text)
-
-
-def kept_event(folder: Path) -> dict[str, Json]:
-    """The event that ``keep_event`` wrote into a folder."""
-    event: dict[str, Json] = json.loads((folder / _EVENT).read_bytes())
+    event: dict[str, Json] = json.loads(texts[index])
     return event
+
+
+def _text_of_event(event: Event) -> bytes:
+    try:
+        return json.dumps(plain(event)).encode("ascii")
+    except (ValueError, RecursionError):
+        return b""
+
+
+def _is_shown(text: bytes) -> bool:
+    if len(text) > MOST_EVENT:
+        return False
+    # Few events have as many brackets as they may have levels.
+    brackets = text.count(b"[") + text.count(b"{")
+    return brackets <= MOST_EVENT_DEPTH or _depth(json.loads(text)) <= MOST_EVENT_DEPTH
 
 
 def _depth(value: Json) -> int:

@@ -5,23 +5,31 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace.event_text import Rereader, event_texts, text_piece
+from kinetoscope.base.errors import NotFoundError, TraceFormatError
+from kinetoscope.trace.event_text import (
+    MOST_EVENT,
+    MOST_EVENT_DEPTH,
+    Rereader,
+    event_texts,
+    keep_events,
+    kept_event,
+    kept_events,
+    place_of,
+    text_piece,
+)
 from kinetoscope.trace.read import read
 from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
 from tests.trace.reread import read_event
-
-if TYPE_CHECKING:
-    pass
 
 EVENTS: list[dict[str, Any]] = [
     {"ph": "X", "name": f"op {n} é", "pid": 1, "tid": n % 3, "ts": n * 10, "dur": 5}
@@ -121,6 +129,65 @@ def test_a_damaged_block_is_repaired(tmp_path: Path) -> None:
     found = dict(event_texts(str(path), blocks, np.array([0, 1])))
     assert json.loads(found[1]) == {"ph": "X", "name": "b", "ts": 2, "dur": None}
     assert b"1.50" in found[0]
+
+
+# --- the events of a block, kept ------------------------------------------------------------------
+
+
+def kept(path: Path, folder: Path) -> Callable[[int], dict[str, Any]]:
+    """A function that gives an event from what was written of its block."""
+    trace = read(str(path))
+
+    def event(row: int) -> dict[str, Any]:
+        block, index = place_of(trace.blocks, row)
+        own = folder / str(block)
+        if not own.exists():
+            own.mkdir(parents=True)
+            keep_events(trace, own, None, str(block))
+        return kept_event(kept_events(own), index)
+
+    return event
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "bom"])
+def test_kept_events_are_those_of_the_file(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(stored(kind))
+    event = kept(path, tmp_path / "kept")
+    everything = [*EVENTS[:4000], NAME, *EVENTS[4000:]]
+    assert [event(row) for row in (6000, 0, 4000, 4001, 3999)] == [
+        everything[row] for row in (6000, 0, 4000, 4001, 3999)
+    ]
+    assert len(list((tmp_path / "kept").iterdir())) > 1
+    with pytest.raises(NotFoundError):
+        event(6001)
+
+
+def test_a_repaired_event_is_kept_as_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    events = ['{"ph":"X","name":"a","ts":1,"dur":1}', '{"ph":"X","name":"b","ts":2,"dur":Infinity}']
+    path.write_text('{"traceEvents":[' + ",\n".join(events) + "]}")
+    event = kept(path, tmp_path / "kept")
+    assert event(0)["name"] == "a"
+    assert event(1) == {"ph": "X", "name": "b", "ts": 2, "dur": None}
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_too_large_and_too_deep_an_event_is_refused_alone(over: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    start, end = '{"ph":"X","name":"a","ts":1,"dur":1,"args":{"v":', "}}"
+    around = len(start) + len(end)
+    levels = MOST_EVENT_DEPTH - 2 + over  # inside the event and its arguments
+    values = ["[" * levels + "1" + "]" * levels, '"' + "x" * (MOST_EVENT - around - 2 + over) + '"']
+    path.write_text('{"traceEvents":[' + ",".join(start + v + end for v in [*values, "7"]) + "]}")
+    event = kept(path, tmp_path / "kept")
+    for row in (0, 1):
+        if over:
+            with pytest.raises(TraceFormatError, match="more than 1 MiB, or values nested deeper"):
+                event(row)
+        else:
+            assert event(row)["args"]["v"] == json.loads(values[row])
+    assert event(2)["args"] == {"v": 7}
 
 
 @requires_traces

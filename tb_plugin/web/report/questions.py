@@ -10,6 +10,7 @@ import base64
 import gzip
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +30,7 @@ _STEPS = "steps"
 MOST_ROWS = 1000  # of a table
 DETAILS = 50  # rows whose details are there
 FEW_ROWS = 100  # of a table, where there is no room for all
+_AT_ONCE = 8
 _MOST_STEPS = 12  # that have answers of their own
 _STEPS_S = 60.0  # to compute these
 PATIENCE_S = 3600.0  # for one answer, and for the recordings to be read
@@ -46,7 +48,7 @@ class Answers:
         views: Iterable[View],
         folder: str,
     ) -> None:
-        self._client = Client(app)
+        self._client = Client(app, use_cookies=False)  # so that threads may share it
         self._is_outdated = catalog.is_outdated
         self._folder = msgspec.json.encode(f"{folder}/")[1:-1] if folder else b""
         self._names = dict(zip(("run", "worker", "span"), place, strict=True))
@@ -66,6 +68,14 @@ class Answers:
         if body is not None:
             self.put(route, self.question(route, asked), body)
         return body
+
+    def ask_at_once(self, questions: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        """Store many answers that wait for one of the reading processes each."""
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            bodies = threads.map(lambda one: self._asked(*one), questions)
+            for (route, asked), body in zip(questions, bodies, strict=True):
+                if body is not None:
+                    self.put(route, self.question(route, asked), body)
 
     def json(self, route: str, **parameters: object) -> Any:  # noqa: ANN401  # as JSON has it
         """The same, decoded."""

@@ -145,11 +145,14 @@ class _Stored:
         layout = self._manifest["layout"]
         for question, frame in found.frames.items():
             self._answers.put(f"view/timeline/level {at}", question, frame)
+        questions: list[tuple[str, Mapping[str, object]]] = []
         for slice_ in _drawn(found.frames):
             if slice_ not in self._detailed and len(self._detailed) < _SLICES:
                 self._detailed.add(slice_)
-                self._answers.bytes_of("view/timeline/slice", slice=slice_, layout=layout)
-                self._answers.bytes_of("view/timeline/flows", slice=slice_, hops=1, layout=layout)
+                asked = {"slice": slice_, "layout": layout}
+                questions.append(("view/timeline/slice", asked))
+                questions.append(("view/timeline/flows", {**asked, "hops": 1}))
+        self._answers.ask_at_once(questions)
 
 
 def _ask_names(answers: Answers, names: int) -> int:
