@@ -196,9 +196,9 @@ PRIVATE_WORDS = re.compile(
 
 
 MOST_LINES: Mapping[str, int] = {
-    "tb_plugin/base": 3010,
+    "tb_plugin/base": 3040,
     "tb_plugin/trace": 15_700,
-    "tb_plugin/analysis": 47_490,  # roles by the pass of the training
+    "tb_plugin/analysis": 47_560,  # roles by the pass of the training; modules of calls apart
     "tb_plugin/views": 18_500,
     "tb_plugin/store": 6500,
     "tb_plugin/session": 1560,  # answers that are kept

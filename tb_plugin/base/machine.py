@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import pairwise
@@ -171,6 +171,28 @@ def user_folder(kind: Literal["cache", "config"]) -> str:
     if kind == "config":
         return platformdirs.user_config_dir("kinetoscope")
     return platformdirs.user_cache_dir("kinetoscope", False)
+
+
+SMALL_PAGES: Mapping[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
+"""Most columns live for a moment: to clear them in pages of 2 MB costs more than it saves."""
+KEPT_MEMORY: Mapping[str, str] = {
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+}
+"""Memory that glibc keeps for the next column is not cleared again; all of it goes back with the
+process. The reader in Python grows its columns, for which such memory has no room."""
+_OPTIONS = (-1, -3)  # the same in malloc.h
+
+
+def keep_memory() -> None:
+    """Settings of malloc for this process, before it imports numpy: those of a reading process."""
+    from .native import native
+
+    os.environ.update({**SMALL_PAGES, **os.environ})
+    if (library := native().library) is not None and sys.platform == "linux":
+        with suppress(AttributeError):  # musl has none
+            for option, value in zip(_OPTIONS, KEPT_MEMORY.values(), strict=True):
+                library.mallopt(option, int(value))
 
 
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")

@@ -35,6 +35,7 @@ from typing import Any, NoReturn
 import click
 
 from ..base.errors import KinetoscopeError, QueryError, nearest, not_installed
+from ..base.machine import keep_memory
 from ..base.regex import regex
 from ..base.units import NBSP
 
@@ -231,6 +232,7 @@ class Cli(CommandGroup):
         # Nothing here multiplies matrices: NumPy's library for it need not start threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         if is_program and sys.argv[1:2] not in LASTING:
+            keep_memory()
             # What a short command imports and makes stays, most often: a sixth of its time would go
             # by in looking for garbage there.
             gc.set_threshold(MANY_OBJECTS)

@@ -280,7 +280,7 @@ class Recording(Struct, frozen=True):
     file_format: str = "json"  # "perfetto": protobuf by torch; "other_perfetto": by someone else
 
 
-class Trace(Struct, frozen=True, eq=False):
+class Trace(Struct, frozen=True, eq=False, weakref=True):
     """All data of one trace file, linked."""
 
     path: str

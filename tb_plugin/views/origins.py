@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..analysis.facts import Facts
 from ..analysis.graphs.artifact import CAPTURES, GRAPHS
@@ -24,7 +24,7 @@ from ..analysis.operators.artifact import OPERATORS
 from ..analysis.operators.model import NamedLight, OperatorColumns
 from ..analysis.serving.model import PhaseUse
 from ..analysis.serving.phases import phases
-from ..analysis.speed_of_light.artifact import SPEED
+from ..analysis.speed_of_light.artifact import PLACES, SPEED
 from ..analysis.speed_of_light.captured import with_captured, with_lengths
 from ..analysis.speed_of_light.figures import SpeedSelection, has_light, lit_device, phase_use
 from ..analysis.speed_of_light.model import SpeedColumns
@@ -91,6 +91,15 @@ def speed_of(subject: Subject) -> SpeedColumns:
     return with_captured(columns, subject.other_artifact(GRAPHS), captures, iterations)
 
 
+def placed_speed_of(subject: Subject) -> SpeedColumns:
+    """The same with module and phase of each call.
+
+    Raises:
+        NotReadyError: one of them is being made, or read.
+    """
+    return structs.replace(speed_of(subject), places=subject.other_artifact(PLACES))
+
+
 def light_of_modules(subject: Subject) -> SpeedColumns | None:
     """The work by module; None without a data sheet, or where captures lend modules.
 
@@ -101,7 +110,7 @@ def light_of_modules(subject: Subject) -> SpeedColumns | None:
     if not has_light(facts) or (has_replays(facts) and near_captures(subject)):
         return None
     columns: SpeedColumns = subject.other_artifact(SPEED)
-    return columns
+    return structs.replace(columns, places=subject.other_artifact(PLACES))
 
 
 def light_of(
@@ -154,7 +163,7 @@ def phase_uses(subject: Subject, selection: Selection) -> Mapping[str, PhaseUse]
         has_replays(facts) and near_captures(subject)
     ):
         return {}
-    columns = speed_of(subject)
+    columns = placed_speed_of(subject)
     found: dict[str, PhaseUse] = {}
     for one in phases(selection):
         steps = {each.step for each in one.iterations}

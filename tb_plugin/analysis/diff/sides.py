@@ -350,7 +350,9 @@ def module_items(side: Side) -> Items | None:
 
     def key_of(speed: SpeedColumns, work: I64) -> I64:
         keys = np.append(of_module, np.int32(-1)).astype(np.int64)
-        return keys[speed.calls.module[speed.work.call[work]]]
+        if speed.places is None:
+            return np.full(len(work), -1, np.int64)
+        return keys[speed.places.module[speed.calls.place[speed.work.call[work]]]]
 
     return _with_light(side, found, key_of)
 

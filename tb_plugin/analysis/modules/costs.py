@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I8, I32, I64, is_any, take, where
+from ...base.arrays import F64, I8, I32, I64, distinct_values, is_any, take, where
 from ...base.group_sums import summed
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
@@ -219,7 +219,7 @@ def _dense(key: I64) -> tuple[I64, NDArray[np.integer]]:
 
 def _joined(parts: dict[str, Part]) -> tuple[I64, dict[str, NDArray[Any]]]:
     """The keys of all parts, and a column of each part, 0 where it has no value."""
-    keys = np.unique(np.concatenate([part[0] for part in parts.values()]))
+    keys = distinct_values(np.concatenate([part[0] for part in parts.values()]))
     columns = {}
     for name, (known, value) in parts.items():
         columns[name] = np.zeros(len(keys), value.dtype)

@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import Struct, field
@@ -221,7 +222,14 @@ class FoundModules(Struct, frozen=True, eq=False):
 
 def find_modules(trace: Trace) -> FoundModules:
     """The modules of a trace and the rows of each; empty where it names none."""
-    return _Finder(trace).found()
+    found = _FOUND.get(trace)
+    if found is None:
+        found = _FOUND[trace] = _Finder(trace).found()
+    return found
+
+
+_FOUND: WeakKeyDictionary[Trace, FoundModules] = WeakKeyDictionary()
+"""Kept as long as the trace: costs of modules and the work of calls both begin with it."""
 
 
 class _Finder:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, B, is_any, of_names, seen
+from ...base.arrays import F64, I32, I64, B, of_names, seen, take
 from ...base.group_sums import GroupRanks, group_ranks, group_sums, sorted_by_code
 from ...base.regex import regex
 from ..idle.places import is_own_frame
@@ -293,7 +293,9 @@ def _as_one(column: I32, codes: list[int]) -> I32:
     """The column with the first of these codes for all of them."""
     if len(codes) < 2:  # nothing to unite
         return column
-    return np.where(is_any(column, codes), np.int32(codes[0]), column)
+    code = np.arange(-1, int(column.max(initial=-1)) + 1, dtype=np.int32)
+    code[[one + 1 for one in codes if one + 1 < len(code)]] = codes[0]
+    return take(code, column + np.int32(1))
 
 
 def chosen_rows(operators: OperatorColumns, chosen: CallSelection) -> NDArray[np.intp]:

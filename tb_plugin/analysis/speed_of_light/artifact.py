@@ -7,10 +7,10 @@ from zlib import crc32
 
 from ...base.artifact_spec import ArtifactSpec, opens, stores
 from ...base.machine import user_folder
-from .attribution import speed_of_light
+from .attribution import places_of, speed_of_light
 from .devices import FILE as PEAKS_FILE
 from .devices import MOST_BYTES
-from .model import SpeedColumns
+from .model import SpeedColumns, SpeedPlaces
 from .models import OWN_FILE
 
 
@@ -23,5 +23,9 @@ def _own() -> str:
 
 make_speed = stores(speed_of_light, "speed_of_light")
 SPEED = ArtifactSpec(
-    f"speed-of-light-6{_own()}", f"{__name__}:make_speed", opens(SpeedColumns, "speed_of_light")
+    f"speed-of-light-7{_own()}", f"{__name__}:make_speed", opens(SpeedColumns, "speed_of_light")
+)
+make_places = stores(places_of, "places")
+PLACES = ArtifactSpec(
+    f"speed-places-1{_own()}", f"{__name__}:make_places", opens(SpeedPlaces, "places")
 )

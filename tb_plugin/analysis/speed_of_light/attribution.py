@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ from .model import (
     Reason,
     SpeedCallTable,
     SpeedColumns,
-    SpeedModules,
+    SpeedPlaces,
     SpeedWorkTable,
 )
 from .models import FLOPS_OPS
@@ -70,8 +71,37 @@ _COMPUTES = regex(r"^(?!autograd::|torch::|_?c10d|symm_mem|torch_ccl|profiler::)
 
 
 def speed_of_light(trace: Trace) -> SpeedColumns:
-    """All calls of a trace with their work."""
+    """All calls of a trace with their work; without their modules."""
     return _Attribution(trace).columns()
+
+
+def places_of(trace: Trace) -> SpeedPlaces:
+    """Module and phase of each call of a trace."""
+    found, host = find_modules(trace), _Attribution(trace).hosts()
+    tree = found.tree
+    codes = np.where(tree.qualified >= 0, tree.qualified, tree.name)
+    return SpeedPlaces(
+        module=np.append(found.module_of, np.int32(NONE))[host].astype(np.int32),
+        phase=np.append(phases_of(trace), np.int8(Phase.FORWARD))[host],
+        parent=tree.parent,
+        names=tuple(found.strings[code] for code in codes.tolist()),
+    )
+
+
+def phases_of(trace: Trace) -> I8:
+    """Phase of each host row.
+
+    Autograd records no sequence number for its own ops, but for those it runs again.
+    """
+    host, index = trace.host, np.arange(len(trace.host), dtype=np.int32)
+    is_node = matches(trace.strings, host.name, _BACKWARD)
+    inside = innermost(np.where(is_node, index, np.int32(NONE)), host.parent) >= 0
+    own = cells(host.args.get("sequence"), index, NONE)
+    forward = cells(host.args.get("forward_thread"), index, 0)
+    again = np.where((own >= 0) & (forward == 0) & inside & ~is_node, index, np.int32(NONE))
+    repeated = innermost(again, host.parent) >= 0
+    phase = np.where(inside, Phase.BACKWARD, Phase.FORWARD)
+    return np.where(inside & repeated, Phase.RECOMPUTE, phase).astype(np.int8)
 
 
 class _Attribution:
@@ -86,24 +116,21 @@ class _Attribution:
         index = np.arange(count, dtype=np.int32)
         self.modelled: B = is_op & named
         self.nearest = innermost(np.where(self.modelled, index, np.int32(NONE)), trace.host.parent)
-        args = trace.host.args
-        self.dims, self.types, self.strides, self.values = (
-            spread(args.get(name), count)
-            for name in ("input_dims", "input_types", "input_strides", "concrete_inputs")
-        )
-        around = np.append(
-            of_names(trace.strings, trace.host.name, OLD_CONVOLUTION_BACKWARD.__eq__, np.bool_),
-            False,
-        )[trace.host.parent]
-        inner = where(self.modelled & around)
-        for column in (self.dims, self.types, self.strides):
-            column[inner] = column[trace.host.parent[inner]]
         self._first_dtypes: dict[int, str] = {}
         self.peaks = [peak_of(one) for one in trace.devices]
         self.host_peak = measured_peak(trace.recording.handler)
 
+    @cached_property
+    def work(self) -> I32:
+        """The compute kernels."""
+        return where(self.device.klass == DeviceClass.COMPUTE)
+
+    def hosts(self) -> I32:
+        """The host row of each call, −1."""
+        return self._calls(self.work)[0] if len(self.work) else self._host_calls()
+
     def columns(self) -> SpeedColumns:
-        work = where(self.device.klass == DeviceClass.COMPUTE)
+        work = self.work
         on_host = not len(work)
         if on_host:
             target = self._host_calls()
@@ -125,7 +152,6 @@ class _Attribution:
             kernel = name[longest].astype(np.int32)
             names = self._names_of(call, name, len(host))
         kind, kinds = self._kinds(host, reason, names, kernel, device)
-        modules, module, phase = self._modules(host)
         return SpeedColumns(
             strings=self.codes.all(),
             kinds=kinds,
@@ -134,8 +160,7 @@ class _Attribution:
                 ts=ts,
                 step=step.astype(np.int32),
                 device=device.astype(np.int32),
-                module=module,
-                phase=phase,
+                place=np.arange(len(host), dtype=np.int32),
                 measured_ns=measured,
                 kernels=kernels,
             ),
@@ -146,7 +171,6 @@ class _Attribution:
                 dur_ns=self.device.dur[work],
             ),
             pieces=self._pieces(work),
-            modules=modules,
             peaks=tuple(self.peaks),
             part_ratios=tuple(
                 peak.part(device) if peak else 1.0
@@ -230,33 +254,27 @@ class _Attribution:
 
     def _names_of(self, call: I32, name: I32, count: int) -> I64:
         """A number for the names of the kernels of each call, in any order."""
-        random = np.random.default_rng(0).integers(0, 2**31, len(self.trace.strings) + 1)
-        return group_sums(call, random[name].astype(np.int64), count).total
+        mixed = np.arange(1, len(self.trace.strings) + 2, dtype=np.uint64)
+        for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # as splitmix64 does
+            mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(factor)
+        random = (mixed >> np.uint64(33)).astype(np.int64)
+        return group_sums(call, random[name], count).total
 
-    def _modules(self, host: I32) -> tuple[SpeedModules, I32, I8]:
-        found = find_modules(self.trace)
-        tree = found.tree
-        codes = np.where(tree.qualified >= 0, tree.qualified, tree.name)
-        names = [self.codes.code(found.strings[code]) for code in codes.tolist()]
-        module = np.append(found.module_of, np.int32(NONE))[host].astype(np.int32)
-        return (
-            SpeedModules(parent=tree.parent, name=np.array(names, np.int32)),
-            module,
-            self._phases(host),
+    @cached_property
+    def texts(self) -> tuple[I32, I32, I32, I32]:
+        """By host row: the codes of sizes, types, strides and plain arguments."""
+        host, around = self.host, np.zeros(len(self.host) + 1, np.bool_)
+        around[:-1] = of_names(
+            self.trace.strings, host.name, OLD_CONVOLUTION_BACKWARD.__eq__, np.bool_
         )
-
-    def _phases(self, host: I32) -> I8:
-        """Autograd records no sequence number for its own ops, but for those it runs again."""
-        is_node = matches(self.trace.strings, self.host.name, _BACKWARD)
-        index = np.arange(len(self.host), dtype=np.int32)
-        inside = innermost(np.where(is_node, index, np.int32(NONE)), self.host.parent) >= 0
-        own = cells(self.host.args.get("sequence"), index, NONE)
-        forward = cells(self.host.args.get("forward_thread"), index, 0)
-        again = np.where((own >= 0) & (forward == 0) & inside & ~is_node, index, np.int32(NONE))
-        repeated = innermost(again, self.host.parent) >= 0
-        phase = np.where(inside, Phase.BACKWARD, Phase.FORWARD)
-        phase = np.where(inside & repeated, Phase.RECOMPUTE, phase)
-        return np.append(phase, Phase.FORWARD)[host].astype(np.int8)
+        dims, types, strides, values = (
+            spread(host.args.get(name), len(host))
+            for name in ("input_dims", "input_types", "input_strides", "concrete_inputs")
+        )
+        inner = where(self.modelled & around[host.parent]) if around.any() else ()
+        for column in (dims, types, strides) if len(inner) else ():
+            column[inner] = column[host.parent[inner]]
+        return dims, types, strides, values
 
     # --- kinds ------------------------------------------------------------------------------------
 
@@ -270,7 +288,7 @@ class _Attribution:
         for at, dtype in self._list_dtypes(host, kernel):
             lists[at] = self.codes.code(dtype)
         op = of(self.host.name)
-        keys = [op, *map(of, (self.dims, self.types, self.strides, self.values)), lists]
+        keys = [op, *map(of, self.texts), lists]
         kind = np.zeros(len(host), np.int64)
         # A kernel of no op is told by its name alone.
         parts: list[NDArray[np.integer]] = [*keys, reason, device, names]
@@ -305,7 +323,7 @@ class _Attribution:
         """The type of lists of tensors of each call: by its kernel's name, else by its children."""
         strings = self.trace.strings
         known = np.flatnonzero(host >= 0)
-        types = self.types[host[known]]
+        types = self.texts[1][host[known]]
         listed = known[
             (types >= 0)
             & of_names(strings, np.maximum(types, 0), lambda text: any(
@@ -327,7 +345,7 @@ class _Attribution:
         for inner in range(row + 1, min(row + 8, len(host))):
             if host.thread[inner] != thread or host.ts[inner] >= end:
                 return ""
-            if dtype := self._first_dtype(int(self.types[inner])):
+            if dtype := self._first_dtype(int(self.texts[1][inner])):
                 return dtype
         return ""
 

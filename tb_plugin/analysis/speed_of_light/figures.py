@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I8, I32, I64, B, Mask, of_names
+from ...base.arrays import F64, I8, I32, I64, B, Mask, distinct_values, of_names, ranked
 from ...base.group_sums import first_largest, group_sums
 from ..facts import Facts
 from ..modules.model import Phase
@@ -183,12 +183,14 @@ class SpeedSelection(Struct, frozen=True, dict=True):
         )
 
     def model_flops(self, call: NDArray[np.integer]) -> F64:
-        """FLOPs of some calls without recomputation; 0 where unknown."""
-        calls, kinds = self.columns.calls, self.columns.kinds
+        """FLOPs of some calls without recomputation; 0 where unknown, as is all without places."""
+        calls, kinds, places = self.columns.calls, self.columns.kinds, self.columns.places
+        if places is None:
+            return np.zeros(len(call))
         # Five products run in attention's backward pass, and four are of the model.
         again = np.where(self._is_attention & self._is_backward, 0.8, 1.0)
         flops: F64 = np.nan_to_num(kinds.flops * again)[calls.kind[call]]
-        return np.where(calls.phase[call] == Phase.RECOMPUTE, 0.0, flops)
+        return np.where(places.phase[calls.place[call]] == Phase.RECOMPUTE, 0.0, flops)
 
     def flop_ns(self, call: NDArray[np.integer]) -> F64:
         """The least time of one FLOP of some calls; 0 where unknown."""
@@ -278,13 +280,11 @@ class SpeedSelection(Struct, frozen=True, dict=True):
             return _grouped(self, group, rows, launched, dur)
         call: NDArray[np.integer] = self.calls
         kind = calls.kind[call]
-        of: Callable[[], NDArray[np.integer]] = {
-            "module": lambda: calls.module[call],
-            "kind": lambda: kind,
-        }.get(group, lambda: columns.kinds.op[kind])
-        key = of()
+        key: NDArray[np.integer] = kind if group == "kind" else columns.kinds.op[kind]
         if group == "module":
-            at, key = _with_parents(columns.modules.parent, key)
+            if (places := columns.places) is None:
+                raise TypeError("the calls have no modules")
+            at, key = _with_parents(places.parent, places.module[calls.place[call]])
             call = call[at]
         measured = calls.measured_ns[call]
         return _grouped(self, group, key, call, measured)
@@ -373,8 +373,8 @@ def _grouped(
     """Sums by key of parts of calls: ``ns`` is the time of each part."""
     columns, calls = chosen.columns, chosen.columns.calls
     kinds = columns.kinds
-    keys, row = np.unique(key, return_inverse=True)
-    row, size = row.astype(np.int32), len(keys)
+    keys, row = ranked(key)
+    size = len(keys)
     kind = calls.kind[call]
     # A call divides its figures among its parts by their time.
     part = np.ones(len(call))
@@ -407,7 +407,7 @@ def _grouped(
     unit[row[computed]] = kinds.unit[kind[computed]]  # the last one, the fastest, stays
     sums = group_sums(row, ns, size)
     compute = kinds.compute_ns[kind] >= kinds.memory_ns[kind]
-    pairs = np.unique(row.astype(np.int64) * max(len(kinds), 1) + kind)
+    pairs = distinct_values(row.astype(np.int64) * max(len(kinds), 1) + kind)
     return SpeedGroups(
         selection=chosen,
         group=group,

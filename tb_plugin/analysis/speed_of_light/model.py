@@ -104,8 +104,7 @@ class SpeedCallTable(ColumnTable, frozen=True, eq=False):
     ts: I64  # of its first kernel; on the host its own
     step: I32  # index, −1
     device: I32  # row of Trace.devices, −1 on the host
-    module: I32  # row of the modules, −1
-    phase: I8  # Phase of the modules: forward, backward, recompute
+    place: I32  # row of SpeedPlaces
     measured_ns: I64  # Σ durations of its kernels; on the host that of the op
     kernels: I32
 
@@ -127,11 +126,13 @@ class PieceTable(ColumnTable, frozen=True, eq=False):
     ns: I64
 
 
-class SpeedModules(ColumnTable, frozen=True, eq=False):
-    """The modules; parents before children."""
+class SpeedPlaces(Struct, frozen=True, eq=False):
+    """Module and phase of each call as the recording has them, and the modules."""
 
-    parent: I32
-    name: I32
+    module: I32  # of each call: row of the modules, −1
+    phase: I8  # Phase of the modules: forward, backward, recompute
+    parent: I32  # of each module: the one around it, which comes before it; −1
+    names: tuple[str, ...]  # of the modules
 
 
 class SpeedColumns(Struct, frozen=True, eq=False):
@@ -142,11 +143,11 @@ class SpeedColumns(Struct, frozen=True, eq=False):
     calls: SpeedCallTable
     work: SpeedWorkTable
     pieces: PieceTable
-    modules: SpeedModules
     peaks: tuple[DevicePeak | None, ...]  # by device: its data sheet …
     part_ratios: tuple[float, ...]  # … and which part of the whole device it is
     on_host: bool  # no device activity: calls are ops of the host
     host_peak: DevicePeak | None = None  # rates of the CPU, as measured before the recording
+    places: SpeedPlaces | None = None  # cost as much as the rest, and are stored apart
 
     def peak(self, device: int | None) -> DevicePeak | None:
         """The rates of a device, of a part of it its part; None: of the host."""

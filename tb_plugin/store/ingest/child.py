@@ -32,14 +32,7 @@ _ENVIRONMENT = {
     # One malloc arena: what one thread frees is found again by another.
     "MALLOC_ARENA_MAX": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    # Most columns live for a moment: to clear them in pages of 2 MB costs more than it saves.
-    "NUMPY_MADVISE_HUGEPAGE": "0",
-}
-_WITH_LIBRARY = {
-    # Memory that glibc keeps for the next column is not cleared again; all of it goes back with the
-    # process. The reader in Python grows its columns, for which such memory has no room.
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    **machine.SMALL_PAGES,
 }
 _LAST_SECONDS = 10.0  # for dumping core, or printing a traceback
 _LAST_WORDS = 8000
@@ -53,7 +46,7 @@ else:
 
 def environment() -> dict[str, str]:
     """Environment variables of a reading process, in addition to the server's."""
-    return {**_ENVIRONMENT, **(_WITH_LIBRARY if native().library else {})}
+    return {**_ENVIRONMENT, **(machine.KEPT_MEMORY if native().library else {})}
 
 
 class Child:

@@ -31,7 +31,7 @@ from ...analysis.modules.artifact import MODULES
 from ...analysis.operators.artifact import OPERATORS
 from ...analysis.operators.short_names import short_names
 from ...analysis.recording import not_recorded
-from ...analysis.speed_of_light.artifact import SPEED
+from ...analysis.speed_of_light.artifact import PLACES, SPEED
 from ...analysis.speed_of_light.figures import lit_device
 from ...analysis.steps import Selection, select
 from ...base.arrays import median
@@ -94,9 +94,12 @@ class Recorded(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def with_modules(self) -> Side:
         """The same with the columns of modules, which cost more to have."""
-        modules = self.artifact(MODULES) if self.facts.recording.modules else None
         repeats = tuple(one.with_modules for one in self.repeats)
-        return replace(self.with_light, modules=modules, repeats=repeats)
+        found = replace(self.with_light, repeats=repeats)
+        if not self.facts.recording.modules:
+            return found
+        speed = found.speed and replace(found.speed, places=self.artifact(PLACES))
+        return replace(found, modules=self.artifact(MODULES), speed=speed)
 
     @cached_property
     def with_light(self) -> Side:

@@ -227,6 +227,6 @@ def _tree_rows(
     device: int | None,
 ) -> TreeRows:
     rows = TreeRows(columns, steps, compiled)
-    if speed is not None and len(speed.modules) == len(columns.tree):
+    if speed and speed.places and len(speed.places.parent) == len(columns.tree):
         rows.lit(SpeedSelection(speed, speed.steps_of(steps), device).by("module"))
     return rows

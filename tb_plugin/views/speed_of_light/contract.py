@@ -46,13 +46,13 @@ def _texts(groups: SpeedGroups, codes: list[int]) -> list[str]:
 def names_of(groups: SpeedGroups, at: Rows) -> Values:
     """The names of some rows."""
     columns, keys = groups.selection.columns, groups.key[at].tolist()
-    if groups.group == "module":
-        keys = [int(columns.modules.name[key]) for key in keys]
-    elif groups.group == "kind":
+    if groups.group == "kind":
         keys = columns.kinds.op[groups.kind[at]].tolist()
+    of_modules = columns.places.names if columns.places and groups.group == "module" else None
+    names = [of_modules[key] for key in keys] if of_modules else _texts(groups, keys)
     kernels = columns.kinds.kernel[groups.kind[at]].tolist()
     # What has no op goes by its kernel; several of those are one row.
-    alone = zip(_texts(groups, keys), _texts(groups, kernels), groups.kinds[at], strict=True)
+    alone = zip(names, _texts(groups, kernels), groups.kinds[at], strict=True)
     return [name or (kernel if kinds == 1 else NO_OP) for name, kernel, kinds in alone]
 
 

@@ -10,7 +10,7 @@ from ...analysis.speed_of_light.figures import SpeedGroups, SpeedSelection
 from ...analysis.speed_of_light.model import REASONS
 from ...analysis.steps import Selection, select
 from ...base.units import duration, share
-from ..origins import phase_uses, speed_of
+from ..origins import phase_uses, placed_speed_of
 from ..shared import column_named, device_row
 from ..table import Table, heads, rows_from, sorts, table_from
 from ..view import Part, Subject, View
@@ -115,7 +115,7 @@ def table(subject: Subject, query: answers.SpeedQuery) -> answers.SpeedTable:
 def _chosen(subject: Subject, query: answers.SpeedQuery) -> tuple[Selection, SpeedSelection]:
     facts = subject.facts
     selection = select(facts, query.steps, device_row(facts, query.device))
-    columns = speed_of(subject)
+    columns = placed_speed_of(subject)
     # Without marked steps everything counts, and work of no step with it.
     steps = (*selection.indexes, *((-1,) if facts.step_source == "whole_trace" else ()))
     return selection, SpeedSelection(columns, steps, None if columns.on_host else selection.device)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kinetoscope.analysis.call_tree.paths import innermost
-from kinetoscope.analysis.speed_of_light.attribution import speed_of_light
+from kinetoscope.analysis.speed_of_light.attribution import places_of, speed_of_light
 from kinetoscope.analysis.speed_of_light.figures import SpeedSelection
 from kinetoscope.analysis.speed_of_light.light import dtype_of_lists
 from kinetoscope.analysis.speed_of_light.model import Reason, SpeedColumns
@@ -34,7 +35,12 @@ def drawn(picture: str, names: dict[str, str], given: dict[str, Any], **more: An
 
 
 def chosen(trace: Trace, steps: tuple[int, ...] = (0, -1)) -> SpeedSelection:
-    return SpeedSelection(speed_of_light(trace), steps, 0)
+    return SpeedSelection(placed(trace), steps, 0)
+
+
+def placed(trace: Trace) -> SpeedColumns:
+    """The columns with module and phase of each call."""
+    return replace(speed_of_light(trace), places=places_of(trace))
 
 
 def text(columns: SpeedColumns, code: int) -> str:
@@ -253,7 +259,7 @@ def test_on_the_host_of_real_recordings_no_time_counts_twice(name: str) -> None:
 def test_on_real_recordings_parts_sum_to_the_steps_and_no_share_is_above_1(name: str) -> None:
     trace = opened(name)
     facts = summarize(trace)
-    columns = speed_of_light(trace)
+    columns = placed(trace)
     for device, one in enumerate(facts.devices):
         if not one.used or columns.on_host:
             continue

@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from kinetoscope.analysis.speed_of_light.attribution import speed_of_light
+from kinetoscope.analysis.speed_of_light.attribution import places_of, speed_of_light
 from kinetoscope.analysis.speed_of_light.figures import SpeedSelection
 from kinetoscope.trace.read import read
 
@@ -50,7 +51,8 @@ def test_a_gpt_step_has_the_flops_of_its_parameters_and_attention(
         head(x).sum().backward()
     path = tmp_path / "worker0.pt.trace.json"
     recorded.export_chrome_trace(str(path))
-    columns = speed_of_light(read(path))
+    trace = read(path)
+    columns = replace(speed_of_light(trace), places=places_of(trace))
     use = SpeedSelection(columns, (-1, 0), None).utilization(0)
     parameters = LAYERS * 12 * WIDTH * WIDTH + WIDTH * WORDS
     attention = 3 * LAYERS * 4 * BATCH * TOKENS * TOKENS * WIDTH
