@@ -356,8 +356,13 @@ def _in_rows(code: HostCode, rows: I64) -> Intervals:
     joined[1:] &= start[1:] - end[:-1] < PAUSE_NS
     first = np.flatnonzero(~joined)
     last = np.append(first[1:], len(rows)) - 1
-    many = last - first + 1 >= LEAST_LOOP
-    return merge(union(start, end), union(start[first[many]], end[last[many]]))
+    many = np.flatnonzero(last - first + 1 >= LEAST_LOOP)
+    begin = start[first[many]]
+    before = code.top_ops[np.maximum(place[first[many]] - 1, 0)]
+    apart = matches(code.trace.strings, code.name[before], _TAKES_APART)
+    apart &= (code.end[before] <= begin) & (begin - code.end[before] < PAUSE_NS)
+    begin = np.where(apart, code.ts[before], begin)
+    return merge(union(start, end), union(begin, end[last[many]]))
 
 
 def _taken_apart(code: HostCode, frame: int, before: int) -> int:

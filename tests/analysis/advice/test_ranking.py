@@ -57,6 +57,28 @@ def test_a_long_pause_ends_a_loop(pause: float, claimed: int) -> None:
     assert found.gain.ns_per_step == claimed * 1000
 
 
+@pytest.mark.parametrize(
+    ("name", "pause", "claimed"),
+    [
+        ("aten::unbind", 99.0, 20 * 2 + 19 * 4 + 99 + 50),
+        ("aten::unbind", 100.0, 20 * 2 + 19 * 4),
+        ("aten::mul", 1.0, 20 * 2 + 19 * 4),
+    ],
+)
+def test_taking_a_tensor_apart_belongs_to_the_loop(name: str, pause: float, claimed: int) -> None:
+    """Also without frames: iterating over a tensor makes one of each of its values."""
+
+    def iterating(at: float) -> Iterator[Event]:
+        yield host("op", name, at + 10, 50)
+        for i in range(20):
+            yield host("op", "aten::item", at + 60 + pause + i * 6, 2)
+
+    found = finding(run(iterating, stacks=False), "SY1")
+    assert found is not None
+    assert found.gain is not None
+    assert found.gain.ns_per_step == claimed * 1000
+
+
 def test_another_op_between_ends_a_loop() -> None:
     def mixed(at: float) -> Iterator[Event]:
         for i in range(60):

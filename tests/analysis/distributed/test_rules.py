@@ -224,6 +224,40 @@ def with_late_ranks(late: Sequence[int], *, per_node: int, nodes: int = 3) -> Co
     return compare(ranks, [str(r) for r in range(world)])
 
 
+@pytest.mark.parametrize(
+    ("once", "on_device", "kind"),
+    [(470, False, "unknown"), (469, False, "time"), (470, True, "time")],
+)
+def test_a_rank_is_not_named_where_others_lack_the_cpu_too(
+    once: int, on_device: bool, kind: str
+) -> None:
+    """Rank 6 takes 600 µs where others take 400, and nothing says why; rank 1 once takes longer."""
+
+    def own(number: int, step: int) -> int:
+        return 600 if number == 6 else once if number == step == 1 else 400
+
+    def calls(number: int) -> list[Drawn]:
+        ready = [(step * LENGTH, own(number, step)) for step in range(6)]
+        return [
+            call("all_reduce", at + late, at + 700, step=step)
+            for step, (at, late) in enumerate(ready)
+        ]
+
+    ranks = [
+        rank(number, calls(number), world=8, host="a", steps=range(6), length=LENGTH,
+             on_device=on_device)
+        for number in range(8)
+    ]  # fmt: skip
+    found = compare(ranks, [str(number) for number in range(8)]).verdict
+    assert (found.kind, found.members) == (kind, (6,) if kind == "time" else ())
+    if kind == "unknown":
+        assert found.sentence.replace("\u00a0", " ") == (
+            "Cannot tell which rank is late: rank 6 may be, by 200 µs a step. No work of its own"
+            " explains it, and others take longer in some steps, as on a busy CPU. Record 12 steps"
+            " on an idle machine."
+        )
+
+
 def test_a_node_whose_ranks_are_all_late_is_named() -> None:
     run = with_late_ranks((4, 5, 6, 7), per_node=4)
     assert run.verdict.member == -1

@@ -8,8 +8,8 @@
 | some steps | two steps or more of one rank are 1.5 times as far above, and cost 1.5 times what any other costs; of other ranks none are, or so few that chance does not deal them so (1 % over all ranks) |
 | nobody | three steps or more, nobody costs 10 % (host) or 2 % (device) of the median step, and ranks vary so little that such a rank would be seen |
 
-On the host, ranks whose excess no range or op explains are not named if two other ranks have steps
-as far above: processes that share a CPU look so.
+On the host, ranks whose excess no range or op explains are not named if another rank has a step as
+far above: processes that share a CPU look so.
 
 Ranks that are late together are named together, up to half of the ranks and at most eight; where
 they are two thirds of a node and few elsewhere, the node is. In all other cases it cannot be told,
@@ -183,20 +183,19 @@ class _Judge:
     def _is_of_machine(self, found: _Found) -> bool:
         """True if ranks may only have got less of a busy CPU.
 
-        No work explains the excess, and two other ranks are far above their peers in some step.
+        No work explains the excess, and another rank is as far above its peers in some step.
         """
         if any(one.on_device for one in self.run.digests) or self._longer(found) is not None:
             return False
         others = [m for m in self.compared if m not in found.members]
-        far = (self.above[others] >= CLEAR * self.least).any(axis=1)
-        return bool(far.sum() >= 2)
+        return bool((self.above[others] >= self.least).any())
 
     def _of_machine(self, found: _Found) -> Verdict:
-        number = max(2 * len(self.steps), 10)
+        who, count = self._names(found.members).lower(), max(2 * len(self.steps), 10)
         text = (
-            f"Cannot tell which rank is late: {self._names(found.members).lower()} may be, by"
-            f" {duration(self._excess(found))} a step. All its work takes longer, and that of other"
-            f" ranks in some steps, as on a busy CPU. Record {number} steps on an idle machine."
+            f"Cannot tell which rank is late: {who} may be, by {duration(self._excess(found))} a"
+            " step. No work of its own explains it, and others take longer in some steps, as on a"
+            f" busy CPU. Record {count} steps on an idle machine."
         )
         return Verdict("unknown", (), text)
 
