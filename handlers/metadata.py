@@ -5,7 +5,7 @@ could not be found out is null.
 
 - `schema`: 1; grows when a key changes its meaning
 - `handler_version`: of the installed distribution, null in a bare checkout
-- `worker`, `host`, `pid`: who recorded
+- `worker`, `host`, `pid`: who recorded, even where a forked child saves it
 - `rank`, `world_size`: of the default process group, else from RANK and WORLD_SIZE
 - `job`: what names the job to its launcher, `TORCHELASTIC_RUN_ID=… SLURM_JOB_ID=…`: two recordings
   with different ones are of different starts

@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,21 @@ class Process:
     world_size: int | None
 
 
-def current_process() -> Process:
-    """The identity of this process, read anew for each trace: a fork changes it."""
+_forks: list[tuple[float, int]] = []
+"""Time (s since 1970) and parent of each fork between the first process and this one."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forks.append((time.time(), os.getppid())))
+
+
+def current_process(began_s: float | None = None) -> Process:
+    """The identity of this process, read anew for each trace: a fork changes it.
+
+    Of a recording that began before a fork, the one that recorded: a child may save it.
+    """
     rank, world_size = _ranks_of_torch() or (_number_in_env("RANK"), _number_in_env("WORLD_SIZE"))
-    return Process(host=_host(), pid=os.getpid(), rank=rank, world_size=world_size)
+    parents = (parent for at, parent in _forks if began_s is not None and began_s < at)
+    pid = next(parents, os.getpid())
+    return Process(host=_host(), pid=pid, rank=rank, world_size=world_size)
 
 
 # A scheduler or launcher gives all processes of one job the same value.

@@ -290,7 +290,8 @@ class TraceHandler:
     def _save(self, prof: Profiler) -> Path | None:
         if self._writer is None:  # a library is missing, which was said when it was made
             return None
-        options, process, memory = self._options, current_process(), self._remembered()
+        options, memory = self._options, self._remembered()
+        process = current_process(_began_s(prof))
         if options.ranks is not None and process.rank not in {None, *options.ranks}:
             return None
         publication = self._exported(self._writer, prof, process)

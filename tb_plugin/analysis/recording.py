@@ -483,7 +483,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         cores=_number(told.handler.get("cores")),
         cpu_peak=measured_peak(told.handler) is not None
         and not bool((trace.device.klass == DeviceClass.COMPUTE).any()),
-        process=_number(told.handler.get("pid"), MOST_PROCESSES),
+        process=_process(trace),
         job=_text(told.handler.get("job")),
         script=_script(told.handler),
         user=user_values(_with_tags(told.metadata, told.handler)),
@@ -502,6 +502,15 @@ def _with_tags(metadata: Mapping[str, Any], handler: Mapping[str, Any]) -> Mappi
 
 
 MOST_PROCESSES = 1 << 22  # of Linux
+
+
+def _process(trace: Trace) -> int:
+    """The process that recorded, even where a forked child saved the file; 0: not our handler's."""
+    saved_by = _number(trace.recording.handler.get("pid"), MOST_PROCESSES)
+    pids = distinct_values(trace.threads.pid[distinct(trace.host.thread, len(trace.threads))])
+    told = trace.text(int(pids[0])) if saved_by and len(pids) == 1 else ""
+    recorded_by = int(told) if re.fullmatch("[0-9]{1,7}", told) else 0
+    return _number(recorded_by, MOST_PROCESSES) or saved_by
 
 
 def _number(value: object, limit: int = 1 << 20) -> int:

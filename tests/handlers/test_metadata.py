@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import kinetoscope
 from kinetoscope.analysis.recording import configuration
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.handlers import tensorboard_trace_handler, trace_handler
 from kinetoscope.handlers.metadata import splice, to_json
+from tests.drawing import PID, trace_of
 from tests.handlers.recording import StandIn, read, save, train
 
 json_values = st.recursive(
@@ -176,6 +178,28 @@ def test_the_viewer_shows_the_process_and_the_tags(tmp_path: Path) -> None:
         ("lr", "0.1"),
         ("job", "nightly"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("noted", "recorded", "told"),
+    [
+        (71, (PID,), str(PID)),  # saved by a forked child
+        (71, (PID, PID + 1), "71"),
+        (71, ("python",), "71"),
+        (71, (5_000_000,), "71"),  # no number of a process
+        (71, (), "71"),
+        (None, (PID,), None),  # of torch's own handler: any program may write such a number
+    ],
+)
+def test_the_process_is_that_of_the_events(
+    noted: int | None, recorded: tuple[object, ...], told: str | None
+) -> None:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": pid, "tid": 1, "ts": 1, "dur": 2}
+        for pid in recorded
+    ]
+    facts = summarize(trace_of(events, kinetoscope={"schema": 1, "pid": noted}))
+    assert configuration(facts).get("Process") == told
 
 
 def test_metadata_that_contains_itself_is_refused_as_documented(tmp_path: Path) -> None:

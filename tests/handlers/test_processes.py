@@ -105,6 +105,40 @@ def test_a_forked_child_writes_under_its_own_pid(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_saves_under_the_pid_of_the_process_that_recorded(tmp_path: Path) -> None:
+    program = """
+        import os, sys
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+        from kinetoscope.handlers import tensorboard_trace_handler
+
+        torch.set_num_threads(1)
+        handler = tensorboard_trace_handler(sys.argv[1], on_error="raise")
+
+        def in_a_child(work):
+            child = os.fork()
+            if not child:
+                work()
+                os._exit(0)
+            assert not os.waitpid(child, 0)[1]
+
+        for _ in range(2):
+            with profile(activities=[ProfilerActivity.CPU]) as prof:
+                torch.mm(torch.ones(4, 4), torch.ones(4, 4))
+            in_a_child(lambda: handler(prof))
+            in_a_child(lambda: in_a_child(lambda: handler(prof)))
+        print(os.getpid())
+    """
+    parent = int(run_program(program, tmp_path))
+
+    assert [m["pid"] for m in metadata_of_all(tmp_path)] == [parent] * 4
+    for name in files_in(tmp_path):
+        assert f"_{parent}." in name
+        events = read(tmp_path / name)["traceEvents"]
+        assert {one["pid"] for one in events if one.get("cat") == "cpu_op"} == {parent}
+
+
 def test_two_ranks_are_told_apart(tmp_path: Path) -> None:
     program = """
         import sys

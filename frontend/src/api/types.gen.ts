@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "31456d75";
+export const CONTRACT = "7cebc291";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2586,11 +2586,11 @@ export interface OperatorRow {
   readonly self_ns: number;
   /** Share of the host self time of everything recorded in the chosen steps, whatever kinds and names are shown. */
   readonly self_ratio: number | null;
-  /** Host time of the calls with their children. Nested calls of one name count twice. */
+  /** Host time of the calls with their children. As in torch, a call inside another of its name counts in both: the total may exceed the time that passed. */
   readonly total_ns: number;
   /** Host total time divided by the host self time of everything recorded in the chosen steps. The total of a call includes the calls inside it, so these add up to more than the whole. */
   readonly total_ratio: number | null;
-  /** Host total time divided by the length of the chosen steps. Threads side by side can bring it above 100 %. */
+  /** Host total time divided by the length of the chosen steps. Threads side by side can bring it above 100 %, and so can calls inside others of their name. */
   readonly step_ratio: number | null;
   /** Device total time divided by calls. */
   readonly device_mean_ns: number | null;

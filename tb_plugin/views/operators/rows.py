@@ -221,7 +221,8 @@ class OperatorRow(Struct, frozen=True):
         int,
         summed(
             "Host total",
-            "Host time of the calls with their children. Nested calls of one name count twice.",
+            "Host time of the calls with their children. As in torch, a call inside another of its"
+            " name counts in both: the total may exceed the time that passed.",
         ),
     ]
     total_ratio: Annotated[
@@ -241,7 +242,7 @@ class OperatorRow(Struct, frozen=True):
         column(
             "Host share of step",
             "Host total time divided by the length of the chosen steps. Threads side by side can"
-            " bring it above 100 %.",
+            " bring it above 100 %, and so can calls inside others of their name.",
             is_sortable=False,
             of=_step_ratios,
         ),

@@ -27,7 +27,7 @@ import { PanelTools } from "../states/panel";
 import { CodeName } from "../text/code_name";
 import { Prose } from "../text/prose";
 import { Heading } from "./heading";
-import { perStepHeads, perStepRow, plainKey } from "./per_step";
+import { type PerStep, perStepHeads, perStepRow, plainKey } from "./per_step";
 import type { Column } from "./table";
 
 /** How a view draws some columns, by their keys. */
@@ -158,8 +158,8 @@ interface DeclaredTableProps<R> {
   readonly rows: readonly R[];
   /** How many there are; more than `rows` where the server sent the largest only. */
   readonly total?: number;
-  /** Sums are shown as those of one of so many steps. */
-  readonly steps?: number;
+  /** Sums are shown as those of one step. */
+  readonly perStep?: Pick<PerStep, "steps" | "unit">;
   /** How many rows are there at first. */
   readonly most?: number;
   readonly keyOf: (row: R) => string | number;
@@ -180,8 +180,9 @@ const cellClass = ({ is_numeric, kind }: Head): string =>
 
 /** A short table: the first few rows and the columns that are no minor ones; a copy has them all. */
 export function DeclaredTable<R>(props: DeclaredTableProps<R>) {
-  const { label, total = 0, most, steps = 1, keyOf, cells = {} } = props;
-  const heads = perStepHeads(props.heads, steps);
+  const { label, total = 0, most, perStep, keyOf, cells = {} } = props;
+  const steps = perStep?.steps ?? 1;
+  const heads = perStepHeads(props.heads, perStep);
   const rows = props.rows.map((row) => perStepRow(row, props.heads, steps));
   const isCut = total > rows.length;
   const shown = heads.filter((head) => !head.is_minor && isThere(head, rows));

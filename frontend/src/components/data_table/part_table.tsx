@@ -92,7 +92,7 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
   const { known, fetched, rows, isOld, problem, again } = useWindows(part, asked, query);
   const steps = props.perStep?.steps ?? 1;
   const declared = (known as { readonly columns?: readonly Head[] } | undefined)?.columns ?? [];
-  const heads = perStepHeads(declared, steps);
+  const heads = perStepHeads(declared, props.perStep);
   const ofStep = (row: RowOf<P>) => perStepRow(row, heads, steps);
   const here = (fetched.length > 0 ? fetched : (known?.rows ?? [])).map(ofStep);
   const toPlain = declaredToPlain<RowOf<P>>(heads, steps);

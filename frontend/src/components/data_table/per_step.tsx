@@ -6,11 +6,14 @@ import type { ReactNode } from "react";
 import type { Column as Head } from "../../api/types.gen";
 import { plural } from "../../base/text/format";
 import { useAddress, useValues } from "../../state/host/environment";
+import { useWords } from "../../state/page_context";
 import { Segmented } from "../controls/segmented";
 
 export interface PerStep {
   /** What sums are divided by: 1 while the sums are chosen, and of a single step. */
   readonly steps: number;
+  /** "step", or "iteration" of an engine. */
+  readonly unit: string;
   /** " per step" behind such a figure; "" of sums. */
   readonly words: string;
   /** Changes between both; null where there is nothing to choose. */
@@ -21,12 +24,14 @@ export interface PerStep {
 export function usePerStep(stepCount: number): PerStep {
   const address = useAddress();
   const isSum = useValues()["sums"] === "1";
+  const unit = useWords()("step");
   if (stepCount < 2) {
-    return { steps: 1, words: "", choice: null };
+    return { steps: 1, unit, words: "", choice: null };
   }
   return {
     steps: isSum ? 1 : stepCount,
-    words: isSum ? "" : " per step",
+    unit,
+    words: isSum ? "" : ` per ${unit}`,
     choice: (
       <Segmented
         label="Sums are shown"
@@ -55,15 +60,18 @@ export function perStepRow<R>(row: R, heads: readonly Head[], steps: number): R 
 }
 
 /** Heads that say so. */
-export const perStepHeads = (heads: readonly Head[], steps: number): readonly Head[] =>
-  steps === 1
+export const perStepHeads = (
+  heads: readonly Head[],
+  perStep: Pick<PerStep, "steps" | "unit"> | undefined,
+): readonly Head[] =>
+  perStep === undefined || perStep.steps === 1
     ? heads
     : heads.map((head) =>
         head.is_sum
           ? {
               ...head,
-              label: `${head.label}/step`,
-              help: `Per step. ${head.help}`,
+              label: `${head.label}/${perStep.unit}`,
+              help: `Per ${perStep.unit}. ${head.help}`,
             }
           : head,
       );

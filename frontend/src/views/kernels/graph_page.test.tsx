@@ -248,6 +248,8 @@ const plain = (text: string | null | undefined) => text?.replaceAll("\u00a0", " 
 it.each([
   ["0 %", { yes: 0, no: 20_000, unknown: 0, none: 0 }],
   ["25.0 %", { yes: 5000, no: 15_000, unknown: 0, none: 0 }],
+  ["85.3 %", { yes: 17_060, no: 2938, unknown: 2, none: 0 }],
+  ["85.3 % to 85.4 %", { yes: 17_060, no: 2920, unknown: 20, none: 0 }],
   ["25.0 % to 75.0 %", { yes: 5000, no: 5000, unknown: 10_000, none: 0 }],
   ["–", { yes: 0, no: 0, unknown: 20_000, none: 0 }],
   ["–", { yes: 0, no: 0, unknown: 0, none: 20_000 }],

@@ -90,8 +90,8 @@ function shareOfCores(used: number, unknown: number, candidates: number): string
   if (candidates <= unknown) {
     return DASH;
   }
-  const least = share(used / candidates);
-  return unknown === 0 ? least : `${least} to ${share((used + unknown) / candidates)}`;
+  const [least, most] = [share(used / candidates), share((used + unknown) / candidates)];
+  return least === most ? least : `${least} to ${most}`;
 }
 
 /** Tensor or matrix cores, and copies with their rates. */
@@ -131,7 +131,7 @@ export function CopiesAndCores({ answer, isOld, perStep }: FiguresProps) {
           label="the copies"
           heads={answer.copies_columns}
           rows={copies}
-          steps={steps}
+          perStep={perStep}
           keyOf={(row) => row.name}
           cells={{
             direction: (row) => (

@@ -96,7 +96,7 @@ export function TreeTable({ answer, steps, isOld, perStep }: TreeTableProps) {
   const values = useValues();
   const tree = useTree(answer, steps);
   const [sorting, setSorting] = useState<Sorting>({ key: "total_ns", isDown: true });
-  const heads = perStepHeads(answer.table.columns, perStep.steps);
+  const heads = perStepHeads(answer.table.columns, perStep);
   const ofStep = (row: ModuleRow) => perStepRow(row, heads, perStep.steps);
   const seen = seenRows(tree.inside, tree.opening, sorting).map(ofStep);
   const rows = answer.table.rows.map(ofStep);
