@@ -135,6 +135,8 @@ def outcome_of(mutant: Mutant, tests: Sequence[str]) -> tuple[str, str]:
     except subprocess.TimeoutExpired:
         return TIMED_OUT, ""
     failed = failures(run.stdout)
+    if run.returncode < 0:  # ended by a signal, as where a library aborts
+        return NOTICED, ""
     if run.returncode not in (0, 1) and not failed:
         raise RuntimeError(f"pytest ended with {run.returncode}: {run.stdout}{run.stderr}")
     return (NOTICED, failed[0]) if failed else (MISSED, "")

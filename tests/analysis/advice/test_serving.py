@@ -107,6 +107,16 @@ def test_padding(batch: int, fires: bool) -> None:
         assert one.action == "Capture more sizes between 108 and 128: `--cudagraph-capture-sizes`."
 
 
+def test_padding_of_several_sizes_names_the_smallest_and_the_largest() -> None:
+    passes = [
+        Pass(f"decode[bs={batch}/{padded} tok={batch} d={batch}]")
+        for batch, padded in ((100, 128), (90, 112), (95, 120), (100, 128), (90, 112))
+    ]
+    one = found("SV3", *passes)
+    assert one is not None
+    assert "batches of 90 to 100 run as 112 to 128" in plain(one.text)
+
+
 def used(weights: float = 0.9, rate: float = 0.2, ns: int = 900_000) -> PhaseUse:
     """Decode at 40 % of the bandwidth; its kernel of attention takes ``ns``."""
     return PhaseUse(None, 0.4, 1.0, False, weights, KeyReads("paged_attention", ns, rate))

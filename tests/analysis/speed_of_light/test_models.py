@@ -244,14 +244,41 @@ def test_attention_of_8_bits_has_three_scales_before_its_flag(at: int, pairs: in
     assert work.dtype == "float8"
 
 
-def test_flags_of_attention_are_where_the_schemas_have_them() -> None:
-    torch = pytest.importorskip("torch")
-    found = {
-        (schema.name, len(schema.arguments)): [one.name for one in schema.arguments]
-        for schema in torch._C._jit_get_all_schemas()
-    }
-    flash = "aten::_scaled_dot_product_flash_attention"
-    assert [found[flash, count].index("is_causal") for count in (7, 10)] == [4, 7]
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        (["", "", "", "", "", "", "15"], 3 * 5 * 2),  # asked for as bfloat16
+        (["", "", "", "", "", "", ""], 3 * 5 * 1),
+        (["", "", "", ""], 3 * 5 * 1),
+    ],
+)
+def test_a_scaled_product_writes_the_type_it_is_asked_for(values: list[str], written: int) -> None:
+    dims = [[3, 16], [16, 5], [3, 1], [1, 5], [5], [], []][: len(values)]
+    types = [*["c10::Float8_e4m3fn"] * 2, "float", "float", "c10::BFloat16", "", "Scalar"]
+    work = work_of("aten::_scaled_mm", given(dims, types[: len(values)], values))
+    assert work.flops == work.least == 2 * 3 * 5 * 16
+    assert work.written == written
+    bias = 5 * 2 if len(values) > 4 else 0
+    assert work.read == 3 * 16 + 16 * 5 + (3 + 5) * 4 + bias
+    assert work.weights == 16 * 5
+
+
+def test_a_product_of_bytes_writes_numbers_of_32_bits() -> None:
+    work = work_of("aten::_int_mm", given([[3, 16], [16, 5]], ["signed char"] * 2, ["", ""]))
+    assert work[:4] == (480, 480, 3 * 16 + 16 * 5, 3 * 5 * 4)
+
+
+@pytest.mark.parametrize(
+    ("mask", "written"),
+    [("", 48 + 6 + 6), ("[True, True, False]", 48 + 6), ("[False, True, True]", 6 + 6)],
+)
+def test_gradients_of_a_group_norm_are_those_that_are_asked_for(mask: str, written: int) -> None:
+    """x is (2, 6, 4), so its gradient has 48 elements, and weight and bias 6 each."""
+    dims = [[2, 6, 4], [2, 6, 4], [2, 3], [2, 3], [6], [], [], [], [], []]
+    types = [*["float"] * 5, *["Scalar"] * 4, ""]
+    values = ["", "", "", "", "", "2", "6", "4", "3", mask]
+    work = work_of("aten::native_group_norm_backward", given(dims, types, values))
+    assert work[2:4] == (4 * (48 + 48 + 6 + 6 + 6), 4 * written)
 
 
 def test_backward_of_attention_has_five_products() -> None:
