@@ -330,7 +330,7 @@ def _args_of(trace: Trace, host: int, rows: I32) -> dict[str, Any]:
             column = columns.get(key)
             if column is None or key in found:
                 continue
-            at = int(np.searchsorted(column.row, low))
+            at = _at(column.row, low)
             if at < len(column.row) and column.row[at] < high:
                 value = int(column.value[at])
                 found[key] = trace.text(value) if key in _CODES else value
@@ -357,7 +357,7 @@ def _shapes(trace: Trace, host: int) -> dict[str, Any]:
     if dims is None or types is None:
         return {}
     low, high = host, _behind(trace, host)
-    rows = dims.row[np.searchsorted(dims.row, low) : np.searchsorted(dims.row, high)]
+    rows = dims.row[_at(dims.row, low) : _at(dims.row, high)]
     for row in rows[::-1].tolist():  # the innermost is the range of the back end
         known = shape_of(_cell(trace, "input_dims", row), _cell(trace, "input_types", row))
         if known is not None:
@@ -365,11 +365,16 @@ def _shapes(trace: Trace, host: int) -> dict[str, Any]:
     return {}
 
 
+def _at(rows: I32, row: int) -> int:
+    """Where a row is among ascending ones; of its own type, else numpy widens all of them."""
+    return int(np.searchsorted(rows, rows.dtype.type(row)))
+
+
 def _cell(trace: Trace, key: str, row: int) -> str:
     column = trace.host.args.get(key)
     if column is None:
         return ""
-    at = int(np.searchsorted(column.row, row))
+    at = _at(column.row, row)
     return (
         trace.text(int(column.value[at])) if at < len(column.row) and column.row[at] == row else ""
     )

@@ -18,6 +18,7 @@ Only what is causal in the recording is an edge. The heaviest event of each way 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -40,6 +41,10 @@ _TOLERANCE_NS = 2_000  # clocks of host and device; whole-microsecond files
 _FOLLOWS_NS = 10_000
 """Longest time from a release to the work that waited for it, recorded or not."""
 _STREAM_WAIT = regex(r"StreamWaitEvent")
+# To look up a member of an enum takes as long as to make a point.
+_HOST, _BLOCKED, _LATENCY = WorkPart.HOST, WorkPart.BLOCKED, WorkPart.LATENCY
+_KERNELS, _COPIES, _QUEUE = WorkPart.KERNELS, WorkPart.COPIES, WorkPart.QUEUE
+_COPY = DeviceClass.COPY
 _COLLECTIVE_OP = regex(r"^(c10d|_?c10d_functional(_autograd)?)::|^(nccl|xccl|hccl):")
 
 
@@ -101,6 +106,9 @@ class _DeviceWalk:
         self.resumes = self._resumes()
         self.awaited = self._awaited()
         self.running = {number: len(call.device_rows) for number, call in enumerate(builder.calls)}
+        self.stream: list[int] = device.stream.tolist()
+        self.is_copy: list[bool] = (device.klass == _COPY).tolist()
+        self.number_of: list[int] = self.call_of.tolist()
         self.on_stream: dict[int, Point] = {}
         self.begun: dict[int, Point] = {}  # by row of DeviceTable
         self.ended: dict[int, Point] = {}
@@ -115,12 +123,13 @@ class _DeviceWalk:
         launches = np.unique(device.launch[rows])
         launches = launches[launches >= 0]
         launches = launches[host.ts[launches] >= low]
-        events: list[tuple[int, int, int]] = []
-        for row in rows.tolist():
-            begin, end = int(self.begin[row]), int(self.device_end[row])
-            events.append((begin, _BEGINS, row))
-            events.append((end, _ENDS if end > begin else _ENDS_AT_ONCE, row))
-        events.extend((int(host.ts[row]), _CALLS, row) for row in launches.tolist())
+        begin, end = self.begin[rows], self.device_end[rows]
+        ends = np.where(end > begin, _ENDS, _ENDS_AT_ONCE)
+        events: list[tuple[int, int, int]] = [
+            *zip(begin.tolist(), repeat(_BEGINS), rows.tolist()),
+            *zip(end.tolist(), ends.tolist(), rows.tolist(), strict=True),
+            *zip(host.ts[launches].tolist(), repeat(_CALLS), launches.tolist()),
+        ]
         events.extend(
             (int(host.ts[row] + host.dur[row]), _RETURNS, row)
             for row in self.awaited
@@ -129,35 +138,34 @@ class _DeviceWalk:
         return self._walk(sorted([*events, *_step_events(b.windows)]))
 
     def _walk(self, events: Sequence[tuple[int, int, int]]) -> Graph:
-        b, device = self.b, self.trace.device
+        b = self.b
         ready_of = {int(row): call for call, row in self.last_work.items()}
         issue_of = {int(call.caller): number for number, call in enumerate(b.calls)}
         host: Point | None = None
         host_end: dict[int, Point] = {}
         launched: dict[int, Point] = {}
+        launch: list[int] = self.trace.device.launch.tolist()
         for time, what, row in events:
             if what == _STEP:
                 before = (host, *self.on_stream.values())
-                host = b.keep(
-                    b.point(time, before, WorkPart.HOST, -1), Junction.STEP_START, step=row
-                )
+                host = b.keep(b.point(time, before, _HOST, -1), Junction.STEP_START, step=row)
             elif what == _HOST_END:
-                host = host_end[row] = b.point(time, (host,), WorkPart.HOST, -1)
+                host = host_end[row] = b.point(time, (host,), _HOST, -1)
             elif what == _STEP_END:
                 before = (host_end[row], *self.on_stream.values())
-                b.keep(b.point(time, before, WorkPart.HOST, -1), Junction.STEP_END, step=row)
+                b.keep(b.point(time, before, _HOST, -1), Junction.STEP_END, step=row)
             elif what == _CALLS:
-                host = b.point(time, (host,), WorkPart.HOST, -1)
+                host = b.point(time, (host,), _HOST, -1)
                 if (call := issue_of.get(row)) is not None:
                     host = b.keep(host, Junction.ISSUE, call)
                 launched[row] = host
             elif what == _RETURNS:
                 before = (host, self.ended.get(self.awaited[row]))
-                host = b.point(time, before, WorkPart.BLOCKED, -1)
+                host = b.point(time, before, _BLOCKED, -1)
             elif what == _BEGINS:
                 before = (
-                    launched.get(int(device.launch[row])),
-                    self.on_stream.get(int(device.stream[row])),
+                    launched.get(launch[row]),
+                    self.on_stream.get(self.stream[row]),
                 )
                 self._begin(time, row, before, host)
             else:
@@ -168,31 +176,31 @@ class _DeviceWalk:
         self, time: int, row: int, before: tuple[Point | None, ...], host: Point | None
     ) -> None:
         """Work begins; what no other point leads to was launched at an unknown time."""
-        b, number = self.b, int(self.call_of[row])
+        b, number = self.b, self.number_of[row]
         if number >= 0 and number in self.arrived:
             self.begun[row] = self.arrived[number]
             return
-        before += tuple(self.released.get(one) for one in self.resumes.get(row, ()))
+        if row in self.resumes:
+            before += tuple(self.released.get(one) for one in self.resumes[row])
         if number >= 0:
             before += (self.ended.get(self.last_work.get(number, -1)),)
         latest = max((one.time for one in before if one is not None), default=-1)
         if self.latest is not None and time - self.latest.time <= _FOLLOWS_NS:
             before += (self.latest,) if self.latest.time > latest + _TOLERANCE_NS else ()
         known = before if any(one is not None for one in before) else (host,)
-        point = b.point(time, known, WorkPart.LATENCY, row)
+        point = b.point(time, known, _LATENCY, row)
         if number >= 0:
             point = self.arrived[number] = b.keep(point, Junction.ARRIVAL, number)
         self.begun[row] = point
 
     def _end(self, time: int, row: int, ready_of: Mapping[int, int]) -> None:
         """Work has ended: a collective is over with its last kernel."""
-        b, device = self.b, self.trace.device
+        b = self.b
         if row not in self.begun:
             return
-        number = int(self.call_of[row])
+        number = self.number_of[row]
         if number < 0:
-            copy = device.klass[row] == DeviceClass.COPY
-            work = WorkPart.COPIES if copy else WorkPart.KERNELS
+            work = _COPIES if self.is_copy[row] else _KERNELS
             point = b.point(time, (self.begun[row],), work, row)
             if (call := ready_of.get(row)) is not None:
                 point = b.keep(point, Junction.READY, call)
@@ -202,7 +210,7 @@ class _DeviceWalk:
                 return
             point = b.keep(Point(time, {}), Junction.RELEASE, number)
             self.released[number] = self.latest = point
-        self.ended[row] = self.on_stream[int(device.stream[row])] = point
+        self.ended[row] = self.on_stream[self.stream[row]] = point
 
     def _begins(self) -> I64:
         """Begin of work: the end of earlier work that it overlaps by no more than clock error.
@@ -228,9 +236,10 @@ class _DeviceWalk:
         """For each collective the last work launched before it, where it had ended by then."""
         others = np.flatnonzero((self.call_of < 0) & (self.launch_ts >= 0))
         others = others[np.argsort(self.launch_ts[others], kind="stable")]
+        issues = np.array([call.issue for call in self.b.calls], np.int64)
+        before = np.searchsorted(self.launch_ts[others], issues) - 1
         result = {}
-        for number, call in enumerate(self.b.calls):
-            at = int(np.searchsorted(self.launch_ts[others], call.issue)) - 1
+        for number, (call, at) in enumerate(zip(self.b.calls, before.tolist(), strict=True)):
             if at >= 0 and self.device_end[others[at]] <= call.arrival + _TOLERANCE_NS:
                 result[number] = int(others[at])
         return result
@@ -361,24 +370,20 @@ class _HostWalk:
         released: dict[int, Point] = {}
         for time, what, row in sorted(events):
             if what == _STEP:
-                host = b.keep(
-                    b.point(time, (host,), WorkPart.HOST, -1), Junction.STEP_START, step=row
-                )
+                host = b.keep(b.point(time, (host,), _HOST, -1), Junction.STEP_START, step=row)
             elif what == _HOST_END:
-                host = host_end[row] = b.point(time, (host,), WorkPart.HOST, -1)
+                host = host_end[row] = b.point(time, (host,), _HOST, -1)
             elif what == _STEP_END:
-                point = b.point(time, (host_end[row],), WorkPart.HOST, -1)
+                point = b.point(time, (host_end[row],), _HOST, -1)
                 b.keep(point, Junction.STEP_END, step=row)
             elif what == _CALLS:
-                host = issued[row] = b.keep(
-                    b.point(time, (host,), WorkPart.HOST, -1), Junction.ISSUE, row
-                )
+                host = issued[row] = b.keep(b.point(time, (host,), _HOST, -1), Junction.ISSUE, row)
             elif what == _RETURNS:
                 before = (host, *(released.get(one) for one in self.waits[row][2]))
-                host = b.point(time, before, WorkPart.HOST, -1)
+                host = b.point(time, before, _HOST, -1)
             elif what == _BEGINS:
                 thread = self._thread(row)
-                point = b.point(time, (issued[row], on_thread.get(thread)), WorkPart.QUEUE, -1)
+                point = b.point(time, (issued[row], on_thread.get(thread)), _QUEUE, -1)
                 on_thread[thread] = b.keep(point, Junction.ARRIVAL, row)
                 host = on_thread[thread] if thread in self.callers else host
             elif row in issued:

@@ -8,7 +8,7 @@ by name.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,26 +26,38 @@ MOST_SOURCES = 8
 """Ways to one point that are kept: those that reach furthest in the recording."""
 
 _PARTS = len(WorkPart)
-_NO_PARTS = (0,) * _PARTS
+_HOST, _LOADER = WorkPart.HOST.value, WorkPart.LOADER.value
+_BITS = 64  # of each part in the sum of all: they are added as one number
 
 
 class _Way(NamedTuple):
     """The longest way from a junction to a point: its length, of what, and its heaviest event."""
 
     ns: int
-    parts: tuple[int, ...]
+    parts: int  # Σ part · 2^(its number · _BITS)
     heaviest_ns: int
     heaviest: tuple[int, int, int]  # (device row, −1, −1) or (−1, start, end) of host time
 
+    def then(self, more: _Way) -> _Way:
+        """This way and another one behind it; of two events of one length the first stays."""
+        heavier = more if more.heaviest_ns > self.heaviest_ns else self
+        return _Way(
+            self.ns + more.ns, self.parts + more.parts, heavier.heaviest_ns, heavier.heaviest
+        )
 
-_START = _Way(0, _NO_PARTS, 0, (-1, -1, -1))
+
+_START = _Way(0, 0, 0, (-1, -1, -1))
 
 
 class Point(Struct):
-    """A point of time, with the ways to it; a junction has the one way from itself."""
+    """A point of time, with the ways to it; a junction has the one way from itself.
+
+    All ways end with ``last``: most points follow a single one, and share its ways.
+    """
 
     time: int
-    ways: dict[int, _Way]
+    ways: Mapping[int, _Way]
+    last: _Way = _START
 
 
 class _Kept(Struct):
@@ -100,43 +112,36 @@ class GraphBuilder:
         known = [one for one in before if one is not None and one.time <= time]
         if not known:
             return Point(time, {})
-        latest = max(one.time for one in known)
-        slack = time - latest
-        parts, heaviest = self._parts(latest, time, work, device)
+        ways, last = known[0].ways, known[0].last
+        latest = known[0].time
+        if len(known) > 1:
+            latest = max(one.time for one in known)
+            ways, last = self._longest(known), _START
+        if time > latest:
+            last = last.then(self._slack(latest, time, work, device))
+        return Point(time, ways, last)
+
+    def _longest(self, known: Sequence[Point]) -> Mapping[int, _Way]:
+        """The longest way from each source to one of several points."""
         ways: dict[int, _Way] = {}
         for one in known:
+            last = one.last
             for source, way in one.ways.items():
                 best = ways.get(source)
-                if best is None or way.ns > best.ns:
-                    ways[source] = way
-        if slack:
-            ways = {
-                source: _Way(
-                    way.ns + slack,
-                    tuple(map(int.__add__, way.parts, parts)),
-                    *(
-                        (slack, heaviest)
-                        if slack > way.heaviest_ns
-                        else (way.heaviest_ns, way.heaviest)
-                    ),
-                )
-                for source, way in ways.items()
-            }
+                if best is None or way.ns + last.ns > best.ns:
+                    ways[source] = way.then(last) if last.ns else way
         if len(ways) > MOST_SOURCES:
             reach = sorted(ways, key=lambda source: self.kept.time[source] + ways[source].ns)
             ways = {source: ways[source] for source in reach[-MOST_SOURCES:]}
-        return Point(time, ways)
+        return ways
 
-    def _parts(
-        self, low: int, high: int, work: WorkPart, device: int
-    ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        parts = [0] * _PARTS
-        parts[work] = high - low
-        if work is WorkPart.HOST and high > low and self._loader_start:
+    def _slack(self, low: int, high: int, work: int, device: int) -> _Way:
+        loading = 0
+        if work == _HOST and self._loader_start:
             loading = self._loading_before(high) - self._loading_before(low)
-            parts[WorkPart.HOST] -= loading
-            parts[WorkPart.LOADER] += loading
-        return tuple(parts), (device, -1, -1) if device >= 0 else (-1, low, high)
+        slack = high - low
+        parts = (slack - loading << work * _BITS) + (loading << _LOADER * _BITS)
+        return _Way(slack, parts, slack, (device, -1, -1) if device >= 0 else (-1, low, high))
 
     def _loading_before(self, at: int) -> int:
         """Time in the DataLoader before an instant."""
@@ -154,7 +159,7 @@ class GraphBuilder:
         for source, way in point.ways.items():
             self.kept.source.append(source)
             self.kept.target.append(number)
-            self.kept.way.append(way)
+            self.kept.way.append(way.then(point.last))
         return Point(point.time, {number: _START})
 
     # --- the result -------------------------------------------------------------------------------
@@ -173,7 +178,7 @@ class GraphBuilder:
                 source=np.array(kept.source, np.int32),
                 target=np.array(kept.target, np.int32),
                 weight_ns=np.array([way.ns for way in kept.way], np.int64),
-                parts=np.array([way.parts for way in kept.way], np.int64).reshape(-1, _PARTS),
+                parts=np.array(list(map(_parts_of, kept.way)), np.int64).reshape(-1, _PARTS),
                 op=np.array([op for op, _ in names], np.int32),
                 line=np.array([line for _, line in names], np.int32),
                 op_ns=np.array([way.heaviest_ns for way in kept.way], np.int64),
@@ -222,6 +227,10 @@ class GraphBuilder:
                     return name
             row = int(host.parent[row])
         return ""
+
+
+def _parts_of(way: _Way) -> list[int]:
+    return [way.parts >> part * _BITS & (1 << _BITS) - 1 for part in range(_PARTS)]
 
 
 def steps_of(windows: Windows, at: Sequence[int]) -> I32:
