@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import urllib.request
@@ -205,4 +206,71 @@ def test_names_of_the_recording_are_found_and_views_open_by_title(
         assert "view=operators" in page.url
         page.goto(f"{served.page}#run=train_cpu&view=trace")
         expect(page.get_by_role("toolbar", name="Timeline")).to_be_visible()
+        silent(watch)
+
+
+COLOUR = "cell => getComputedStyle(cell).backgroundColor"
+
+
+def test_a_cell_of_the_heat_map_keeps_its_colour_below_the_pointer(
+    browser: Browser, served: Server
+) -> None:
+    """Also in a row of the table that rows of a plain table are marked in."""
+    with watched(browser) as (page, watch):
+        opened(page, f"{served.page}#run=train_ddp_cpu&view=distributed")
+        cells = page.locator(".heat td[class*=ramp-]")
+        expect(cells.first).to_be_visible()
+        before = [cell.evaluate(COLOUR) for cell in cells.all()]
+        assert len(set(before)) > 1
+        for place in (0, len(before) - 1):
+            cells.nth(place).hover()
+            assert [cell.evaluate(COLOUR) for cell in cells.all()] == before
+        silent(watch)
+
+
+# The size of a picture, and how many of its colours are in a hundredth of it at least.
+PICTURE = """async (base64) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${base64}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
+  const counts = new Map();
+  for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
+  const large = [...counts.values()].filter((count) => count > pixels.length / 100);
+  return [image.width, image.height, large.length, counts.size];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("view", "label", "least"),
+    [
+        ("overview", "Copy or save the step", 4),  # a chart: the background and three parts
+        ("health", "Copy or save what this recording answers", 1),  # a table: words on one ground
+        ("timeline&timeline.tab=flame", "Copy or save the boxes", 2),  # a canvas
+    ],
+)
+def test_a_chart_and_a_table_are_saved_as_pictures_of_themselves(
+    browser: Browser, served: Server, tmp_path: Path, view: str, label: str, least: int
+) -> None:
+    with watched(browser) as (page, watch):
+        opened(page, f"{served.page}#run=train_cpu&view={view}")
+        button = page.get_by_role("button", name=label)
+        button.click()
+        part = button.locator("xpath=ancestor::*[self::section or @role='region'][1]")
+        box = part.bounding_box()
+        assert box is not None
+        with page.expect_download() as taken:
+            page.get_by_role("menuitem", name="Save as PNG").click()
+        taken.value.save_as(tmp_path / "part.png")
+        picture = base64.b64encode((tmp_path / "part.png").read_bytes()).decode()
+        width, height, large, colours = page.evaluate(PICTURE, picture)
+        assert (width, height) == (
+            pytest.approx(2 * box["width"], abs=2),
+            pytest.approx(2 * box["height"], abs=2),
+        )
+        assert large >= least
+        assert colours > 20  # letters have soft edges
         silent(watch)

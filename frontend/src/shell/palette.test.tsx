@@ -71,6 +71,8 @@ describe("the palette", () => {
 
   it("leads to all of a kind", async () => {
     const { user, list } = await palette("kernel gemm");
+    // What is typed is asked for once the keys rest.
+    await waitFor(() => expect(server.asked.at(-1)?.searchParams.get("search")).toBe("gemm"));
     await user.click(await within(list).findByText("1,500 more"));
     expect(hash().get("kernels.search")).toBe("gemm");
     expect(hash().get("kernels.row")).toBeNull();
@@ -107,6 +109,19 @@ describe("the palette", () => {
     expect(options(list)[0]).toContain("ProfilerStep#7");
     await user.keyboard("{Enter}");
     await waitFor(() => expect(hash().get("steps")).toBe("7"));
+  });
+
+  it("finds a rank by its number, whatever its worker is called", async () => {
+    const workers = { node3_77: ["ready"], node3_78: ["ready"] } as const;
+    const run = runOf("job", { workers });
+    const ranked = run.workers.map((worker, at) => ({ ...worker, rank: 40 + at }));
+    server.answer("catalog", catalogOf([{ ...run, workers: ranked }]));
+    server.answer("view/operators/find", { kinds: [] });
+    const { user, list } = await palette("rank 41");
+    await within(list).findByText("Workers");
+    expect(options(list)).toEqual([expect.stringContaining("node3_78rank 41")]);
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(hash().get("worker")).toBe("node3_78"));
   });
 
   it("finds findings, modules, settings and help", async () => {

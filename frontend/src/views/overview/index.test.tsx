@@ -1,5 +1,5 @@
 import { screen, within } from "@testing-library/react";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { catalogOf, runOf } from "../../../test-fixtures/catalog";
 import { HEADS } from "../../../test-fixtures/heads.gen";
 import { openPage } from "../../../test-fixtures/page";
@@ -23,6 +23,47 @@ async function open(change: Partial<Overview> = {}, fragment = "") {
 
 const panel = (name: string | RegExp) => within(screen.getByRole("region", { name }));
 const plain = (element: Element | null) => element?.textContent?.replaceAll("\u00a0", " ") ?? "";
+
+describe("other recordings", () => {
+  const recorded = (name: string, at: number, workers = ["worker0"]) => {
+    const run = runOf(name, {
+      workers: Object.fromEntries(workers.map((worker) => [worker, ["ready"] as const])),
+    });
+    const steps = { count: 6, median_ns: at * 1e6, recorded: at, script: "/me/train.py" };
+    const timed = run.workers.map((worker) => ({
+      ...worker,
+      spans: worker.spans.map((span) => ({ ...span, digest: `digest-${name}`, steps })),
+    }));
+    return { ...run, workers: timed };
+  };
+
+  it("show a newer run as soon as it is read", async () => {
+    server.answer("catalog", catalogOf([recorded("resnet50", 178)]));
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    await open();
+    expect(screen.queryByRole("region", { name: "Other recordings" })).toBeNull();
+    server.answer("catalog", catalogOf([recorded("resnet50", 178), recorded("later", 190)]));
+    await vi.advanceTimersByTimeAsync(11_000);
+    vi.useRealTimers();
+    const card = within(await screen.findByRole("region", { name: "Other recordings" }));
+    expect(card.getByRole("link", { name: "later" }).getAttribute("href")).toContain("run=later");
+    expect(await card.findByText(/waits for the DataLoader/)).toBeDefined();
+  });
+
+  it("are asked for an overview only where they have one", async () => {
+    const run = recorded("resnet50", 178, ["worker0", "worker1", "timeline"]);
+    server.answer("catalog", catalogOf([run]));
+    const views = [{ stem: "memory", unavailable: null, badge: null }];
+    server.answer("trace", (url: URL) =>
+      url.searchParams.get("worker") === "timeline" ? { ...TRACE, views } : TRACE,
+    );
+    await open();
+    const card = within(await screen.findByRole("region", { name: "Other recordings" }));
+    expect((await card.findAllByRole("link")).map(plain)).toEqual(["worker1"]);
+    const asked = server.asked.filter(({ pathname }) => pathname.endsWith("view/overview"));
+    expect(asked.map(({ searchParams }) => searchParams.get("worker"))).not.toContain("timeline");
+  });
+});
 
 describe("the ruler", () => {
   it("says in words what it draws", async () => {

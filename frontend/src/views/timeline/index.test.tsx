@@ -21,6 +21,7 @@ import {
   shownRange,
   sliceHit,
 } from "../../../test-fixtures/timeline_engine";
+import { KIND } from "../../base/style/kind_hues";
 import type { OpenTimeline } from "../../timeline/contract";
 import { idOf } from "./state/arrangement";
 
@@ -383,6 +384,51 @@ describe("an area", () => {
     expect(await panel.findByText(/3 boxes too small/)).toBeDefined();
     await user.click(panel.getByRole("button", { name: "Show as table" }));
     expect(panel.getAllByRole("row").map(plain)[2]).toContain("forward60.0 µs60.0 µs2");
+  });
+
+  it("sums each kind of track for itself, so that no share is above 100 %", async () => {
+    const [, kernel] = AREA.rows;
+    const row = (name: number, text: string, kind: number, self_ns: number) => ({
+      ...(kernel as (typeof AREA.rows)[number]),
+      name,
+      text,
+      kind,
+      self_ns,
+      total_ns: 4 * self_ns,
+    });
+    const rows = [
+      row(1, "gemm", KIND.compute, 300),
+      row(2, "nccl", KIND.communication, 100),
+      row(3, "aten::mm", KIND.op, 600),
+      row(4, "aten::add", KIND.op, 200),
+      row(5, "ProfilerStep#7", KIND.annotation, 50),
+    ];
+    server.answer("view/timeline/area", { ...AREA, row_count: 5, rows });
+    const { user } = await openTrace();
+    act(() => hand.onArea({ start: 1, end: 9, rows: ["stream/2/0"] }, true));
+    const panel = within(await screen.findByRole("region", { name: "Area" }));
+    const shares = () =>
+      panel
+        .getAllByRole("row")
+        .slice(1)
+        .map((one) =>
+          plain(one)
+            .match(/^(\S+?)\d.*?([\d.]+ %)/)
+            ?.slice(1),
+        );
+    await panel.findByText("gemm");
+    expect(panel.getAllByRole("radio").map((one) => plain(one.closest("label")))).toEqual([
+      "Device",
+      "Operators",
+      "Ranges",
+      "All",
+    ]);
+    expect(shares().map((one) => one?.[1])).toEqual(["75.0 %", "25.0 %"]);
+    await user.click(panel.getByRole("radio", { name: "Operators" }));
+    expect(panel.queryByText("ProfilerStep#7")).toBeNull();
+    expect(shares().map((one) => one?.[1])).toEqual(["75.0 %", "25.0 %"]);
+    await user.click(panel.getByRole("radio", { name: "Ranges" }));
+    expect(shares().map((one) => one?.[1])).toEqual(["100.0 %"]);
   });
 
   it("of the view is what the panel speaks of without one", async () => {

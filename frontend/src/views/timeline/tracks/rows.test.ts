@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MANIFEST, recordingOf, trackOf } from "../../../../test-fixtures/timeline";
 import type { TimelineCounter } from "../../../api/types.gen";
+import { rowHeight } from "../../../timeline/rows/layout";
 import { type Arrangement, idOf, UNARRANGED, withMoved } from "../state/arrangement";
 import { align, type Source } from "../state/sources";
 import { detailOf } from "./labels";
@@ -85,6 +86,15 @@ describe("an arrangement", () => {
   it("collapses a group to its heading", () => {
     const { words } = drawn({ collapsed: new Set(ids("process/542")) });
     expect(words.slice(0, 2)).toEqual(["# Process 542 · rank 0", "# GPU 2 · AMD Instinct MI300X"]);
+  });
+
+  it("fits a rank whose groups are collapsed in 150 px, however many it has", () => {
+    const { rows } = drawn({
+      collapsed: new Set(ids("process/542", "device/2")),
+    }).model;
+    expect(rows.length).toBeGreaterThan(0);
+    const height = rows.reduce((sum, row) => sum + rowHeight(row), 0);
+    expect(height).toBeLessThanOrEqual(150);
   });
 
   it("keeps a pinned row of a collapsed group in sight", () => {
