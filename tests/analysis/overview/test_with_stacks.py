@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from kinetoscope.analysis.facts import HostPartition
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.read import read
+from tests.conftest import ROOT
 
 pytest.importorskip("torch", reason="records a training with torch")
 
@@ -59,8 +67,6 @@ if __name__ == "__main__":
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, int]]]:
     """The parts of each step in µs, by whether stacks were recorded."""
-    from kinetoscope.analysis.summarize import summarize
-    from kinetoscope.trace.read import read
     from tests.analysis.invariants import microseconds
 
     folder = tmp_path_factory.mktemp("stacks")
@@ -100,3 +106,31 @@ def test_a_worker_is_waited_for_and_a_closure_is_forward_and_backward(
     for steps in recorded.values():
         assert middle(steps, "dataloader") > middle(steps, "python", "uninstrumented")
         assert 2 * middle(steps, "optimizer") < middle(steps, "forward", "backward")
+
+
+WITH_STACKS = sorted((ROOT / "samples/traces").glob("train*/*.json.gz"))
+
+
+@pytest.mark.parametrize("path", WITH_STACKS, ids=[path.parent.name for path in WITH_STACKS])
+def test_the_same_events_without_stacks_have_the_same_parts(path: Path, tmp_path: Path) -> None:
+    """Frames name what is *no known operator* without them; of all else they move nothing."""
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    events = document["traceEvents"]
+    kept = [one for one in events if one.get("cat") != "python_function"]
+    assert len(kept) < len(events)
+    copy = tmp_path / "plain.pt.trace.json"
+    copy.write_text(json.dumps({**document, "traceEvents": kept}), encoding="utf-8")
+    stacked, plain = (
+        [one.host for one in summarize(read(file)).steps if one.host] for file in (path, copy)
+    )
+    assert len(stacked) == len(plain) >= 3
+    for mine, bare in zip(stacked, plain, strict=True):
+        for part in HostPartition.__struct_fields__:
+            with_frames, without = getattr(mine, part), getattr(bare, part)
+            if part in ("forward_ns", "backward_ns", "python_ns"):
+                assert with_frames >= without, part  # calls of modules, `backward()`, frames
+            elif part == "uninstrumented_ns":
+                assert with_frames <= without
+            else:
+                assert with_frames == without, part
+        assert bare.python_ns == 0 < mine.python_ns
