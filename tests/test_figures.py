@@ -326,10 +326,16 @@ def lines(recording: str) -> Iterator[str]:
 def _short(answers: Iterable[tuple[str, Any]]) -> Iterator[str]:
     """A line for each answer; a refusal has none."""
     for answer, value in answers:
-        if isinstance(value, dict):
-            yield f"{answer}\t{told([one for one in value.items() if one[0][-7:] != 'columns'])}"
-        elif not isinstance(value, Refusal):
-            yield f"{answer}\t{told(value)}"
+        if not isinstance(value, Refusal):
+            yield f"{answer}\t{told([_without_headings(value)])}"
+
+
+def _without_headings(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _without_headings(one) for key, one in value.items() if not key.endswith("columns")
+        }
+    return value
 
 
 def _of_rules() -> Iterator[str]:

@@ -11,7 +11,7 @@ from msgspec import structs
 from ..base.arrays import median
 from ..base.regex import regex
 from ..base.units import NBSP, duration, listing, plural, share
-from .facts import DeviceFacts, Facts, Partition, Place
+from .facts import DeviceFacts, Facts, Longest, Partition, Place
 from .overview.left_out import COMPILE_RATIO, WARM_UP
 from .steps import HEAD, HeldSum, Selection
 
@@ -385,3 +385,15 @@ def other_part(selection: Selection, total: Partition, *, is_busy: bool) -> str:
     names |= {} if is_busy else _WORK_NAMES
     ns, name = max((getattr(total, cause), name) for cause, name in names.items())
     return f" The largest other part is {name}, {share(selection.ratio(ns))}." if ns else ""
+
+
+def longest_work(selection: Selection, part: str) -> Longest | None:
+    """The longest activity of a part (field of Partition) in the chosen steps on their device."""
+    found = [
+        one
+        for step in selection.steps
+        if (device := selection.device_step(step))
+        for one in device.longest
+        if one.part == part
+    ]
+    return max(found, key=lambda one: one.dur_ns, default=None)

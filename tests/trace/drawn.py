@@ -12,11 +12,9 @@ scanners are held against it.
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,14 +104,6 @@ def drawn_by_others(*events: Event) -> Trace:
 def kinds(trace: Trace) -> list[str]:
     """What the notes of the health record are about, in their order."""
     return [note.kind for note in trace.health.notes]
-
-
-def raw_of_file(path: Path) -> RawTrace:
-    """A whole file through `json`; for files that are good JSON."""
-    data = path.read_bytes()
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    return raw_trace(json.loads(data.decode("utf-8", "replace"), strict=False, parse_float=Decimal))
 
 
 def raw_trace(document: Any, faults: tuple[Fault, ...] = ()) -> RawTrace:

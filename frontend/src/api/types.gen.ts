@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "7cebc291";
+export const CONTRACT = "28a6c689";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -124,16 +124,11 @@ export interface AliveNode {
   readonly why: string;
 }
 
-/** Device and time of the blocks to list. */
-export interface AliveQuery {
-  readonly device?: string;
+/** Device and time of the blocks to list; the range is the one whose peak it is. */
+export interface AliveQuery extends MemoryRange {
   readonly at?: "peak" | "second" | "time";
   /** with `at` "time" */
   readonly at_ns?: number;
-  /** the range whose peak it is */
-  readonly steps?: string;
-  readonly start_ns?: number | null;
-  readonly end_ns?: number | null;
   /** groups; what is smaller is added up */
   readonly limit?: number;
 }
@@ -2074,11 +2069,7 @@ export interface MemoryDeviceRow {
 }
 
 /** A window of the blocks with an end in a range. */
-export interface MemoryEventQuery {
-  readonly device?: string;
-  readonly steps?: string;
-  readonly start_ns?: number | null;
-  readonly end_ns?: number | null;
+export interface MemoryEventQuery extends MemoryRange {
   readonly search?: string;
   readonly min_bytes?: number;
   readonly max_bytes?: number | null;
@@ -2163,16 +2154,8 @@ export interface MemoryPeak {
   readonly categories: readonly CategoryShare[];
 }
 
-/** A device and a range of time. */
-export interface MemoryQuery {
-  /** device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host */
-  readonly device?: string;
-  /** steps by their numbers, from the first of them to the last: "3", "2-5"; "all", or "everything" that is recorded; "" = all but warm-up and cut-off steps */
-  readonly steps?: string;
-  /** start of the range; goes before steps */
-  readonly start_ns?: number | null;
-  /** end of the range; goes before steps */
-  readonly end_ns?: number | null;
+/** The curve over a range, and a window of its tables. */
+export interface MemoryQuery extends MemoryRange {
   /** what the curve is divided by */
   readonly by?: LayerBy;
   /** points of the curve, about */
@@ -2181,6 +2164,18 @@ export interface MemoryQuery {
   readonly search?: string;
   /** rows of each table */
   readonly limit?: number;
+}
+
+/** A device and a range of time. */
+export interface MemoryRange {
+  /** device by its number or key: "0", "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host */
+  readonly device?: string;
+  /** steps by their numbers, from the first of them to the last: "3", "2-5"; "all", or "everything" that is recorded; "" = all but warm-up and cut-off steps */
+  readonly steps?: string;
+  /** start of the range; goes before steps */
+  readonly start_ns?: number | null;
+  /** end of the range; goes before steps */
+  readonly end_ns?: number | null;
 }
 
 /** Busy share of every track over the whole trace, in this many columns. */
@@ -3706,11 +3701,7 @@ export interface StartInfo {
 }
 
 /** A window of the ops over a range. */
-export interface StatisticsQuery {
-  readonly device?: string;
-  readonly steps?: string;
-  readonly start_ns?: number | null;
-  readonly end_ns?: number | null;
+export interface StatisticsQuery extends MemoryRange {
   readonly search?: string;
   readonly sort_by?: string;
   readonly ascending?: boolean;
@@ -3859,11 +3850,7 @@ export interface StepsMemory {
 }
 
 /** The steps of a device; allocations are held against the peak of a range. */
-export interface StepsQuery {
-  readonly device?: string;
-  readonly steps?: string;
-  readonly start_ns?: number | null;
-  readonly end_ns?: number | null;
+export interface StepsQuery extends MemoryRange {
 }
 
 /** One category of the mean step; the first row is the step itself. */

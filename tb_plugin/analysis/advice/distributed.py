@@ -14,7 +14,7 @@ from ..facts import RunTraits
 from ..findings import Evidence, Reference, at_time
 from ..steps import Selection
 from ..user_code import DeviceCode, Found, HostCode, of_code
-from ..wording import device_names, per_step, scope, step_noun
+from ..wording import device_names, longest_work, per_step, scope, step_noun
 from .claims import (
     Seen,
     ceiling,
@@ -404,15 +404,8 @@ def _operations(traits: RunTraits) -> tuple[Evidence, ...]:
 
 def _longest(selection: Selection) -> tuple[Reference, ...]:
     """The longest collective of a device; else the collectives of the host, by their range."""
-    parts = [
-        one
-        for step in selection.steps
-        if (device := selection.device_step(step))
-        for one in device.longest
-        if one.part == "exposed_communication_ns"
-    ]
-    if parts:
-        longest = max(parts, key=lambda one: one.dur_ns)
+    longest = longest_work(selection, "exposed_communication_ns")
+    if longest is not None:
         return (at_time("The longest collective in the trace", longest.ts, longest.dur_ns),)
     backend = next(iter(selection.facts.traits.communication_backends), "")
     return (Reference("The collectives in the trace", "timeline", {"find": f"{backend}:"}),)

@@ -34,6 +34,7 @@ from ...analysis.recording import not_recorded
 from ...analysis.speed_of_light.artifact import PLACES, SPEED
 from ...analysis.speed_of_light.figures import lit_device
 from ...analysis.steps import Selection, select
+from ...analysis.wording import longest_work
 from ...base.arrays import median
 from ...base.artifact_spec import ArtifactSpec
 from ...trace.recipes import ALLOCATIONS, FRAMES, with_option
@@ -334,15 +335,8 @@ def _side(recorded: Recorded, noise: float | None) -> answers.DiffSide:
 
 def _longest(selection: Selection, key: str) -> str:
     """The range of the longest event of a part, with a margin, for the Trace view."""
-    parts = [
-        one
-        for step in selection.steps
-        if (device := selection.device_step(step))
-        for one in device.longest
-        if one.part == key
-    ]
-    if parts:
-        one = max(parts, key=lambda part: part.dur_ns)
+    one = longest_work(selection, key)
+    if one is not None:
         margin = max(one.dur_ns // 4, 1000)
         return f"{one.ts - margin}-{one.ts + one.dur_ns + margin}"
     longest = max(selection.steps, key=lambda step: step.dur_ns, default=None)

@@ -35,7 +35,7 @@ CategoryConfidence = Literal["high", "medium", "low"]
 LayerBy = Literal["category", "module", "line", "total"]
 
 
-class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class MemoryRange(Struct, frozen=True, forbid_unknown_fields=True):
     """A device and a range of time."""
 
     device: Annotated[
@@ -55,6 +55,11 @@ class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
     start_ns: Annotated[Instant | None, option("start of the range; goes before steps")] = None
     end_ns: Annotated[Instant | None, option("end of the range; goes before steps")] = None
+
+
+class MemoryQuery(MemoryRange, frozen=True, forbid_unknown_fields=True):
+    """The curve over a range, and a window of its tables."""
+
     by: Annotated[LayerBy, option("what the curve is divided by")] = "category"
     points: Annotated[int, Meta(ge=10, le=20_000), option("points of the curve, about")] = 2000
     search: Annotated[Words, option("ops whose name has these words", "all")] = ""
@@ -206,13 +211,9 @@ class StepMark(Struct, frozen=True):
     end_ns: int
 
 
-class MemoryEventQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class MemoryEventQuery(MemoryRange, frozen=True, forbid_unknown_fields=True):
     """A window of the blocks with an end in a range."""
 
-    device: DeviceName = ""
-    steps: str = ""
-    start_ns: Instant | None = None
-    end_ns: Instant | None = None
     search: Words = ""
     min_bytes: Bytes = 0
     max_bytes: Bytes | None = None
@@ -235,13 +236,9 @@ class MemoryEventTable(Struct, frozen=True):
     missing: str  # why there is none; "" = it is known
 
 
-class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class StatisticsQuery(MemoryRange, frozen=True, forbid_unknown_fields=True):
     """A window of the ops over a range."""
 
-    device: DeviceName = ""
-    steps: str = ""
-    start_ns: Instant | None = None
-    end_ns: Instant | None = None
     search: Words = ""
     sort_by: str = "self_increase_bytes"
     ascending: bool = False
@@ -264,15 +261,11 @@ class StatisticsTable(Struct, frozen=True):
     allocation_bytes: int
 
 
-class AliveQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Device and time of the blocks to list."""
+class AliveQuery(MemoryRange, frozen=True, forbid_unknown_fields=True):
+    """Device and time of the blocks to list; the range is the one whose peak it is."""
 
-    device: DeviceName = ""
     at: Literal["peak", "second", "time"] = "peak"
     at_ns: Annotated[Instant, option('with ``at`` "time"')] = 0
-    steps: Annotated[str, option("the range whose peak it is")] = ""
-    start_ns: Instant | None = None
-    end_ns: Instant | None = None
     limit: Annotated[Limit, option("groups; what is smaller is added up")] = 400
 
 
@@ -470,13 +463,8 @@ class MemoryComparison(Struct, frozen=True):
     after: CompareCurve
 
 
-class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class StepsQuery(MemoryRange, frozen=True, forbid_unknown_fields=True):
     """The steps of a device; allocations are held against the peak of a range."""
-
-    device: DeviceName = ""
-    steps: str = ""
-    start_ns: Instant | None = None
-    end_ns: Instant | None = None
 
 
 class StepMemoryRow(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import numpy as np
 from msgspec import Struct
@@ -43,19 +43,7 @@ def label_of(columns: MemoryColumns, category: Category) -> str:
     return "Parameters" if knows else LABELS[category]
 
 
-NAMES: Mapping[Category, MemoryCategory] = MappingProxyType(
-    {
-        Category.PARAMETER: "parameter",
-        Category.OPTIMIZER: "optimizer",
-        Category.INPUT: "input",
-        Category.COMMUNICATION: "communication",
-        Category.UNKNOWN: "unknown",
-        Category.GRADIENT: "gradient",
-        Category.AUTOGRAD: "autograd",
-        Category.ACTIVATION: "activation",
-        Category.TEMPORARY: "temporary",
-    }
-)
+NAMES = {one: cast("MemoryCategory", one.name.lower()) for one in Category}
 
 
 class Chosen(Struct, frozen=True):

@@ -23,7 +23,7 @@ from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
 from ...analysis.serving.phases import iterations_are
 from ...analysis.steps import Limits, Selection, outliers
-from ...analysis.wording import StepNoun, device_name, step_noun
+from ...analysis.wording import StepNoun, device_name, longest_work, step_noun
 from ...base.units import NBSP
 from ..legend import (
     GAUGES,
@@ -318,17 +318,10 @@ def _door(selection: Selection, total: Struct, key: str) -> Reference | None:
             return None
         top = max(held, key=lambda one: one.longest.longest_ns)
         return at_time(f"The longest: {top.name}", top.longest.ts, top.longest.dur_ns)
-    parts = [
-        one
-        for step in selection.steps
-        if (device := selection.device_step(step))
-        for one in device.longest
-        if one.part == key
-    ]
-    if not parts:
+    longest = longest_work(selection, key)
+    if longest is None:
         return None
-    longest_work = max(parts, key=lambda one: one.dur_ns)
-    return at_time("The longest of it in the trace", longest_work.ts, longest_work.dur_ns)
+    return at_time("The longest of it in the trace", longest.ts, longest.dur_ns)
 
 
 def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
