@@ -183,14 +183,21 @@ def _absent(facts: Facts) -> Mapping[str, str]:
     }
 
 
-def brief(document: ExplainDocument) -> ExplainDocument:
-    """The document with the first rows of long sections; ``left_out`` counts the others."""
+def brief(document: ExplainDocument, sections: Sequence[str] = ()) -> ExplainDocument:
+    """The document with the first rows of long sections; ``left_out`` counts the others.
+
+    Sections that are asked for by name have more operators, and one alone loses small functions
+    only.
+    """
     step = document.step
     least = _LEAST_OF_FUNCTION * step.mean_ns if step else 0
     long = sum(float(row[1] or 0) >= least for row in document.functions.rows)
     shown = min(FUNCTIONS, max(long, _LEAST_ROWS["functions"]))
     short, left = {}, {}
-    most_of = {"functions": shown, "operators": OPERATORS, "ranks": RANKS, "breaks": BREAKS}
+    operators = FUNCTIONS if sections else OPERATORS
+    most_of = {"functions": shown, "operators": operators, "ranks": RANKS, "breaks": BREAKS}
+    if len(sections) == 1:
+        most_of = {"functions": max(long, FUNCTIONS)}
     for name, most in most_of.items():
         grid: Grid = getattr(document, name)
         short[name] = Grid(grid.columns, grid.rows[:most])

@@ -8,7 +8,15 @@ from typing import Any
 from ..analysis.wording import StepNoun, in_noun, noun_of
 from ..base.units import duration, share, size, three_digits
 from ..views.table import PER_STEP, Cell, unit_of
-from .explain import ExplainDocument, ExplainedFinding, ExplainedRecording, ExplainedStep, Grid
+from .explain import (
+    MOST_SECTION_BYTES,
+    SECTIONS,
+    ExplainDocument,
+    ExplainedFinding,
+    ExplainedRecording,
+    ExplainedStep,
+    Grid,
+)
 from .gaps import CannotTell
 
 NAME = 72
@@ -30,6 +38,7 @@ def section_text(section: dict[str, Any], document: ExplainDocument) -> str:
     """Sections of a digest as text."""
     noun = noun_of(document.recording.step_source)
     lines: list[str] = []
+    named = [name for name in section if name in SECTIONS]
     for name, value in section.items():
         if isinstance(value, ExplainedStep):
             lines += _step(value)
@@ -53,7 +62,7 @@ def section_text(section: dict[str, Any], document: ExplainDocument) -> str:
             lines += [f"{name}, {_per(noun)}"] if columns != [*value.columns] else []
             lines += table(columns, value.rows)
             lines += [f"  {_said(OF_RANKS, noun)}"] if name == "ranks" else []
-            lines += _more(section["left_out"], name)
+            lines += _more(section["left_out"], name, is_alone=len(named) == 1)
         else:
             lines += [value] if isinstance(value, str) else value
     return "\n".join(lines).replace("\u00a0", " ")
@@ -176,6 +185,10 @@ def _named(key: str, value: Cell) -> str:
     """``exposed communication 5.54 ms``."""
     unit = unit_of(key)
     words = key.removesuffix(f"_{unit}").replace("_", " ")
+    if (
+        key == "launches"
+    ):  # fewer than kernels: of some the call is not recorded, and graphs have one
+        return f"launched by {_cell(value, unit)} recorded calls"
     if value is None:
         return f"{words} –"
     whole = " of communication" if key == "overlap_ratio" else ""
@@ -222,9 +235,10 @@ def _section(document: ExplainDocument, name: str, title: str) -> Iterator[str]:
         yield from _more(document.left_out, name)
 
 
-def _more(left_out: Mapping[str, int], name: str) -> Iterator[str]:
+def _more(left_out: Mapping[str, int], name: str, *, is_alone: bool = False) -> Iterator[str]:
     if left := left_out.get(name, 0):
-        yield f"  … {left} more: --section {name}"
+        how = f"of less than 1 %: --max-bytes {MOST_SECTION_BYTES}"
+        yield f"  … {left} more{f' {how}' if is_alone else f': --section {name}'}"
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -256,6 +256,31 @@ def test_small_functions_are_counted_and_a_section_has_them_all() -> None:
     assert told.left_out == {"functions": len(rest), "operators": others}
     section = run("explain", path, "--section", "functions", "--max-bytes", "65536").stdout
     assert section.count("\n") == len(whole.functions.rows) + 2  # title and heads
+    least = 0.01 * whole.step.mean_ns
+    large = max(sum(float(row[1] or 0) >= least for row in whole.functions.rows), 12)
+    alone = run("explain", path, "--section", "functions").stdout.splitlines()
+    assert len(alone) == large + 3
+    small = len(whole.functions.rows) - large
+    assert alone[-1] == f"  … {small} more of less than 1 %: --max-bytes 65536"
+    asked = json.loads(run("explain", path, "--section", "functions", "--format", "json").stdout)
+    assert len(asked["functions"]["rows"]) == len(whole.functions.rows)
+
+
+def test_sections_that_are_named_have_more_operators() -> None:
+    (path,) = (ROOT / "samples/traces/train_cpu").glob("*.pt.trace.json.gz")
+    count = len(document(path).operators.rows)
+    for sections, shown in (("operators", count), ("step,operators", 12)):
+        lines = run("explain", path, "--section", sections).stdout.splitlines()
+        heads = next(at for at, line in enumerate(lines) if line.split()[:2] == ["name", "self_ms"])
+        rows = [line for line in lines[heads + 1 :] if not line.startswith("  …")]
+        assert len(rows) == shown
+        is_cut = f"  … {count - 12} more: --section operators" in lines
+        assert is_cut == (shown < count)
+
+
+def test_totals_tell_launches_from_kernels(tmp_path: Path) -> None:
+    text = run("explain", drawn(tmp_path), "--section", "totals").stdout
+    assert "launched by 4 recorded calls" in text
 
 
 def test_rows_that_are_left_out_are_counted(tmp_path: Path) -> None:

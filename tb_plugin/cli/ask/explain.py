@@ -60,6 +60,7 @@ def explain(  # the options of the command
     one is shown, and a line of each. With OTHER, the answer is what changed from PATH to OTHER.
     """
     most_bytes = max_bytes or (MOST_SECTION_BYTES if part["section"] else MOST_BYTES)
+    part["all"] = "all" if max_bytes or form == "json" else ""
     if each:
         _explain_each((path, *others), form, most_bytes, part)
     elif others:
@@ -109,7 +110,9 @@ def _explain_one(chosen: ChosenTrace, form: str, most_bytes: int, part: Mapping[
     elif form == "markdown":
         write(tables_markdown(tables_of(document)))
     elif part["section"]:
-        one = sections_of(brief(document) if "," in part["section"] else document, part["section"])
+        names = part["section"].split(",")
+        is_whole = len(names) == 1 and part["all"]
+        one = sections_of(document if is_whole else brief(document, names), part["section"])
         text = as_json(one, indent=-1) if form == "json" else section_text(one, document)
         write(_kept(text, most_bytes))
     else:
