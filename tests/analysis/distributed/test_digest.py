@@ -59,6 +59,18 @@ def test_the_parts_of_an_edge_sum_to_its_weight() -> None:
 
 
 @requires_traces
+@pytest.mark.parametrize("folder", [*FOLDERS, "fresh_torch2.13/ddp4_straggler_rank2"])
+def test_the_parts_of_a_step_sum_to_its_length(folder: str) -> None:
+    """On a device and on the host; what communication hides counts once."""
+    for one in digests(folder):
+        steps = one.steps
+        parts = steps.compute_ns + steps.exposed_communication_ns + steps.exposed_copy_ns
+        parts = parts + steps.memset_ns + steps.idle_ns + steps.start_up_ns
+        assert (parts == steps.end_ns - steps.start_ns).all()
+        assert (steps.overlap_ns <= steps.communication_ns).all()
+
+
+@requires_traces
 def test_the_recorded_time_of_a_junction_is_reached_by_an_edge() -> None:
     """The longest way to each junction is as long as it was: nothing is lost in between."""
     for one in digests("dlrm_8rank_v100"):

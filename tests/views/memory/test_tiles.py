@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinetoscope.analysis.memory.address_map import BUCKETS, ROWS
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.views.memory.contract import MapQuery, MapTilesQuery
@@ -96,3 +97,21 @@ def test_without_addresses_there_is_a_reason_and_nothing_to_draw() -> None:
     assert "Addresses" in address_map(subject, MapQuery()).missing
     (tile,) = unpacked(map_tiles(subject, MapTilesQuery()))
     assert (tile["block"], tile["cell"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("tiles", "is_refused"),
+    [
+        (f"{(1 << 62 - 20) // BUCKETS - 1}.0", True),  # ends at 2^62 ns
+        (f"{(1 << 62 - 20) // BUCKETS - 2}.0", False),
+        (f"0.{(1 << 62 - 8) // ROWS - 1}", True),
+        (f"0.{(1 << 62 - 8) // ROWS - 2}", False),
+    ],
+)
+def test_tiles_end_before_all_numbers_do(subject: Subject, tiles: str, is_refused: bool) -> None:
+    query = MapTilesQuery(level=20, row_level=8, tiles=tiles)
+    if is_refused:
+        with pytest.raises(QueryError, match="beyond all time"):
+            map_tiles(subject, query)
+    else:
+        assert len(unpacked(map_tiles(subject, query))) == 1
