@@ -225,11 +225,9 @@ def tests_beside(path: str) -> list[str]:
     while not folder.is_dir():
         folder = folder.parent
     layers = [TESTS / one for one in (VIEWED if layer in VIEWED else (layer,))]
+    every = sorted(TESTS.rglob("test_*.py"), key=lambda test: layers[0] not in test.parents)
     found = [
-        test
-        for one in layers
-        for test in sorted(one.rglob("test_*.py"))
-        if any(text in test.read_text(encoding="utf-8") for text in imports)
+        test for test in every if any(text in test.read_text(encoding="utf-8") for text in imports)
     ]
     found += sorted(folder.glob("test_*.py")) if not found or folder not in layers else []
     for one in layers:
