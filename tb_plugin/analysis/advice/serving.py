@@ -124,7 +124,8 @@ def gap_cause(selection: Selection) -> str:
 def between_iterations(selection: Selection) -> Advice | None:
     """The median gap before an iteration is more than {iteration_gap_ratio} of the median period.
 
-    Of 5 iterations or more. A host that waits for requests holds nothing up.
+    Of 5 iterations or more. A host that waits for requests holds nothing up; a copy that comes in
+    each iteration is SV7.
 
     Ceiling: that gap, in each iteration.
     """
@@ -148,6 +149,9 @@ def between_iterations(selection: Selection) -> Advice | None:
     holder = max(held, key=held.__getitem__, default="")
     if cause not in CAUSE_NAMES or _WAITS_FOR_REQUESTS.search(holder):
         return None
+    copy = each_iteration(selection)
+    if copy is not None and copy.name == holder and copies_each_time(selection) is not None:
+        return None  # SV7 is about it
     where = f" Meanwhile the host is in `{holder}`, " if holder else ""
     where += f"{duration(held[holder] / len(usual))} each." if holder else ""
     device = the_device(selection)

@@ -132,7 +132,8 @@ def _scope(run: Comparison) -> str:
     there = f"{len(run.digests)} ranks"
     if run.missing:
         there = f"{len(run.digests)} of {run.world_size} ranks"
-    return f"{there}, {len(run.step_numbers)} steps"
+    noun = "iteration" if run.digests[0].step_source == "iteration" else "step"
+    return f"{there}, {plural(len(run.step_numbers), noun)}"
 
 
 def _view(text: str, **params: str) -> Reference:

@@ -87,6 +87,9 @@ class Iteration(Struct, frozen=True):
 def counted(engine: str, rank: int, context: Requests, generation: Requests) -> Iteration:
     """An iteration whose phase follows from the numbers of requests in both groups."""
     first, second = context.requests or 0, generation.requests or 0
+    # No request has no tokens, whatever the name leaves out.
+    context = NO_GROUP if context.requests == 0 and not context.tokens else context
+    generation = NO_GROUP if generation.requests == 0 and not generation.tokens else generation
     has_context, has_generation = first or context.tokens, second or generation.tokens
     phase: Phase = "prefill" if has_context else "idle"
     if has_generation:
@@ -208,8 +211,6 @@ def _tensorrt(found: re.Match[str]) -> Iteration:
     counts = {name: int(text) for text, name in _TENSORRT_COUNT.findall(found[2])}
     context = Requests(counts.get("ctx reqs"), counts.get("ctx tokens"))
     generation = Requests(counts.get("gen reqs"), counts.get("gen tokens"))
-    if not context.requests:
-        context = NO_GROUP
     told = counted("TensorRT-LLM", 2, context, generation)
     return replace(told, number=_int(found[1]))
 

@@ -48,6 +48,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         f"{_LENS}/inference/sglang_decode",
         f"{_LENS}/inference/vllm_decode_full/graph_execution.json.gz",
     ),
+    "diffusion": (f"{_LENS}/inference/xdit_sd_3.5",),
     "compiled": (f"{_LENS}/torch_compile_triton", f"{_NEW}/compile"),
     "MTIA": ("hta/mtia_inference_trace",),
     "Ascend": ("ascend_npu/trace_view.json",),

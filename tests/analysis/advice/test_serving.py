@@ -239,6 +239,12 @@ FIRES: dict[str, list[Pass]] = {
 """A server for each rule in which it fires."""
 
 
+@pytest.mark.parametrize("rule", list(FIRES))
+def test_each_server_has_only_the_finding_that_it_was_drawn_for(rule: str) -> None:
+    said = {one.id for one in check_all(select(facts_of(*FIRES[rule])))[0]}
+    assert {one for one in said if one.startswith("SV")} == {rule}
+
+
 def findings() -> tuple[Finding, ...]:
     """A finding of every rule of serving."""
     drawn = [found(rule, *some) for rule, some in FIRES.items()]

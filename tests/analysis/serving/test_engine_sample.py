@@ -19,6 +19,7 @@ from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.link.iterations import read_name
 from kinetoscope.trace.read import read
+from kinetoscope.views.overview.view import OverviewQuery, build
 from tests.analysis.serving.drawn import event
 from tests.conftest import ROOT
 from tests.drawing import trace_of
@@ -150,12 +151,12 @@ def has_figures_of_its_events(facts: Facts, recorded: Path) -> None:
     assert prefill.prefill_per_s == pytest.approx(768 / periods[0] * 1e6, rel=1e-4)
 
 
-def drawn() -> Facts:
+def drawn(form: str = "vllm-detailed") -> Facts:
     """The same iterations with the times that the engine was made with, to the microsecond."""
     scheduler, forward = (1e6 * ENGINE[name] for name in ("SCHEDULER_SECONDS", "FORWARD_SECONDS"))
     events, at = [], 0.0
     for batch in PLAN:
-        name = ENGINE["FORMS"]["vllm-detailed"](batch)
+        name = ENGINE["FORMS"][form](batch)
         events.append(event("user_annotation", "schedule: batch", at, scheduler))
         events.append(event("user_annotation", name, at + scheduler, forward))
         at += scheduler + forward
@@ -192,6 +193,30 @@ def test_drawn_figures_are_what_the_engine_was_made_with() -> None:
         assert one.token_ns == (period if tokens else None)
         for told, count in ((one.prefill_per_s, prompts), (one.generated_per_s, tokens)):
             assert told == (pytest.approx(count / (len(made) * 8e-3)) if count else None)
+
+
+@pytest.mark.parametrize("form", list(ENGINE["FORMS"]))
+def test_the_table_of_iterations_is_exact_in_every_form(form: str) -> None:
+    """What a name does not tell is not known: never 0, and never guessed."""
+    found = build(drawn(form), OverviewQuery()).serving
+    assert found is not None
+    for one, made in zip(found.iterations, PLAN, strict=True):
+        first, second = len(made.prompts), len(made.keys)
+        tokens: tuple[int | None, int | None] = (sum(made.prompts), second)
+        keys: int | None = sum(made.prompts) + sum(made.keys)
+        phase = "mixed" if first and second else "prefill" if first else "decode"
+        match form, phase:
+            case "vllm-old", _:
+                tokens = (None if first else 0, None if second else 0)
+            case "atom", "mixed":  # the tokens of both together alone
+                tokens = (None, None)
+            case "tensorrt", _:  # tokens of prompts alone
+                tokens = (sum(made.prompts), None if second else 0)
+        tells_keys = {"sglang": phase == "decode", "atom": phase == "prefill"}
+        if not tells_keys.get(form, form == "vllm-detailed"):
+            keys = None
+        told = (one.phase, one.batch, one.prefill_tokens, one.generated_tokens, one.keys)
+        assert told == (phase, first + second, *tokens, keys), one.label
 
 
 def test_recorded_figures_are_those_at_least(facts: Facts) -> None:

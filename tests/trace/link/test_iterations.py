@@ -25,9 +25,9 @@ def told(name: str) -> Told:
     [
         (
             "execute_new_3_cached_0",
-            ("vLLM", "prefill 3", "prefill", _R(3), _R(0)),
+            ("vLLM", "prefill 3", "prefill", _R(3), NO_GROUP),
         ),
-        ("execute_new_0_cached_5", ("vLLM", "decode 5", "decode", _R(0), _R(5))),
+        ("execute_new_0_cached_5", ("vLLM", "decode 5", "decode", NO_GROUP, _R(5))),
         (
             "execute_context_2(1536)_generation_30(31)",
             ("vLLM", "mixed 2+30", "mixed", _R(2, 1536), _R(30, 31)),
@@ -36,11 +36,11 @@ def told(name: str) -> Told:
             "execute_context_1(888_788544)_generation_0(0)",
             (
                 "vLLM", "prefill 1 · 888 tokens", "prefill",
-                _R(1, 888, squares=788544), _R(0, 0),
+                _R(1, 888, squares=788544), NO_GROUP,
             ),
         ),
-        ("execute_context_0(0)_generation_0(0)", ("vLLM", "idle 0", "idle", _R(0, 0),
-            _R(0, 0))),
+        ("execute_context_0(0)_generation_0(0)", ("vLLM", "idle 0", "idle", NO_GROUP,
+            NO_GROUP)),
         (
             "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)",
             ("vLLM", "decode 32", "decode", NO_GROUP, _R(32, 32, 55086, 32, 55086)),
@@ -93,6 +93,10 @@ def told(name: str) -> Told:
             ("ATOM", "decode 117", "decode", NO_GROUP, _R(117, 117)),
         ),
         (
+            "prefill[bs=9 tok=900 ctx=[100, 90, 80]…+6]",
+            ("ATOM", "prefill 9 · 900 tokens", "prefill", _R(9, 900), NO_GROUP),
+        ),
+        (
             "decode[bs=7 tok=40 p=2 d=5]",
             ("ATOM", "mixed 2+5", "mixed", _R(2), _R(5)),
         ),
@@ -111,7 +115,7 @@ def told(name: str) -> Told:
         ),
         (
             "[Executor] _forward_step 7: 3 ctx reqs, 77 ctx tokens, 0 gen reqs, 1 mm reqs",
-            ("TensorRT-LLM", "prefill 3 · 77 tokens", "prefill", _R(3, 77), _R(0)),
+            ("TensorRT-LLM", "prefill 3 · 77 tokens", "prefill", _R(3, 77), NO_GROUP),
         ),
         ("execute_diffusion_2_256x512", ("xDiT", "diffusion 256×512 2", "", _R(), _R())),
     ],
@@ -124,6 +128,8 @@ def test_every_form(name: str, expected: Told) -> None:
     ("name", "role"),
     [
         ("gpu_model_runner: forward", "stage"),
+        ("gpu_model_runner: preprocess", "part"),
+        ("gpu_model_runner: sample", "part"),
         ("gpu_model_runner: draft", "part"),
         ("schedule: allocate_slots", "part"),
         ("llm_engine step: decode", "part"),
@@ -133,6 +139,7 @@ def test_every_form(name: str, expected: Told) -> None:
         ("propose_eagle[0/2 tok=4 bs=2/4]", "part"),
         ("capture_32_FULL", "capture"),
         ("capture_8192_PIECEWISE", "capture"),
+        ("capture_16_DECODE", "capture"),
         ("capture_graph_bs_16", "capture"),
     ],
 )
@@ -177,6 +184,7 @@ def test_what_is_not_certain() -> None:
     assert of("step[TARGET_VERIFY bs=4]") == (True, True)
     assert of("decode[bs=4 tok=12 d=4]") == (True, True)
     assert of("decode[bs=4 tok=4 d=4]") == (True, False)
+    assert of("decode[bs=4 tok=4 d=4 spec=1]") == (True, True)
 
 
 def test_one_token_is_one() -> None:
@@ -208,7 +216,7 @@ def test_a_form_of_your_own(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     expected = ("", "mixed 2+3", "mixed", _R(2, 50), _R(3, 4))
     assert told("mine 2/3 ctx=50 gen=4") == expected
-    assert told("mine 0/3") == ("", "decode 3", "decode", _R(0), _R(3))
+    assert told("mine 0/3") == ("", "decode 3", "decode", NO_GROUP, _R(3))
     assert told("step[DECODE bs=1]")[1] == "decode 1", "the forms of engines stay"
     monkeypatch.setenv(ITERATIONS_VARIABLE, r"(?P<phase>[a-z]+) of (?P<batch>\d+)")
     assert told("prefill of 4") == ("", "prefill 4", "prefill", _R(), _R())
@@ -252,6 +260,15 @@ def test_a_forward_range_alone_is_an_iteration_without_phase() -> None:
         annotation("capture_4_FULL", 110, 60),
     )
     assert found == ("iteration", "vLLM", [(0, 15, 35)])
+
+
+@pytest.mark.parametrize("outer", [0, 5])
+def test_a_call_of_a_pipeline_is_one_iteration_within_or_around(outer: int) -> None:
+    found = steps_of(
+        annotation("model_inference", 10 + outer, 40 - 2 * outer),
+        annotation("execute_diffusion_2_256x512", 15, 30),
+    )
+    assert found == ("iteration", "xDiT", [(0, 15, 45)])
 
 
 def test_numbers_of_the_engine() -> None:

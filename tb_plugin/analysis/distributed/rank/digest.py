@@ -49,7 +49,7 @@ from .points import Graph, steps_of
 from .ranges import names_of, phases_of, ranges_of, wrappers_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
-FORMAT = 5
+FORMAT = 6
 LONG_LIST = 8
 """Numbers beyond which a list is stored as a column: a group may have thousands of ranks."""
 
@@ -70,9 +70,10 @@ _MOST_TEXT = 200
 def digest_of(trace: Trace) -> RankDigest:
     """Digest of the rank that a trace recorded."""
     hosts, windows = hosts_of(trace), step_windows(trace)
+    around = _with_scheduling(trace, windows)
     strings = _Strings()
     found = find_calls(trace)
-    graph = build_graph(trace, hosts, windows, found.calls, strings.code)
+    graph = build_graph(trace, hosts, around, found.calls, strings.code)
     busy = computing(trace, hosts)
     arrival = np.array([one.arrival for one in found.calls], np.int64)
     shown = exposure(trace, hosts, busy, arrival, np.maximum(graph.release, arrival))
@@ -102,7 +103,7 @@ def digest_of(trace: Trace) -> RankDigest:
         steps=_steps(trace, hosts, windows, busy, calls),
         sums=_sums(calls, graph),
         families=_families(trace, hosts, windows, strings),
-        ranges=ranges_of(trace, hosts, windows, strings.code),
+        ranges=ranges_of(trace, hosts, around, strings.code),
         names=names_of(trace, hosts),
         strings=tuple(strings.codes),
         calls=calls,
@@ -110,6 +111,16 @@ def digest_of(trace: Trace) -> RankDigest:
         junctions=graph.junctions,
         edges=graph.edges,
     )
+
+
+def _with_scheduling(trace: Trace, windows: Windows) -> Windows:
+    """The windows, where what the host does between two iterations is of the later one."""
+    if trace.steps.source != "iteration":
+        return windows
+    begin, ended = windows.host_start.copy(), windows.host_end[:-1]
+    follows = np.diff(trace.steps.number[: len(windows)]) == 1
+    begin[1:] = np.where(follows, np.minimum(begin[1:], ended), begin[1:])
+    return msgspec.structs.replace(windows, host_start=begin)
 
 
 def _devices(trace: Trace) -> tuple[DeviceInfo, ...]:

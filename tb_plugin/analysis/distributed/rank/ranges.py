@@ -45,11 +45,15 @@ def ranges_of(
 ) -> DigestRanges:
     """Names with at least 0.2 % of each step, at most 20 a step; O(events × log events)."""
     host = trace.host
-    rows = np.flatnonzero(_told(trace, hosts) & (host.step >= 0) & (host.step < len(windows)))
+    told, of_row = _told(trace, hosts), host.step.astype(np.int64)
+    if trace.steps.source == "iteration":
+        between = np.flatnonzero(told & (of_row < 0))
+        of_row[between] = steps_of(windows, host.ts[between].tolist())
+    rows = np.flatnonzero(told & (of_row >= 0) & (of_row < len(windows)))
     rows = rows[_outermost(trace, rows)]
-    key = host.step[rows].astype(np.int64) * len(trace.strings) + host.name[rows]
-    found, of_row = np.unique(key, return_inverse=True)
-    total = np.bincount(of_row.reshape(-1), host.dur[rows], len(found)).astype(np.int64)
+    key = of_row[rows] * len(trace.strings) + host.name[rows]
+    found, of_key = np.unique(key, return_inverse=True)
+    total = np.bincount(of_key.reshape(-1), host.dur[rows], len(found)).astype(np.int64)
     step, name = found // max(len(trace.strings), 1), found % max(len(trace.strings), 1)
     large = total >= LEAST_RANGE * (windows.end - windows.start)[step]
     kept: list[int] = []
