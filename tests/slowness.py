@@ -15,6 +15,8 @@ import pytest
 SLOW = Path(__file__).with_name("slow.txt")
 SECONDS = 1.0
 """Processor time from which on a test function is slow."""
+KEPT = ("tests/test_figures.py::", "tests/analysis/speed_of_light/test_models.py::")
+"""Tests that take some seconds and are run nevertheless: no others notice as many faults."""
 _spent: dict[str, float] = {}
 
 
@@ -47,7 +49,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Replace the lines of what ran."""
     if session.config.getoption("--measure-slow"):
         others = set(SLOW.read_text("utf-8").split()) - _spent.keys()
-        slow = {name for name, seconds in _spent.items() if seconds >= SECONDS}
+        slow = {
+            name
+            for name, seconds in _spent.items()
+            if seconds >= SECONDS and not name.startswith(KEPT)
+        }
         SLOW.write_text("\n".join(sorted(others | slow)) + "\n", "utf-8")
 
 

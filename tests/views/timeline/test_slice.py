@@ -92,6 +92,15 @@ def test_arguments_are_those_of_the_file(view: Asked) -> None:
     assert op.inputs == (("[8, 3]", "float"), ("[3, 4]", "float"), ("[]", "Scalar"))
 
 
+def test_a_key_is_cut_at_200_letters_and_a_value_at_4000(tmp_path: Path) -> None:
+    args = {"a": {"k" * 200: "v" * 4000, "l" * 201: "w" * 4001}}
+    found = details(asked(tmp_path, PICTURE, names=NAMES, args=args), "aten::a").args
+    assert [(len(one.key), len(one.text), one.cut) for one in found] == [
+        (200, 4000, False),
+        (200, 4000, True),
+    ]
+
+
 def test_without_arguments_it_says_so(view: Asked) -> None:
     frame = details(view, "train.py(7): main")
     assert (frame.args, frame.args_missing) == ((), "The recorder wrote none.")
