@@ -360,7 +360,9 @@ def _in_rows(code: HostCode, rows: I64) -> Intervals:
     begin = start[first[many]]
     before = code.top_ops[np.maximum(place[first[many]] - 1, 0)]
     apart = matches(code.trace.strings, code.name[before], _TAKES_APART)
-    apart &= (code.end[before] <= begin) & (begin - code.end[before] < PAUSE_NS)
+    # Python makes an object of each piece, which takes no longer than the op.
+    pause = begin - code.end[before]
+    apart &= (pause >= 0) & (pause < np.maximum(code.dur[before], PAUSE_NS))
     begin = np.where(apart, code.ts[before], begin)
     return merge(union(start, end), union(begin, end[last[many]]))
 

@@ -58,20 +58,24 @@ def test_a_long_pause_ends_a_loop(pause: float, claimed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "pause", "claimed"),
+    ("name", "took", "pause", "claimed"),
     [
-        ("aten::unbind", 99.0, 20 * 2 + 19 * 4 + 99 + 50),
-        ("aten::unbind", 100.0, 20 * 2 + 19 * 4),
-        ("aten::mul", 1.0, 20 * 2 + 19 * 4),
+        ("aten::unbind", 50.0, 99.0, 20 * 2 + 19 * 4 + 99 + 50),
+        ("aten::unbind", 50.0, 100.0, 20 * 2 + 19 * 4),
+        ("aten::unbind", 200.0, 199.0, 20 * 2 + 19 * 4 + 199 + 200),
+        ("aten::unbind", 200.0, 200.0, 20 * 2 + 19 * 4),
+        ("aten::mul", 50.0, 1.0, 20 * 2 + 19 * 4),
     ],
 )
-def test_taking_a_tensor_apart_belongs_to_the_loop(name: str, pause: float, claimed: int) -> None:
+def test_taking_a_tensor_apart_belongs_to_the_loop(
+    name: str, took: float, pause: float, claimed: int
+) -> None:
     """Also without frames: iterating over a tensor makes one of each of its values."""
 
     def iterating(at: float) -> Iterator[Event]:
-        yield host("op", name, at + 10, 50)
+        yield host("op", name, at + 10, took)
         for i in range(20):
-            yield host("op", "aten::item", at + 60 + pause + i * 6, 2)
+            yield host("op", "aten::item", at + 10 + took + pause + i * 6, 2)
 
     found = finding(run(iterating, stacks=False), "SY1")
     assert found is not None
