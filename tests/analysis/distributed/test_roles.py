@@ -15,8 +15,10 @@ from msgspec import structs
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
 from kinetoscope.analysis.distributed.model import TrainingPass
+from kinetoscope.analysis.distributed.rank.digest import digest_of
 from kinetoscope.analysis.distributed.roles import place_of, stride_of
-from tests.conftest import requires_traces
+from kinetoscope.trace.read import read
+from tests.conftest import TRACES, requires_traces
 
 from .drawn import Drawn, call, rank
 from .sets import compared, digests
@@ -307,3 +309,19 @@ def test_calls_of_real_jobs_are_in_the_passes_that_made_them() -> None:
         assert Counter((one.text(kind), phase) for kind, phase in kinds) == told
     assert set(digests("fresh_torch2.13/coll4")[0].calls.phase.tolist()) == {ELSEWHERE}
     assert set(digests("fresh_torch1.11.0/ddp2")[0].calls.phase.tolist()) == {UNKNOWN}
+
+
+@requires_traces
+@pytest.mark.parametrize(
+    ("path", "roles"),
+    [
+        ("tracelens/b200/eager_trace.json.gz", {"tensor"}),  # an inference engine
+        ("tracelens/mi300/resnet_act_checkpoint.json.gz", {"data"}),
+        ("torch2.15_cuspy/node0_4242.1795335000000000000.pt.trace.json.gz", {"data"}),
+        ("derived_oddities/ranks/ondemand_string_ranks.json", {""}),
+        ("derived_oddities/backends/hpu_collective_handwritten.json", {""}),
+    ],
+)
+def test_the_roles_in_one_recording_of_a_job(path: str, roles: set[str]) -> None:
+    run = compare([digest_of(read(TRACES / path))], ["0"])
+    assert {one.role for one in run.roles if "no collectives" not in one.why} == roles
