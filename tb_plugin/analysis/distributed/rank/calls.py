@@ -366,7 +366,7 @@ def _shapes(trace: Trace, host: int) -> dict[str, Any]:
 
 
 def _at(rows: I32, row: int) -> int:
-    """Where a row is among ascending ones; of its own type, else numpy widens all of them."""
+    """The place of a row among ascending ones, in their type: numpy would widen all of them."""
     return int(np.searchsorted(rows, rows.dtype.type(row)))
 
 

@@ -114,7 +114,7 @@ def digest_of(trace: Trace) -> RankDigest:
 
 
 def _with_scheduling(trace: Trace, windows: Windows) -> Windows:
-    """The windows, where what the host does between two iterations is of the later one."""
+    """The windows; host work between two iterations belongs to the later one."""
     if trace.steps.source != "iteration":
         return windows
     begin, ended = windows.host_start.copy(), windows.host_end[:-1]
