@@ -296,7 +296,7 @@ def _made(
 
 
 def _about(title: str, lacks: Sequence[str], options: ReportOptions) -> str:
-    """Text of the banner: title, date and version, then what the report leaves out."""
+    """Text of the banner: title, date and version, then the parts that are left out."""
     steps = f" It opens with steps {options.steps}." if options.steps else ""
     codes = " Folders, hosts and users are replaced by codes." if options.redact else ""
     made = time.strftime("%Y-%m-%d")

@@ -29,7 +29,7 @@ _WHOLE_SHARE = 0.5  # of the room: levels of the whole recording
 
 
 class StoredTimeline(Struct, frozen=True):
-    """The finest stored level, everywhere and in the ranges; ``missing`` says what is left out."""
+    """The finest stored level, everywhere and in the ranges; ``missing`` names the other levels."""
 
     everywhere: int = 0
     in_ranges: int = 0
@@ -122,7 +122,7 @@ class _Stored:
 
     @property
     def merged(self) -> str:
-        """How the timeline shows short slices, as a verb and its object."""
+        """Verb and object for short slices: "merges slices shorter than 1 µs"."""
         return f"merges slices shorter than {duration(1 << self.finest)}"
 
     def go_down(self, must: int) -> None:
