@@ -269,6 +269,52 @@ def test_a_product_of_bytes_writes_numbers_of_32_bits() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("native_batch_norm_backward", ["float", "c10::Half"]),
+        ("cudnn_batch_norm_backward", ["c10::Half", "float"]),  # x before its gradient
+        ("miopen_batch_norm_backward", ["c10::Half", "float"]),
+    ],
+)
+def test_gradients_of_a_batch_norm_have_the_type_of_its_input(name: str, types: list[str]) -> None:
+    """x is of 24 elements of 2 bytes, the gradient of 4; 3 channels, whose statistics are saved."""
+    dims = [[2, 3, 4], [2, 3, 4], *[[3]] * 5]
+    work = work_of(f"aten::{name}", given(dims, [*types, *["float"] * 5], [""] * 7))
+    assert work[2:4] == (24 * 2 + 24 * 4 + 4 * (3 + 3 + 3), 24 * 2 + 2 * 4 * 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "written"),
+    [
+        ("native_layer_norm", [[6, 8], [], [8], [8]], 48 + 6 + 6),  # mean and rstd of 6 rows
+        ("_fused_rms_norm", [[6, 8], [], [8]], 48 + 6),  # rstd alone
+    ],
+)
+def test_a_norm_writes_its_statistics(name: str, dims: list[list[int]], written: int) -> None:
+    types = ["float", "", *["float"] * (len(dims) - 2)]
+    values = ["", "[8]", *[""] * (len(dims) - 2)]
+    work = work_of(f"aten::{name}", given(dims, types, values))
+    assert work[2:4] == (4 * (48 + 8 * (len(dims) - 2)), 4 * written)
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "read", "written"),
+    [
+        # grad, x, shape, mean, rstd, weight, bias, mask: the bias is not read, and has a gradient.
+        ("native_layer_norm_backward", [[6, 8], [6, 8], [], [6], [6], [8], [8], []],
+         48 + 48 + 6 + 6 + 8, 48 + 8 + 8),
+        ("_fused_rms_norm_backward", [[6, 8], [6, 8], [], [6], [8], []],
+         48 + 48 + 6 + 8, 48 + 8),
+    ],
+)  # fmt: skip
+def test_gradients_of_a_norm(name: str, dims: list[list[int]], read: int, written: int) -> None:
+    types = ["float" if one else "" for one in dims]
+    mask = "[True, True, True]" if "layer" in name else "[True, True]"
+    work = work_of(f"aten::{name}", given(dims, types, [*[""] * (len(dims) - 1), mask]))
+    assert work[2:4] == (4 * read, 4 * written)
+
+
+@pytest.mark.parametrize(
     ("mask", "written"),
     [("", 48 + 6 + 6), ("[True, True, False]", 48 + 6), ("[False, True, True]", 6 + 6)],
 )
