@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32
+from ...base.arrays import F64, I32, seen
 from ...base.units import listing, share, times
 from ...trace.model import RECORDERS, DeviceClass, DeviceKind, is_of_other_recorder
 from ..counters.measured import WORK, counter_of, is_constant, measured
@@ -296,13 +296,17 @@ def _heavy_inputs(side: Side, column: str) -> dict[str, set[str]]:
     rows = np.flatnonzero(in_steps(calls.step, side.steps) & (calls.kind == CallKind.OP))
     if not len(rows):
         return {}
-    weight = calls.self_ns[rows] + calls.device_self_ns[rows]
-    sums = np.bincount(calls.name[rows], weight, len(strings))
-    inputs: I32 = getattr(calls, column)
-    found: dict[str, set[str]] = {}
-    for code in np.argsort(-sums)[:HEAVIEST].tolist():
-        texts = np.unique(inputs[rows[calls.name[rows] == code]]).tolist()
-        found[strings[code]] = {strings[one] for one in texts if one >= 0}
+    name, weight = calls.name[rows], calls.self_ns[rows] + calls.device_self_ns[rows]
+    heaviest = np.argsort(-np.bincount(name, weight, len(strings)))[:HEAVIEST]
+    place = np.full(len(strings), -1, np.int32)
+    place[heaviest] = np.arange(len(heaviest), dtype=np.int32)
+    inputs: I32 = getattr(calls, column)[rows]
+    some = np.flatnonzero((place[name] >= 0) & (inputs >= 0))
+    pairs = place[name[some]] * len(strings) + inputs[some]
+    found: dict[str, set[str]] = {strings[code]: set() for code in heaviest.tolist()}
+    for pair in np.flatnonzero(seen(pairs, len(heaviest) * len(strings))).tolist():
+        at, code = divmod(pair, len(strings))
+        found[strings[int(heaviest[at])]].add(strings[code])
     return found
 
 
