@@ -117,6 +117,7 @@ export const MANIFEST: TimelineManifest = {
     { kind: 0, label: "launch → kernel", arrows: 2200 },
     { kind: 1, label: "forward → backward", arrows: 300 },
   ],
+  head_ns: 0,
   compilations: [],
   steps: [15, 16, 17].map((number, index) => ({
     index,

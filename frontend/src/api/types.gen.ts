@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "28a6c689";
+export const CONTRACT = "24a57f32";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -3954,6 +3954,8 @@ export interface TimelineManifest {
   readonly kinds: readonly TimelineKind[];
   readonly flow_kinds: readonly TimelineFlowKind[];
   readonly steps: readonly TimelineStepMark[];
+  /** until then a device was on work launched before the recording */
+  readonly head_ns: number;
   /** in the order of time; () = none is known */
   readonly compilations: readonly TimelineCompilation[];
   readonly warnings: readonly string[];

@@ -125,6 +125,7 @@ class TimelineManifest(Struct, frozen=True):
     kinds: tuple[TimelineKind, ...]
     flow_kinds: tuple[TimelineFlowKind, ...]
     steps: tuple[TimelineStepMark, ...]
+    head_ns: int  # until then a device was on work launched before the recording
     compilations: tuple[TimelineCompilation, ...]  # in the order of time; () = none is known
     warnings: tuple[str, ...]
     missing: dict[str, str]  # what this recording cannot show, and why: "memory", "stacks", …

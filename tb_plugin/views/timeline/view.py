@@ -115,6 +115,7 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
             )
             for step in timeline.steps
         ),
+        head_ns=subject.facts.head_ns,
         compilations=_compilations(subject.facts.compiled),
         warnings=timeline.warnings,
         missing=missing(subject.facts),

@@ -9,8 +9,11 @@ import pytest
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.trace.read import read
 from kinetoscope.views.timeline.contract import TimelineManifest
 from kinetoscope.views.timeline.view import VIEW
+from tests.analysis.timeline.made import timeline_of
+from tests.conftest import TRACES, requires_traces
 from tests.drawing import V100, draw, memory
 from tests.views.make_frames import decoded
 from tests.views.parts import Asked, asked
@@ -222,3 +225,14 @@ def test_a_slice_that_is_not_there(view: Asked, part: str) -> None:
         view(part, slice=99)
     with pytest.raises(NotFoundError, match="no slice 99"):
         view("move", slice=99, by="lane")
+
+
+@requires_traces
+def test_the_head_of_a_recording_is_told() -> None:
+    """The device was on work launched before for 8.37 ms; its utilization begins behind that."""
+    trace = read(TRACES / "tracelens/inference/vllm_decode_full/graph_execution.json.gz")
+    manifest = Asked(trace).manifest()
+    assert manifest.head_ns / 1e6 == pytest.approx(8.371, abs=0.001)
+    series = timeline_of(trace).counters
+    (utilization,) = [one for one in series if one.kind == "utilization"]
+    assert utilization.ts[0] == manifest.head_ns

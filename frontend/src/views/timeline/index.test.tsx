@@ -103,6 +103,20 @@ describe("opening the timeline", () => {
     expect(end).toBeGreaterThanOrEqual(48_000_000);
   });
 
+  it("marks the beginning that is not judged, and only where there is one", async () => {
+    const { unmount } = await openTrace();
+    expect(screen.queryByRole("button", { name: /^Not judged/ })).toBeNull();
+    unmount();
+    server.answer("view/timeline", { ...MANIFEST, head_ns: 8_000_000 });
+    await openTrace();
+    expect(screen.getByText("Head")).toBeDefined();
+    const head = screen.getByRole("button", { name: /^Not judged/ });
+    expect(plain(head)).toContain("Not judged");
+    expect(head.title.replaceAll("\u00a0", " ")).toBe(
+      "Not judged, 8.00 ms\nthe device was on work launched before the recording",
+    );
+  });
+
   it("says how far its preparation is, and opens by itself", async () => {
     const progress = progressOf({ phase: "laying out lanes", seconds_left: null });
     server.answer("view/timeline", { status: 202, body: { reading: progress } });

@@ -16,6 +16,7 @@ import { Details } from "./details/details";
 import { Tooltip } from "./details/tooltip";
 import panelsCss from "./panels.css?inline";
 import { CompileBand } from "./ruler/compile_band";
+import { HeadBand } from "./ruler/head_band";
 import { Minimap, MinimapTitle } from "./ruler/minimap";
 import { PathBand, PathToggle } from "./ruler/path_band";
 import { StepsBand } from "./ruler/steps_band";
@@ -165,6 +166,7 @@ export function Opened({ aligned, awaited }: OpenedProps) {
             </span>
             <StepsBand />
             <CompileBand />
+            <HeadBand />
             <PathBand />
             <RulerTitle />
             <TimeRuler />

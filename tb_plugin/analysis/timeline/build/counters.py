@@ -11,7 +11,7 @@ import numpy as np
 from ....base.arrays import F64, I64, distinct_values
 from ....base.intervals import length_within, union
 from ....trace.model import DeviceClass, Link, Trace
-from ...device_work import DeviceWork
+from ...device_work import DeviceWork, used_devices
 from ...overview.utilization import level, sparse_of
 from ..model import Counter
 from ..tracks import HOST, TrackGroups, memory_devices
@@ -43,8 +43,10 @@ def series_of(trace: Trace, groups: TrackGroups) -> list[Counter]:
 
 
 def _utilization(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
-    start, end = recorded_span(trace)
+    begun, end = recorded_span(trace)
+    heads = {work.device: work.head_ns for work in used_devices(trace)}
     for device, rows in _kernels(trace):
+        start = max(begun, heads.get(device, 0))
         ts = trace.device.ts[rows]
         busy = union(ts, ts + trace.device.dur[rows])
         edges = utilization_edges(start, end)
@@ -59,7 +61,8 @@ def _utilization(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
             label=f"{_name(trace, device)} utilization",
             unit="ratio",
             definition="Share of time in which at least one kernel runs, in buckets of"
-            f" {int(length[0]):,} ns.",
+            f" {int(length[0]):,} ns."
+            + (" Before, the device was on work launched earlier." if start > begun else ""),
             ts=edges,
             value=np.append(share, 0.0),
         )

@@ -66,6 +66,23 @@ def test_utilization_is_the_busy_share_of_each_bucket() -> None:
     assert found == [*((float(at), value) for at, value in enumerate(busy)), (20.0, 0.0)]
 
 
+def test_utilization_of_the_head_is_not_known() -> None:
+    """The first work waits from 20 to 400 µs: the device was on work launched before."""
+    events: list[Event] = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 10},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 10,
+         "dur": 10, "args": {"correlation": 1}},
+        {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 400, "dur": 600,
+         "args": {"correlation": 1, "device": 0, "stream": 7}},
+    ]  # fmt: skip
+    timeline = timeline_of(trace_of(events))
+    found = counters(timeline)["device/GPU/0/utilization"]
+    assert {value for _, value in found[:-1]} == {1.0}
+    assert (found[0][0], found[-1]) == (400.0, (1000.0, 0.0))
+    (one,) = [one for one in timeline.counters if one.kind == "utilization"]
+    assert one.definition.endswith(" ns. Before, the device was on work launched earlier.")
+
+
 def test_utilization_covers_what_the_recorder_covers() -> None:
     span = {
         "ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans",
