@@ -117,7 +117,8 @@ def test_the_advice(workers: int) -> None:
 
 def test_the_partition_and_the_sentence() -> None:
     answer = overview(0)
-    assert answer.sentence.headline == "The GPU waits for the DataLoader for a third of every step."
+    said = "The GPU waits for the DataLoader for a third of the mean step."
+    assert answer.sentence.headline == said
     assert answer.sentence.agreement == ""
     assert answer.ruler.total_ns == 6 * 177_592_000 + 1_000
     shares = {one.key: round(one.mean_ns / 1000) for one in answer.ruler.shares}
