@@ -21,6 +21,8 @@ from kinetoscope.session.session import Wanted, choose
 from kinetoscope.views.diff.contract import DiffTableQuery
 from kinetoscope.views.diff.view import VIEW as DIFF
 from kinetoscope.views.diff.view import table
+from kinetoscope.views.kernels.contract import KernelQuery
+from kinetoscope.views.kernels.view import VIEW as KERNELS
 from kinetoscope.views.modules.contract import ModulesQuery
 from kinetoscope.views.modules.view import VIEW as MODULES
 from kinetoscope.views.operators.contract import OperatorQuery
@@ -95,6 +97,16 @@ def test_each_view_names_the_operators_of_replays_with_the_capture_beside_them()
     lent = sum((row.device_self_ns or 0) * (row.lent_ratio or 0.0) for row in rows)
     assert lent == pytest.approx(by_hand.found_ns, abs=1)
     assert not any(row.device_self_ns for row in rows if row.name == "hipGraphLaunch")
+
+    asked_kernels = session.asked(KERNELS)
+    by_operator: Any = KERNELS.build(asked_kernels, KernelQuery(group_by="properties", limit=1000))
+    own = Counter[str]()
+    for row in by_operator.table.rows:
+        own[row.op or ""] += row.total_ns
+    assert own[""] == own["hipGraphLaunch"] == 0
+    assert own.total() == by_operator.kernel_ns >= by_hand.found_ns
+    experts = next(row for row in rows if row.name == "vllm::moe_forward")
+    assert own["vllm::moe_forward"] == experts.device_self_ns == 7_171_530
 
     modules: Any = MODULES.build(session.asked(MODULES), ModulesQuery())
     assert modules.device.total_ns == by_hand.whole_ns
