@@ -198,6 +198,8 @@ class CommandGroup(click.Group):
 class Cli(CommandGroup):
     """The commands, imported when they are needed: ``--help`` must not wait for pandas."""
 
+    ends_soon = False
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs
         return list(COMMANDS)
 
@@ -216,6 +218,8 @@ class Cli(CommandGroup):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # theirs
         """Run the command; its result is the exit code."""
         try:
+            if self.ends_soon:
+                keep_memory()
             status = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of our output has ended (`| head`)
@@ -231,8 +235,8 @@ class Cli(CommandGroup):
         is_program = args is None
         # Nothing here multiplies matrices: NumPy's library for it need not start threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        if is_program and sys.argv[1:2] not in LASTING:
-            keep_memory()
+        self.ends_soon = is_program and sys.argv[1:2] not in LASTING
+        if self.ends_soon:
             # What a short command imports and makes stays, most often: a sixth of its time would go
             # by in looking for garbage there.
             gc.set_threshold(MANY_OBJECTS)
