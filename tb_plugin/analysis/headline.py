@@ -210,7 +210,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     longest = max(selection.steps, key=selection.length_ns)
     alone = f"Step {longest.number} alone takes {duration(selection.length_ns(longest))}."
     said = Sentence(
-        _OF_STEP.sub(f"of the step in {some}", most.headline),
+        _OF_STEP.sub(rf"of the \1 in {some}", most.headline),
         f"{lengths} {alone}",
         f"in {some}",
         most.cause,
@@ -577,7 +577,7 @@ def _agreeing(selection: Selection, cause: str) -> int:
     return sum(one.get(cause, 0) >= MOST_OF_PART * max(one.values()) for one in shares)
 
 
-_OF_STEP = regex(r"of (every|the mean) step")
+_OF_STEP = regex(r"of (?:every|the mean) (step|iteration)")
 _BY_STEP = frozenset({"compute_ns", *_DEVICE_CAUSES, *_HOST_CAUSES, *_HOST_WORK})
 """Causes to look for in each step."""
 

@@ -185,9 +185,8 @@ def _named(key: str, value: Cell) -> str:
     """``exposed communication 5.54 ms``."""
     unit = unit_of(key)
     words = key.removesuffix(f"_{unit}").replace("_", " ")
-    if (
-        key == "launches"
-    ):  # fewer than kernels: of some the call is not recorded, and graphs have one
+    # They are fewer than kernels: the call of some is not recorded, and a graph has one call.
+    if key == "launches":
         return f"launched by {_cell(value, unit)} recorded calls"
     if value is None:
         return f"{words} –"

@@ -205,13 +205,14 @@ def kept_event(texts: Sequence[bytes], index: int) -> dict[str, Json]:
     Raises:
         TraceFormatError: it is larger, or nested deeper, than what is shown.
     """
-    if not texts[index]:
+    try:
+        event: dict[str, Json] = json.loads(texts[index])
+    except (ValueError, RecursionError):  # also of a number with thousands of digits
         raise TraceFormatError(
             "event_too_large",
             f"It has more than {MOST_EVENT >> 20} MiB, or values nested deeper than"
             f" {MOST_EVENT_DEPTH}.",
-        )
-    event: dict[str, Json] = json.loads(texts[index])
+        ) from None
     return event
 
 
@@ -226,8 +227,12 @@ def _is_shown(text: bytes) -> bool:
     if len(text) > MOST_EVENT:
         return False
     # Few events have as many brackets as they may have levels.
-    brackets = text.count(b"[") + text.count(b"{")
-    return brackets <= MOST_EVENT_DEPTH or _depth(json.loads(text)) <= MOST_EVENT_DEPTH
+    if text.count(b"[") + text.count(b"{") <= MOST_EVENT_DEPTH:
+        return True
+    try:
+        return _depth(json.loads(text)) <= MOST_EVENT_DEPTH
+    except (ValueError, RecursionError):
+        return False
 
 
 def _depth(value: Json) -> int:

@@ -182,6 +182,26 @@ def test_what_one_long_step_waits_for_is_not_said_of_all() -> None:
     assert said.detail.startswith("Of the mean of 3 of 4 steps, 10.0 µs it is busy for 9.00 µs")
 
 
+@pytest.mark.parametrize(
+    ("source", "noun"), [("profiler_step", "step"), ("iteration", "iteration")]
+)
+def test_what_most_steps_wait_for_is_said_of_those(source: str, noun: str) -> None:
+    """Most of the time of all four is a blocking call's, which is in the last one alone."""
+    facts = summarize(
+        draw(
+            """
+            step   |1111111111222222222233333333334444444444444444444444444444444444444444444|
+            note   |DDDDDDD   DDDDDDD   DDDDDDD                                              |
+            call   |       a         b         c  sssssssssssssssssssssssssssssssssssssssssd |
+            gpu    |       aaa       bbb       ccc                                         dd|
+            """,
+            names={"D": LOADER, "call s": "cudaDeviceSynchronize"},
+        )
+    )
+    said = headline(select(replace(facts, step_source=source))).headline.replace("\u00a0", " ")
+    assert said == f"The GPU waits for the DataLoader for 70.0 % of the {noun} in 3 of 4 steps."
+
+
 def test_no_cause_is_said_of_steps_that_all_differ() -> None:
     said = of(
         """

@@ -190,6 +190,25 @@ def test_too_large_and_too_deep_an_event_is_refused_alone(over: int, tmp_path: P
     assert event(2)["args"] == {"v": 7}
 
 
+@pytest.mark.parametrize("value", ["[" * 900 + "]" * 900, "[9," * 70 + "9" * 5000 + "]" * 70])
+def test_an_event_that_python_does_not_read_takes_no_other_with_it(
+    value: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.json"
+    start, end = '{"ph":"X","name":"a","ts":1,"dur":1,"args":{"v":', "}}"
+    path.write_text('{"traceEvents":[' + ",".join(start + v + end for v in (value, "7")) + "]}")
+    event = kept(path, tmp_path / "kept")
+    with pytest.raises(TraceFormatError, match="nested deeper"):
+        event(0)
+    assert event(1)["args"] == {"v": 7}
+
+
+def test_a_text_that_python_does_not_read_is_refused() -> None:
+    """Python reads no number of more than 4,300 digits, and raises ValueError."""
+    with pytest.raises(TraceFormatError):
+        kept_event([b'{"v":' + b"9" * 5000 + b"}"], 0)
+
+
 @requires_traces
 def test_on_a_real_recording() -> None:
     path = next((TRACES / "kineto_tb_samples" / "resnet50_num_workers_4").iterdir())

@@ -492,8 +492,8 @@ _COOLER = {
 def slow_clock(selection: Selection, seen: Seen) -> Advice | None:
     """The clock is low for more than {slow_clock_ratio} of the time with kernels.
 
-    Low is below 95 % of its own 95th percentile, both while kernels run, by ten samples or more
-    that cover 80 % of that time. It says whether power (within 3 % of its highest) or
+    Low is below 95 % of the 95th percentile of the clock, both while kernels run, by ten samples
+    or more that cover 80 % of that time. It says whether power (within 3 % of its highest) or
     temperature (within 2 °C) is at its highest then, or which of them was not recorded. A clock
     that never changes is a locked one: no finding.
 

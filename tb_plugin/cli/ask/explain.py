@@ -59,22 +59,20 @@ def explain(  # the options of the command
     PATH is a trace file, a run or a logdir, as for `kinetoscope show`. Of a run with several ranks
     one is shown, and a line of each. With OTHER, the answer is what changed from PATH to OTHER.
     """
-    most_bytes = max_bytes or (MOST_SECTION_BYTES if part["section"] else MOST_BYTES)
-    part["all"] = "all" if max_bytes or form == "json" else ""
     if each:
-        _explain_each((path, *others), form, most_bytes, part)
+        _explain_each((path, *others), form, max_bytes, part)
     elif others:
         if len(others) > 1:
             raise QueryError("two recordings are compared", hint="--each explains several")
         if part["event"] or part["section"] or part["device"]:
             raise QueryError("--id, --section and --device are of one recording")
-        _explain_change(path, others[0], part["steps"], form, most_bytes)
+        _explain_change(path, others[0], part["steps"], form, max_bytes or MOST_BYTES)
     else:
-        _explain_one(chosen, form, most_bytes, part)
+        _explain_one(chosen, form, max_bytes, part)
 
 
 def _explain_each(
-    paths: tuple[str, ...], form: str, most_bytes: int, part: Mapping[str, str]
+    paths: tuple[str, ...], form: str, max_bytes: int | None, part: Mapping[str, str]
 ) -> None:
     """One answer after the other; what cannot be explained says why at its place.
 
@@ -89,7 +87,7 @@ def _explain_each(
         if form == "text":
             write(printable(f"== {one}"))
         try:
-            _explain_one(choose(one), form, most_bytes, part)
+            _explain_one(choose(one), form, max_bytes, part)
         except KinetoscopeError as error:
             failed = failed or error
             text = f"{error.text} {error.hint}".strip()
@@ -98,7 +96,10 @@ def _explain_each(
         raise failed
 
 
-def _explain_one(chosen: ChosenTrace, form: str, most_bytes: int, part: Mapping[str, str]) -> None:
+def _explain_one(
+    chosen: ChosenTrace, form: str, max_bytes: int | None, part: Mapping[str, str]
+) -> None:
+    """Write the answer on one recording; a section alone is whole in JSON or with a limit."""
     with progress_bar(chosen.shown) as on_progress:
         session = chosen.session(on_progress)
         if part["event"]:
@@ -111,13 +112,14 @@ def _explain_one(chosen: ChosenTrace, form: str, most_bytes: int, part: Mapping[
         write(tables_markdown(tables_of(document)))
     elif part["section"]:
         names = part["section"].split(",")
-        is_whole = len(names) == 1 and part["all"]
+        is_whole = len(names) == 1 and (max_bytes or form == "json")
         one = sections_of(document if is_whole else brief(document, names), part["section"])
         text = as_json(one, indent=-1) if form == "json" else section_text(one, document)
-        write(_kept(text, most_bytes))
+        write(_kept(text, max_bytes or MOST_SECTION_BYTES))
     else:
         written = _as_json if form == "json" else _as_text
-        write(written(fitted(brief(document), most_bytes, written)).removesuffix("\n"))
+        short = fitted(brief(document), max_bytes or MOST_BYTES, written)
+        write(written(short).removesuffix("\n"))
 
 
 def _explain_change(path: str, other: str, steps: str, form: str, max_bytes: int) -> None:

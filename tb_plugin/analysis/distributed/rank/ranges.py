@@ -162,9 +162,8 @@ def phases_of(trace: Trace, hosts: Hosts, windows: Windows, calls: Sequence[Call
     )
     result[(caller >= 0) & within[caller]] = TrainingPass.BACKWARD
     seen = np.array([one.caller >= 0 or bool(one.device_rows) for one in calls])
-    result[(caller < 0) | ~seen] = (
-        TrainingPass.UNKNOWN
-    )  # of a worker's range, the call is not known
+    # The call that a range of a worker's thread belongs to is not known.
+    result[(caller < 0) | ~seen] = TrainingPass.UNKNOWN
     return result
 
 
