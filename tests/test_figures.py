@@ -273,14 +273,14 @@ def asked(
             words = ",".join(f"{key}={value}" for key, value in query.items())
             if base:
                 query = {**query, "base_run": base}
-            answer = _tried(_answer, session, view, part, query)
+            answer = tried(answer_of, session, view, part, query)
             yield f"{stem}.{part} {words}".strip(". "), answer
             table = answer if part == "table" else table
     if queried is QUERIES:
-        yield "advice", _tried(_advice, session)
+        yield "advice", tried(_advice, session)
 
 
-def _answer(session: Any, view: Any, part: str, query: Mapping[str, Any]) -> Any:
+def answer_of(session: Any, view: Any, part: str, query: Mapping[str, Any]) -> Any:
     subject = session.asked(view)
     one = next(one for one in view.parts if one.stem == part) if part else view
     built = one.build(subject, msgspec.convert(query, one.query, strict=False))
@@ -296,7 +296,7 @@ def _advice(session: Any) -> Any:
     return {"headline": said, "findings": findings, "unchecked": unchecked}
 
 
-def _tried(ask: Callable[..., Any], *of: Any) -> Any:
+def tried(ask: Callable[..., Any], *of: Any) -> Any:
     try:
         return msgspec.to_builtins(ask(*of), enc_hook=str)
     except KinetoscopeError as error:
