@@ -135,7 +135,7 @@ export const HEADS = {
     {"key":"last","label":"Last","help":"The rank that started it last, of several at the same instant the first, and how many others those are. None where all started it at one instant.","kind":"value","is_minor":false,"is_numeric":true,"is_sortable":true,"is_optional":true,"unit":"","is_sum":false},
     {"key":"tied","label":"At the same instant","help":"Other ranks that came as late.","kind":"value","is_minor":true,"is_numeric":true,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
     {"key":"match","label":"Matched by","help":"Rule that matched the calls of the ranks to one collective.","kind":"value","is_minor":true,"is_numeric":false,"is_sortable":false,"is_optional":false,"unit":"","is_sum":false},
-    {"key":"verdict","label":"Verdict","help":"latency-bound: smaller than 256 KiB, at less than 10% of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50% of it or more. Else nothing.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
+    {"key":"verdict","label":"Verdict","help":"latency-bound: smaller than 256 KiB, at less than 10 % of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50 % of it or more. Else nothing.","kind":"value","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},
   ],
   DistributedGroup: [
     {"key":"label","label":"Group","help":"The process group, as the recordings name it.","kind":"name","is_minor":false,"is_numeric":false,"is_sortable":true,"is_optional":false,"unit":"","is_sum":false},

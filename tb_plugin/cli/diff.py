@@ -14,7 +14,7 @@ import msgspec
 
 from ..base.errors import UnavailableError
 from ..base.regex import regex
-from ..base.units import NBSP, count, duration, flops, size
+from ..base.units import NBSP, count, duration, flops, share, size
 from ..session.recordings import start_of
 from ..session.session import ChosenTrace, FileSession, Wanted, choose
 from ..views.diff.contract import (
@@ -419,7 +419,7 @@ def bridge_picture(answer: Diff) -> list[str]:
 
 LEAST_DRAWN = 0.001
 """Share of the longer step below which the change of a part is not drawn."""
-_TITLE = f"Median step from A to B, parts that change by {LEAST_DRAWN:.1%} or more"
+_TITLE = f"Median step from A to B, parts that change by {share(LEAST_DRAWN)} or more"
 _AXES = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 _NO_LABEL = regex(r"[^\w .,+−%()/-]")  # a colon, a semicolon, or a # would end a label of Mermaid
 

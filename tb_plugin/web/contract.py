@@ -21,7 +21,7 @@ from ..analysis.wording import StepNoun
 from ..store.contract import ErrorInfo, ReadProgress
 from ..trace.link.iterations import Phase
 
-CONTRACT = "24a57f32"
+CONTRACT = "c2887f88"
 """A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
 
 The page was built with one, too. Where they differ, the package was upgraded while the server ran.

@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "24a57f32";
+export const CONTRACT = "c2887f88";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -942,7 +942,7 @@ export interface DistributedCollective {
   readonly tied: number;
   /** Rule that matched the calls of the ranks to one collective. */
   readonly match: string;
-  /** latency-bound: smaller than 256 KiB, at less than 10% of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50% of it or more. Else nothing. */
+  /** latency-bound: smaller than 256 KiB, at less than 10 % of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at 50 % of it or more. Else nothing. */
   readonly verdict: string;
   /** from the first arrival on, on the rank that came last */
   readonly link: Reference;

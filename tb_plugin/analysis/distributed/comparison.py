@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...base.arrays import I64
-from ...base.units import listing
+from ...base.units import listing, share
 from .bandwidth import Bandwidth, bandwidth
 from .clocks import Clocks, fit_clocks
 from .lateness.nodes import Node, nodes_of, rows_of
@@ -428,8 +428,9 @@ def _refusal(  # noqa: PLR0911  one reason each
         return "The recordings hold no step to replay."
     if error.median > MOST_RESIDUAL:
         return (
-            f"Replayed without any change, a step is off by {error.median:.1%} in the median "
-            f"(at most {error.most:.1%}): more than {MOST_RESIDUAL:.0%} is too much for an answer."
+            f"Replayed without any change, a step is off by {share(error.median)} in the "
+            f"median (at most {share(error.most)}): above {share(MOST_RESIDUAL)} there is no "
+            "answer."
         )
     return _not_modelled(digests, matches)
 
@@ -444,7 +445,7 @@ def _not_modelled(digests: Sequence[RankDigest], matches: Matches) -> str:
     if total and spent > 0.01 * total:
         present = sorted(kinds & set(matches.kind))
         return (
-            f"{listing(present)} take {spent / total:.1%} of the steps, and whom each rank waits "
-            "for in them is not known."
+            f"{listing(present)} take {share(spent / total)} of the steps, and whom each rank "
+            "waits for in them is not known."
         )
     return ""

@@ -95,7 +95,9 @@ def among_ranks(run: Comparison, row: int, waiting: int = 0) -> RanksSaid:
         claims = ("exposed_communication_ns" if on_device else "communication_ns",)
         gain = Gain(ns, ns / float(mine.mean()), gain.method, claims)
     cost = said.ceiling_ns / length
-    headline = f"{found.title} for {fraction(cost)} of the mean step."
+    # Of this recording's own mean step, as every other share beside it.
+    own = said.ceiling_ns / float(mine.mean()) if len(mine) else cost
+    headline = f"{found.title} for {fraction(own)} of the mean step."
     typical = said.kind != "some_steps" and 2 * said.since <= len(run.step_numbers)
     late = structs.replace(
         found,

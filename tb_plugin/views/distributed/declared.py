@@ -47,9 +47,9 @@ _BUS = (
     " figure (NVIDIA nccl-tests, PERFORMANCE.md)."
 )
 _VERDICT = (
-    f"latency-bound: smaller than {SMALL_BYTES >> 10} KiB, at less than {SLOW_RATIO:.0%} of the bus"
-    " bandwidth that large ones of its group reach; bandwidth-bound: larger, at"
-    f" {FAST_RATIO:.0%} of it or more. Else nothing."
+    f"latency-bound: smaller than {SMALL_BYTES >> 10} KiB, at less than {100 * SLOW_RATIO:.0f} %"
+    " of the bus bandwidth that large ones of its group reach; bandwidth-bound: larger, at"
+    f" {100 * FAST_RATIO:.0f} % of it or more. Else nothing."
 )
 
 

@@ -89,7 +89,7 @@ def first_late(rows: RunRows) -> str:
     when = f" of step {of.step_numbers[step]}" if step >= 0 and len(of.step_numbers) > 1 else ""
     group = rows.labels[of.matches.group[collective]]
     where = f" in {group}" if len(of.groups) > 1 else ""
-    return f"It is late first at {of.matches.kind[collective]} #{collective + 1}{when}{where}."
+    return f"It is first late at {of.matches.kind[collective]} #{collective + 1}{when}{where}."
 
 
 # --- stages ---------------------------------------------------------------------------------------

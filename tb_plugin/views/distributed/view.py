@@ -13,7 +13,7 @@ from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...analysis.recording import no_message_sizes
 from ...base.errors import QueryError
-from ...base.units import NBSP, count, duration, plural
+from ...base.units import count, duration, plural, share
 from ..compared import Compared, among, chosen_steps, compared
 from ..table import Column, Table, heads, table_from
 from ..view import Part, Subject, View
@@ -192,7 +192,7 @@ def _split(sentence: str) -> tuple[str, str]:
 
 def _waiting(of: Comparison, rows: RunRows) -> str:
     total, most = int(rows.cost.sum()), int(np.argmax(rows.cost))
-    step = "a step" if len(rows.steps) else "the recording"
+    step = "In each step" if len(rows.steps) else "In the recording"
     by = (
         ""
         if of.waiting.by_clock
@@ -200,15 +200,15 @@ def _waiting(of: Comparison, rows: RunRows) -> str:
         " the shortest time."
     )
     if not total:
-        return f"In {step} no rank waits for another.{by}"
+        return f"{step} no rank waits for another.{by}"
     if rows.cost[most] < total / 2:
         waits = f"{plural(len(of.digests), 'rank')} wait {duration(total / rows.per)} in total"
-        return f"In {step} {waits} for each other.{by}"
+        return f"{step} {waits} for each other.{by}"
     part, waiting = duration(rows.cost[most] / rows.per), rows.waiting_for(most)
     waits = f"{plural(len(waiting), 'rank')} wait {part} in total"
     if len(waiting) == 1:
         waits = f"rank {of.rank(waiting[0])} waits {part}"
-    return f"In {step} {waits} for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
+    return f"{step} {waits} for rank {of.rank(most)}.{_ties(of, rows, most)}{by}"
 
 
 def _ties(of: Comparison, rows: RunRows, most: int) -> str:
@@ -247,8 +247,8 @@ def _replay(found: Compared) -> str:
     if error is None:
         return ""
     return (
-        f"Replayed without any change, a step is off by {100 * error.median:.2f}{NBSP}% in the"
-        f" median and {100 * error.most:.2f}{NBSP}% at most."
+        f"Replayed without any change, a step is off by {share(error.median)} in the median and"
+        f" {share(error.most)} at most."
     )
 
 

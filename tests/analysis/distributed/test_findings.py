@@ -54,7 +54,7 @@ def test_what_no_rank_would_gain_is_not_claimed() -> None:
         answer = what_if(run, Edit("ranks", (m,)))
         assert answer.refused == ""
         assert answer.gain_ns == -1
-        assert "off by 0.01%" in answer.sentence
+        assert "off by <\u00a00.1\u00a0%" in answer.sentence
 
 
 def test_a_refused_replay_answers_no_question() -> None:

@@ -423,3 +423,17 @@ def test_stages_without_matched_messages_are_not_judged() -> None:
     run = run_of(lost)
     assert run.pipelines == ()
     assert "PP1" not in said(run)[0]
+
+
+def test_the_cost_is_a_share_of_the_step_of_the_recording_that_is_looked_at() -> None:
+    run = with_late_rank(300)
+    shorter = run.digests[0]
+    end_ns = shorter.steps.start_ns + shorter.steps.length_ns * 3 // 4
+    steps = structs.replace(shorter.steps, end_ns=end_ns)
+    run = structs.replace(run, digests=(structs.replace(shorter, steps=steps), *run.digests[1:]))
+    said = among_ranks(run, 0)
+    assert said.text == "Rank 2 makes the others wait for 40.0\u00a0% of the mean step."
+    assert said.late is not None
+    assert said.late.gain is not None
+    assert said.late.gain.ratio == pytest.approx(0.4, rel=0.01)
+    assert "30.0\u00a0%" in among_ranks(run, 1).text

@@ -76,4 +76,4 @@ def test_a_rank_that_had_waited_before_inherits_what_it_costs() -> None:
     assert all(other.inherited_ns == 0 for other in others)
     assert "Rank 1 is late mostly because it had waited for rank 0" in inherited_text(rows)
     assert run.verdict.member == 0
-    assert first_late(rows) == "It is late first at all_reduce #5 of step 1 in group 0 0-1."
+    assert first_late(rows) == "It is first late at all_reduce #5 of step 1 in group 0 0-1."

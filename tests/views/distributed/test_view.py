@@ -120,9 +120,9 @@ def test_waiting_is_no_longer_step_by_itself(tmp_path: Path) -> None:
     """Rank 2 is 500 µs late in steps that the host ends: what is said below is no contradiction."""
     found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}))
     assert found.headline == "No rank is a straggler."
-    assert plain(found.detail) == ("In a step 3 ranks wait 1.50 ms in total for rank 2.")
+    assert plain(found.detail) == ("In each step 3 ranks wait 1.50 ms in total for rank 2.")
     even = answer(write_run(tmp_path / "even", 4))
-    assert even.detail == "In a step no rank waits for another."
+    assert even.detail == "In each step no rank waits for another."
 
 
 def test_ranks_that_are_equally_late_are_said_to_tie(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_ranks_that_are_equally_late_are_said_to_tie(tmp_path: Path) -> None:
     assert [one.cost_ns for one in found.ranks] == [0, 2 * 500 * US, 0, 0]
     assert {(one.last, one.tied) for one in found.table} == {(1, 1)}
     assert plain(found.detail).endswith(
-        "In a step 2 ranks wait 1.00 ms in total for rank 1. At all of the collectives where it is"
-        " last, 2 ranks arrive together; the wait counts for the first of them."
+        "In each step 2 ranks wait 1.00 ms in total for rank 1. At all of the collectives where it"
+        " is last, 2 ranks arrive together; the wait counts for the first of them."
     )
     once = answer(write_run(tmp_path / "once", 4, steps=1, slower_us={1: 500, 3: 500}))
     assert "2 ranks arrive together; the wait counts" in plain(once.detail)
@@ -148,7 +148,7 @@ def test_clocks_that_are_hours_apart(tmp_path: Path, steps: int) -> None:
     """Of few collectives the lengths tell; from eight on clocks are fitted to their ends."""
     run = write_run(tmp_path / "run", 4, steps=steps, slower_us={2: 500}, ranks_of_node=1)
     found = answer(set_clocks(run, {1: 2, 3: -5}))
-    said = "In a step 3 ranks wait 1.50 ms in total for rank 2."
+    said = "In each step 3 ranks wait 1.50 ms in total for rank 2."
     if steps == 24:
         assert plain(found.detail) == said
         assert plain(found.clocks) == (

@@ -58,7 +58,7 @@ const cells = (ranks: number, columns: number): RankCell[] =>
 
 const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {}): Distributed => ({
   headline: "Rank 1 needs 20 % more time of its own.",
-  detail: "In a step the ranks wait 400 µs for each other.",
+  detail: "In each step the ranks wait 400 µs for each other.",
   ranks_columns: HEADS.DistributedRank,
   step_columns: HEADS.RankStep,
   nodes_columns: HEADS.DistributedNode,

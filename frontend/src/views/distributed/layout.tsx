@@ -179,8 +179,8 @@ export function Layout({ answer, isOld }: { answer: Distributed; isOld: boolean 
           <p className="hint">
             {plural(layout.cells.length, "rank")}, a cell each:{" "}
             {words(`${METRICS.find(([key]) => key === metric)?.[2]}, per step.`)}{" "}
-            {arranged.across === "" ? "" : `Beside one another ${arranged.across}. `}
-            {arranged.down === "" ? "" : `Below one another ${arranged.down}. `}
+            {arranged.across === "" ? "" : `Columns: ${arranged.across}. `}
+            {arranged.down === "" ? "" : `Rows: ${arranged.down}. `}
             {layout.text === "" ? "" : "Roles are guesses. Choose them under Process groups."}
           </p>
         </>

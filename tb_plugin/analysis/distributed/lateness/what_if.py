@@ -75,8 +75,8 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
         others = np.delete(np.maximum(own.gain_ns, 0), list(change.members))
         least = max(least, LEAST_GAIN * before, CLEARLY * float(others.max(initial=0)))
     said = (
-        f"Replayed unchanged, a step takes {duration(round(before))}, off by {median:.2%} in the "
-        f"median and {most:.2%} at most. "
+        f"Replayed unchanged, a step takes {duration(round(before))}, off by {share(median)} in "
+        f"the median and {share(most)} at most. "
     )
     what = _in_words(run, change)
     if gain <= least:
