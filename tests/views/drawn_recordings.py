@@ -348,12 +348,160 @@ def modules() -> list[Event]:
     return made.events + device.events
 
 
+def odd() -> list[Event]:
+    """What few recordings have: processes, names of threads, waits, ranges, many streams."""
+    made = Recording(19)
+    add = made.events.append
+    for pid, tid, name in (
+        (PID, 7, "thread 7 (pt_autograd_0)"), (PID, 8, "thread 8 (python3)"), (PID, 9, "worker"),
+        (200, 3, "thread 3"), (0, 5, "stream 5"), (0, 77, "side"), (0, 6, "Stream 6"),
+    ):  # fmt: skip
+        add({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "ts": 0,
+             "args": {"name": name}})  # fmt: skip
+    for pid, name in ((PID, "python"), (200, "loader"), (0, "GPU 0")):
+        add({"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0,
+             "args": {"name": name}})  # fmt: skip
+    made.on_device("kernel", "old", 0.5, 6, (0, 5), correlation=1)
+    made.on_device("kernel", "old", 3, 9, (0, 6), correlation=2)
+    _threads(made)
+    made.add("cuda_runtime", "cudaLaunchKernel", 30, 1, 11)
+    for pid, name in ((-1, "Buffer Flush"), (PID, "Activity Buffer Request")):
+        add({"ph": "X", "cat": "overhead", "name": name, "pid": pid, "tid": 0, "ts": 21, "dur": 4})
+    for tid, ts in ((3, 6), (3, 12), (4, 8)):
+        made.events.append(
+            {"ph": "X", "cat": "cpu_op", "name": "aten::load", "pid": 200, "tid": tid, "ts": ts,
+             "dur": 5.5}
+        )  # fmt: skip
+    for name, ts, length in (("PyTorch Profiler (0)", 1, 190), ("Record Window End", 191, 0)):
+        made.events.append(
+            {"ph": "X", "cat": "Trace", "name": name, "pid": "Traces", "tid": "PyTorch", "ts": ts,
+             "dur": length, "args": {}}
+        )  # fmt: skip
+    for name, ts, length, stream in (
+        ("Stream Wait Event", 14, 6, 5), ("Context Sync", 33, 7, -1), ("Event Sync", 45, 2, 6),
+    ):  # fmt: skip
+        made.on_device("cuda_sync", name, ts, length, (0, stream),
+                       **_with("cuda_sync_kind", name))  # fmt: skip
+    _many_streams(made)
+    for number in range(5):
+        add(memory(5 + 9 * number, 256 * (1 - 2 * (number % 2)) * (number + 1), None))
+        add(memory(6 + 9 * number, 128 * (number + 1), 4096 + number, device=1, reserved=9000))
+        add(memory(7 + 9 * number, 64, 10 + 64 * number, kind=12, device=2))
+    made.gauge("Requests", [(3, 1), (30, 4), (31, 4), (90, 2)], "Traces")
+    made.gauge("Cycles (Current Kernel)", [(11, 9000), (40, 7000)], "GPU 0 Counters")
+    made.gauge("Temperature (C)", [(2 * at, 40 + at % 5) for at in range(30)], "GPU 0 Counters")
+    return made.events
+
+
+def _threads(made: Recording) -> None:
+    """Ops of four threads, one unfinished, whose kernels say how they fill the device."""
+    for tid, start, names in (
+        (1, 4, ("aten::mul", "aten::add", "aten::mul")), (7, 9, ("AddBackward0", "aten::sum")),
+        (8, 2, ("aten::read",)), (9, 5, ("aten::wait", "aten::wait", "aten::wait")),
+    ):  # fmt: skip
+        at = float(start)
+        for number, name in enumerate(names):
+            length = 7 + 3.5 * number + tid % 3
+            told: Event = {"finished": number != 1}
+            if tid == 7:
+                told |= {"Sequence number": 5 - number, "Fwd thread id": 1}
+            elif tid == 1:
+                told |= {"Sequence number": 4 + number}
+            made.add("cpu_op", name, at, length, tid, **told)
+            args: Event = {
+                "blocks per SM": 0.3 * (number + 1), "warps per SM": 2.5 * (number + tid),
+                "est. achieved occupancy %": 13 * (number + 1), "registers per thread": 32,
+                "grid": [number + 1, 1, 1], "block": [64, 1, 1],
+            }  # fmt: skip
+            made.launch(at + 1, 1.5, f"work_{name[-3:]}", 6 + 2 * number, (0, 5 + tid % 2), tid=tid,
+                        **args)  # fmt: skip
+            at += length + number
+
+
+def _many_streams(made: Recording) -> None:
+    """Ten streams on which graphs alone run, with other original streams; a call of the host."""
+    told: Event
+    for replay in range(3):
+        made.correlation += 1
+        told = {"correlation": made.correlation}
+        at = 60.0 + 40 * replay
+        made.add("cuda_runtime", "cudaGraphLaunch", at, 2, **told)
+        for number in range(14):
+            name = (
+                "gemm", "ncclDevKernel_AllReduce_Sum_f32", "gemm_b", "ncclDevKernel_ReduceScatter",
+            )[number % 4]  # fmt: skip
+            node: Event = {"graph id": 2, "graph node id": number + 1, **told}
+            stream = 30 + number % 10
+            if number % 10 == 0:
+                node |= {"original_stream": 40 + number + replay}
+            if number % 10 == 1:
+                node |= {"annotated_stream": 50 + number % 3, "original_stream": 60 + number}
+            start = at + 4 + 1.5 * number + made.rng.choice((0, 0.25))
+            if number == 12:
+                made.on_device("gpu_memcpy", "Memcpy DtoD (Device -> Device)", start, 2,
+                               (0, stream), bytes=900, **node)  # fmt: skip
+            elif number == 13:
+                made.on_device("gpu_memset", "Memset (Device)", start, 1, (0, stream), **node)
+            else:
+                made.on_device("kernel", name, start, 2.5 + number % 3, (0, stream), **node)
+        made.on_device("graph_host_node", "HostNode", at + 26, 3, (0, 30), **told)
+        made.on_device("kernel", "last", at + 30, 1.5, (0, 30), **told,
+                       **{"graph id": 2, "graph node id": 99})  # fmt: skip
+        made.on_device("gpu_user_annotation", "replay", at + 3, 30, (0, 30 + replay % 2))
+        made.on_device("gpu_user_annotation", "eager", at + 3, 5, (0, 5))
+
+
+def mtia() -> list[Event]:
+    """Programs, copies and waits of a device of another maker."""
+    made = Recording(31)
+    for number in range(6):
+        at = 4.0 + 17 * number
+        made.add("cpu_op", f"aten::op{number % 2}", at, 9)
+        made.add("mtia_runtime", "runFunction", at + 1, 4, correlation=number)
+        name = ("program", "dma_request", "event_wait")[number % 3]
+        made.on_device("mtia_ccp_events", name, at + 6, 3 + number, (number % 2, 1), bytes=70,
+                       correlation=number)  # fmt: skip
+    made.events += [
+        memory(7 + 9 * number, 64 + number, 10 + 64 * number, kind=19) for number in range(5)
+    ]
+    return made.events
+
+
+def layers() -> list[Event]:
+    """Twelve modules and lines that hold memory of ever other sizes, and a peak between steps."""
+    made = Recording(23)
+    device = MadeMemory(base=5 * MIB, kind=CUDA)
+    at = 5.0
+    for step in range(3):
+        made.add("user_annotation", f"ProfilerStep#{step + 2}", at, 96)
+        for number in range(12):
+            start = at + 8 * number
+            made.add("python_function", f"nn.Module: Layer{number}_0", start, 7,
+                     **_with("Python module id", 0))  # fmt: skip
+            made.add("python_function", f"net.py({number + 3}): forward", start + 0.25, 6)
+            made.add("cpu_op", "aten::empty", start + 1, 3)
+            device.allocate(start + 2, f"l{number}", (4096 << number % 5) + 512 * number * number)
+            if number % 4 == 3:
+                device.release(start + 3, f"l{number - 2}")
+        for number in range(12):
+            if number % 4 != 1:
+                device.release(at + 95 + number / 50, f"l{number}")
+        if step == 1:
+            device.allocate(at + 97, "wide", 9 * MIB)
+            device.release(at + 98, "wide")
+        at += 100
+    return made.events + device.events
+
+
 RECORDINGS: dict[str, tuple[Callable[[], list[Event]], dict[str, Any]]] = {
     "training": (training, {"deviceProperties": [V100, {**V100, "id": 1}], "host_name": "node-a"}),
     "graphs": (graphs, {"deviceProperties": [V100]}),
     "memories": (memories, {"deviceProperties": [V100, {**V100, "id": 1}]}),
     "flat memory": (flat_memory, {}),
     "modules": (modules, {"deviceProperties": [V100]}),
+    "odd": (odd, {"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8}}),
+    "mtia": (mtia, {}),
+    "layers": (layers, {"deviceProperties": [V100]}),
 }
 """Name → its events, and what the file says of the devices."""
 
@@ -478,6 +626,12 @@ def snapshot_of(seed: int, *, failed: bool = True, marked: bool = True) -> dict[
     return {**root, "external_annotations": marks} if marked else root
 
 
+TIMELINE = [
+    [1_700_000_000_000_000 + 7 * at + at % 3 for at in range(30)],
+    [[0, 100, 40 * (at > 4), 8 * (at % 2), *(((at * at + kind) % 7) << kind for kind in range(5))]
+     for at in range(30)],
+]  # fmt: skip
+"""Sums of categories, as `export_memory_timeline` writes them."""
 SNAPSHOTS: dict[str, Callable[[], dict[str, Any]]] = {
     "snapshot": lambda: snapshot_of(17),
     "snapshot without steps": lambda: snapshot_of(29, failed=False, marked=False),

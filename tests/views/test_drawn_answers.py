@@ -9,6 +9,7 @@ intended: look at the values, judge them, and write the table anew:
 
 from __future__ import annotations
 
+import json
 import pickle
 import sys
 import tempfile
@@ -24,8 +25,10 @@ from kinetoscope.views import view_named
 from tests.drawing import draw_at
 from tests.test_figures import Refusal, answer_of, told, tried
 from tests.views.drawn_recordings import RECORDINGS, SNAPSHOTS
+from tests.views.drawn_recordings import TIMELINE as SUMS
 
 TABLE = Path(__file__).with_name("drawn_answers.txt")
+EXPORTED = "exported timeline"
 Queries = tuple[tuple[str, dict[str, Any]], ...]
 WHOLE: dict[str, Any] = {"start_ns": -5_000, "end_ns": 1 << 20}
 PART = {"start_ns": 40_000, "end_ns": 90_000}
@@ -256,6 +259,10 @@ def answers(name: str, stem: str) -> Iterator[str]:
             path = Path(folder, "snapshot.pickle")
             path.write_bytes(pickle.dumps(SNAPSHOTS[name]()))
             trace = read(path)
+        elif name == EXPORTED:
+            path = Path(folder, "memory.json")
+            path.write_text(json.dumps(SUMS), "utf-8")
+            trace = read(path)
         else:
             make, metadata = RECORDINGS[name]
             path = Path(folder, "worker0.pt.trace.json")
@@ -303,7 +310,7 @@ def _fitted(query: dict[str, Any], manifest: Any) -> dict[str, Any]:
 
 ASKED = [
     *((name, stem) for name in RECORDINGS for stem in QUERIES),
-    *((name, "memory") for name in SNAPSHOTS),
+    *((name, "memory") for name in (*SNAPSHOTS, EXPORTED)),
 ]
 
 
