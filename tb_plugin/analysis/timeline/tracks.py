@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...base.arrays import I32, I64, distinct, distinct_values
+from ...base.arrays import I32, I64, Mask, distinct, distinct_values, equal, is_any, search
 from ...base.group_sums import GroupSums, group_sums
 from ...base.regex import regex
 from ...base.units import plural
@@ -235,14 +236,16 @@ class _Threads:
         self._trace = trace
         self._groups = groups
         self._busy = group_sums(host.thread, host.self_ns, count).total
-        backward = roles_of(trace.strings, host.name) == HostRole.BACKWARD
-        backward &= host.kind == HostKind.OP
-        self._backward = np.bincount(host.thread[backward], minlength=count)
-        ops = (host.kind == HostKind.OP) | (host.kind == HostKind.ANNOTATION)
-        self._ops = np.bincount(host.thread[ops], minlength=count)
+        self._edges = search(host.thread, np.arange(count + 1, dtype=np.int32)).tolist()
+        backward = equal(roles_of(trace.strings, host.name), HostRole.BACKWARD)
+        self._backward = self._of_each(backward & equal(host.kind, HostKind.OP))
+        self._ops = self._of_each(is_any(host.kind, (HostKind.OP, HostKind.ANNOTATION)))
         apart = np.zeros(len(host.thread), np.int32) if python is None else python
-        self._hidden = np.bincount(host.thread[apart < 0], minlength=count)
-        self._frames = np.bincount(host.thread[apart > 0], minlength=count)
+        self._hidden, self._frames = self._of_each(apart < 0), self._of_each(apart > 0)
+
+    def _of_each(self, mask: Mask) -> list[int]:
+        """For how many host rows of each thread the mask holds; they are one behind the other."""
+        return [int(np.count_nonzero(mask[low:high])) for low, high in pairwise(self._edges)]
 
     def heading(self, number: int) -> Heading:
         """The track ``2 · thread``, or ``2 · thread + 1`` of its Python frames."""
@@ -262,7 +265,7 @@ class _Threads:
             detail=f"thread {tid} ({program})" if program else f"thread {tid}",
             rank=(rank, -float(self._busy[thread]), thread, is_python),
             # Told beside the frames that are left; where none is, beside the ops.
-            hidden=int(self._hidden[thread]) if is_python or not self._frames[thread] else 0,
+            hidden=self._hidden[thread] if is_python or not self._frames[thread] else 0,
         )
 
     def _label(self, thread: int, program: str) -> tuple[str, int]:

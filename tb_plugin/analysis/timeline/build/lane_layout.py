@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ....base.arrays import F64, I32, I64, U8, is_any, matches
+from ....base.arrays import F64, I32, I64, U8, is_any, matches, rows_by_code, take
 from ....base.intervals import Intervals, length_before
 from ....base.regex import regex
 from ....trace.model import HostKind, Trace
@@ -35,6 +35,7 @@ COLUMNS = 4096
 MOST_CELLS = 1 << 22  # of all tracks: where there are thousands, each keeps fewer columns
 
 _CHUNK = 1 << 20  # slices at a time
+_NOWHERE = 255  # −1 in 8 bits
 
 
 def columns_kept(tracks: int) -> int:
@@ -209,14 +210,16 @@ def arrange(
     python, is_all_of_others = _python(trace, layout)
     folding = fold(trace) if is_folded(trace, layout) else None
     division = divide(trace, groups, python, folding)
-    order, first = _by_track(division.track, len(division.headings))
+    shown = _by_track(division.track, len(division.headings))
+    order = np.empty(sum(map(len, shown)), np.int32)
     lane = np.full(len(ts), -1, np.int32)
     tracks: list[Track] = []
     busy, counts, overlapping = [], [np.zeros(1, np.int64)], [order[:0]]
-    lanes, kept = 0, columns_kept(len(division.headings))
-    for heading, low, high in zip(division.headings, first[:-1], first[1:], strict=True):
-        ids = _in_time_order(order[low:high], ts, dur)
-        start, length = ts[ids], dur[ids]
+    lanes, high, kept = 0, 0, columns_kept(len(division.headings))
+    for heading, mine in zip(division.headings, shown, strict=True):
+        ids = _in_time_order(mine, ts, dur)
+        low, high = high, high + len(ids)
+        start, length = take(ts, ids), take(dur, ids)
         if heading.kind == "graph":
             found = share_lanes(start, length, node_codes(trace, ids - len(trace.host)))
         else:
@@ -224,8 +227,7 @@ def arrange(
         columns = busy_columns(start, length, trace.end_ns, kept)
         displaced = ids[found.displaced]
         track = _track(heading, lanes, (start, length), found, columns, len(displaced))
-        lane[ids] = found.lane
-        lane[ids] += lanes
+        lane[ids] = found.lane + np.int32(lanes)
         # Of 16 bits numpy sorts by counting.
         order[low:high] = ids[np.argsort(found.lane, kind="stable")]
         counts.append(np.bincount(found.lane))
@@ -246,21 +248,23 @@ def arrange(
     )
 
 
-def _by_track(track: Places, count: int) -> tuple[I32, list[int]]:
-    """Ids of the shown slices by (track, id), and where each track begins."""
+def _by_track(track: Places, count: int) -> list[I32]:
+    """Ids of the slices of each track, ascending."""
+    if count < _NOWHERE:
+        return rows_by_code(track.astype(np.uint8), [[number] for number in range(count)])
     shown: I32 = np.flatnonzero(track >= 0).astype(np.int32)
     mine = track[shown]
-    first = np.concatenate([[0], np.cumsum(np.bincount(mine, minlength=count))])
-    return shown[np.argsort(mine, kind="stable")], first.tolist()
+    ends = np.cumsum(np.bincount(mine, minlength=count))
+    return np.split(shown[np.argsort(mine, kind="stable")], ends[:-1])
 
 
 def _in_time_order(ids: I32, ts: I64, dur: I64) -> I32:
     """The slices of a track by (ts, −dur, id); they nearly are."""
-    start = ts[ids]
+    start = take(ts, ids)
     later = start[1:] > start[:-1]
     if later.all():
         return ids
-    length = dur[ids]
+    length = take(dur, ids)
     if (later | ((start[1:] == start[:-1]) & (length[1:] <= length[:-1]))).all():
         return ids
     return ids[np.lexsort((ids, -length, start))]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.arrays import I32, I64, U8, distinct
+from ....base.arrays import I32, I64, U8, distinct, is_any, take, where
 from ....base.group_sums import sums_by
 from ....base.native import call
 from ....trace.model import DeviceClass, DeviceKind, HostKind, RangeTable, Trace
@@ -171,13 +171,12 @@ def narrow(count: int) -> type[np.signedinteger[Any]]:
 
 def _host_kinds(trace: Trace) -> U8:
     kinds = _translated(trace.host.kind, _HOST)
-    marked = np.flatnonzero(
-        (trace.host.kind == HostKind.OP) | (trace.host.kind == HostKind.ANNOTATION)
-    )
+    marked = where(is_any(trace.host.kind, (HostKind.OP, HostKind.ANNOTATION)))
+    name = take(trace.host.name, marked)
     is_loader = np.zeros(max(len(trace.strings), 1), np.bool_)
-    for code in distinct(trace.host.name[marked], len(trace.strings)).tolist():
+    for code in distinct(name, len(trace.strings)).tolist():
         is_loader[code] = role_of(trace.strings[code]) is HostRole.DATALOADER
-    kinds[marked[is_loader[trace.host.name[marked]]]] = SliceKind.LOADER
+    kinds[marked[is_loader[name]]] = SliceKind.LOADER
     return kinds
 
 
