@@ -281,7 +281,7 @@ class Session(ABC):
             UnavailableError: this trace cannot fill the view; says why.
             QueryError: there is nothing that the query asks for.
         """
-        return as_said(view.build(self.asked(view), query), self.facts())
+        return as_said((view.at_once or view.build)(self.asked(view), query), self.facts())
 
     def _artifact_of(self, view: View, variant: str) -> Any:  # noqa: ANN401  # what it opens as
         if view.artifact is None:

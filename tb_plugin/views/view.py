@@ -146,6 +146,7 @@ class View(Struct, frozen=True):
     of_memory_alone: bool = False  # it can show a file without ops and kernels
     of_other_programs: bool = False  # it can show what another program than PyTorch recorded
     artifact: ArtifactSpec[Any] | None = None
+    at_once: Callable[[Any, Any], Struct] | None = None  # as ``build``, and stores no artifact
     parts: tuple[Part, ...] = ()
     among: Callable[[Facts, Recordings], str | None] | None = None
     looks_beside: bool = False  # it says what other workers of the run show, where there are any

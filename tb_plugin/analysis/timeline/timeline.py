@@ -39,7 +39,6 @@ from .model import (
     Layout,
     Narrow,
     Places,
-    SliceKind,
     Slices,
     Timeline,
     Track,
@@ -88,7 +87,6 @@ def crossing(slices: Slices, ends: I64, thread: tuple[int, int], instant: int) -
     return Crossing(rows, np.diff(starts) - np.array(between, np.int64), last)
 
 
-_CHUNK = 1 << 16
 _HOST_TRACKS = ("thread", "python")
 
 
@@ -99,15 +97,6 @@ class Opened(Struct, eq=False, dict=True):
     layout: Layout
     whole: Layout  # one that hides nothing
     _by_column: I32 | None = None
-
-    @cached_property
-    def kind_counts(self) -> tuple[int, ...]:
-        """Number of slices of each kind."""
-        kind, counts = self.timeline.slices.kind, np.zeros(len(SliceKind), np.int64)
-        # All at once they would be widened to 64 bits each.
-        for low in range(0, len(kind), _CHUNK):
-            counts += np.bincount(kind[low : low + _CHUNK], minlength=len(counts))
-        return tuple(counts.tolist())
 
     @cached_property
     def texts(self) -> NameTexts:

@@ -22,9 +22,9 @@ from ...analysis.timeline.model import (
     Counter,
     FlowKind,
     SliceKind,
-    Timeline,
 )
-from ...analysis.timeline.timeline import TIMELINE
+from ...analysis.timeline.outline import Outline, outline, outline_of
+from ...analysis.timeline.timeline import TIMELINE, layout_for
 from ...trace.model import is_of_other_recorder
 from ...trace.recipes import FRAMES, SHAPES, STACKS, with_option
 from ..shared import Flame, as_structs
@@ -32,12 +32,7 @@ from ..table import Table, column, heads, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, excerpt, search, tiles
 from . import range as in_range
-from .common import (
-    FLOW_KINDS,
-    KINDS,
-    opened_of,
-    unavailable,
-)
+from .common import FLOW_KINDS, KINDS, opened_of, unavailable
 from .contract import (
     AreaAnswer,
     FlowAnswer,
@@ -81,30 +76,42 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
     Raises:
         BeingRead: the layout is being made.
     """
-    opened = opened_of(subject, query.layout)
-    timeline = opened.timeline
+    return _manifest(subject, query, outline_of(opened_of(subject, query.layout)))
+
+
+def at_once(subject: Subject, query: LayoutQuery) -> TimelineManifest:
+    """The same, without a timeline that is made and stored."""
+    variant = layout_for(subject.facts, query.layout)
+    return _manifest(subject, query, outline(subject.trace(), variant))
+
+
+def _manifest(subject: Subject, query: LayoutQuery, made: Outline) -> TimelineManifest:
     return TimelineManifest(
-        base_ns=str(timeline.base_ns),
-        start_ns=timeline.start_ns,
-        end_ns=timeline.end_ns,
-        events=timeline.events,
-        slices=len(timeline.slices),
-        name_count=len(timeline.names),
+        base_ns=str(made.base_ns),
+        start_ns=0,
+        end_ns=made.end_ns,
+        events=made.events,
+        slices=made.slices,
+        name_count=made.names,
         layout=query.layout,
         layouts=LAYOUTS,  # type: ignore[arg-type]  # their names
         graph_streams=subject.facts.recording.graph_streams,
-        is_folded=any(track.kind == "graph" for track in opened.layout.tracks),
-        hidden=len(timeline.slices) - len(opened.layout.order),
+        is_folded=any(track.kind == "graph" for track in made.tracks),
+        hidden=made.hidden,
         tile_buckets=TILE_BUCKETS,
         lane_block=LANE_BLOCK,
         max_level=MAX_LEVEL,
-        groups=as_structs(TimelineGroup, timeline.groups),
-        tracks=as_structs(TimelineTrack, opened.layout.tracks),
-        counters=tuple(_counter(counter) for counter in timeline.counters),
+        groups=as_structs(TimelineGroup, made.groups),
+        tracks=as_structs(TimelineTrack, made.tracks),
+        counters=tuple(_counter(counter) for counter in made.counters),
         kinds=tuple(
-            TimelineKind(kind, *KINDS[kind], opened.kind_counts[kind]) for kind in SliceKind
+            TimelineKind(kind, *KINDS[kind], count)
+            for kind, count in zip(SliceKind, made.kinds.tolist(), strict=True)
         ),
-        flow_kinds=_flow_kinds(timeline),
+        flow_kinds=tuple(
+            TimelineFlowKind(kind, FLOW_KINDS[kind], count)
+            for kind, count in zip(FlowKind, made.flows.tolist(), strict=True)
+        ),
         steps=tuple(
             TimelineStepMark(
                 step.index,
@@ -113,11 +120,11 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
                 step.end,
                 length_ns=subject.facts.steps[step.index].dur_ns,
             )
-            for step in timeline.steps
+            for step in made.steps
         ),
         head_ns=subject.facts.head_ns,
         compilations=_compilations(subject.facts.compiled),
-        warnings=timeline.warnings,
+        warnings=made.warnings,
         missing=missing(subject.facts),
     )
 
@@ -147,11 +154,6 @@ def _counter(counter: Counter) -> TimelineCounter:
         first_ns=int(counter.ts[0]) if len(counter.ts) else 0,
         last_ns=int(counter.ts[-1]) if len(counter.ts) else 0,
     )
-
-
-def _flow_kinds(timeline: Timeline) -> tuple[TimelineFlowKind, ...]:
-    counts = np.bincount(timeline.flows.kind, minlength=len(FlowKind)).tolist()
-    return tuple(TimelineFlowKind(kind, FLOW_KINDS[kind], counts[kind]) for kind in FlowKind)
 
 
 def missing(facts: Facts) -> dict[str, str]:
@@ -293,6 +295,7 @@ VIEW = View(
     query=LayoutQuery,
     answer=TimelineManifest,
     build=build,
+    at_once=at_once,
     tables=tables,
     unavailable=unavailable,
     of_other_programs=True,

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.trace.read import read
-from kinetoscope.views.timeline.contract import TimelineManifest
+from kinetoscope.views.timeline.contract import LayoutName, TimelineManifest
+from kinetoscope.views.timeline.queries import LayoutQuery
 from kinetoscope.views.timeline.view import VIEW
 from tests.analysis.timeline.made import timeline_of
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import V100, draw, memory
 from tests.views.make_frames import decoded
-from tests.views.parts import Asked, asked
+from tests.views.parts import Asked, asked, asked_file
 
 PICTURE = """
     step   |11111111112222222222|
@@ -26,6 +27,7 @@ PICTURE = """
     gpu    |    llll   mmmm     |
     """
 US = 1000
+SAMPLES = Path(__file__).parents[3] / "samples" / "traces"
 
 
 @pytest.fixture
@@ -80,6 +82,16 @@ def test_a_step_is_as_long_as_everywhere_else(tmp_path: Path) -> None:
         """
     (step,) = asked(tmp_path, picture).manifest().steps
     assert (step.end - step.ts, step.length_ns) == (10_000, 16_000)
+
+
+@pytest.mark.parametrize("sample", ["", "serving", "compiled", "train_cpu"])
+def test_what_is_said_at_once_is_what_is_made(view: Asked, sample: str) -> None:
+    if sample:
+        view = asked_file(min((SAMPLES / sample).glob("*.pt.trace.json.gz")))
+    assert VIEW.at_once is not None
+    for layout in get_args(LayoutName):
+        query = LayoutQuery(layout=layout)
+        assert VIEW.at_once(view.subject, query) == VIEW.build(view.subject, query)
 
 
 def test_an_iteration_is_named_by_its_phase_and_batch(tmp_path: Path) -> None:

@@ -95,10 +95,11 @@ def lay_out(drawn: Drawn, name: str, writer: Writer, on_share: OnShare) -> LaidO
         busy=writer.keep("layout.busy", narrowest(made.busy)),
     )
     on_share(1.0)
-    return LaidOut(layout, flags, tuple(_warnings(made, drawn.trace)))
+    return LaidOut(layout, flags, tuple(layout_warnings(made, drawn.trace)))
 
 
-def _warnings(made: Arrangement, trace: Trace) -> list[str]:
+def layout_warnings(made: Arrangement, trace: Trace) -> list[str]:
+    """Limits of a layout, in words."""
     found = []
     if any(track.kind == "graph" for track in made.tracks):
         found.append(
@@ -183,7 +184,7 @@ def _make_timeline(trace: Trace, writer: Writer, on_progress: OnShare) -> None:
     writer.close(msgspec.structs.replace(laid_out, layout=layout), LAYOUT)
     by_column = sums_by_column(name, ts, trace.end_ns, len(names))
     on_progress(0.8)
-    warnings = _build_warnings(dur)
+    warnings = time_warnings(dur)
     del drawn, laid_out, layout, ts, dur
     timeline = Timeline(
         base_ns=trace.base_ns,
@@ -207,7 +208,7 @@ def _make_timeline(trace: Trace, writer: Writer, on_progress: OnShare) -> None:
         counters=tuple(_with_levels(one, trace.end_ns) for one in series_of(trace, groups)),
         flows=flows,
         index=msgspec.structs.replace(index, by_column=by_column),
-        steps=_steps(trace),
+        steps=marked_steps(trace),
         warnings=tuple(warnings),
     )
     on_progress(0.9)
@@ -247,7 +248,7 @@ def _with_levels(series: Counter, end_ns: int) -> Counter:
     return msgspec.structs.replace(series, levels=levels)
 
 
-def _steps(trace: Trace) -> tuple[TimelineStep, ...]:
+def marked_steps(trace: Trace) -> tuple[TimelineStep, ...]:
     """The marked steps; none where nothing marks them."""
     steps = trace.steps
     if steps.source == "whole_trace":
@@ -258,7 +259,7 @@ def _steps(trace: Trace) -> tuple[TimelineStep, ...]:
     )
 
 
-def _build_warnings(dur: I64) -> list[str]:
+def time_warnings(dur: I64) -> list[str]:
     """Limits of the picture. Health lists unused events."""
     found = []
     if empty := int(np.count_nonzero(dur == 0)):
