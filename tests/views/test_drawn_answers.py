@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.base import native as module
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.read import read
 from kinetoscope.views import view_named
@@ -316,8 +317,22 @@ ASKED = [
 
 @pytest.mark.parametrize(("name", "stem"), ASKED)
 def test_no_answer_moves(name: str, stem: str) -> None:
+    assert [*answers(name, stem)][1:] == _stored(name, stem)
+
+
+@pytest.mark.parametrize("stem", ["timeline", "operators"])
+@pytest.mark.parametrize("name", ["training", "modules", "odd"])
+def test_without_the_native_library_no_answer_moves(
+    name: str, stem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = module.Native(None, "no library for this test")
+    monkeypatch.setattr(module, "native", lambda: without)
+    assert [*answers(name, stem)][1:] == _stored(name, stem)
+
+
+def _stored(name: str, stem: str) -> list[str]:
     _, _, rest = f"\n{TABLE.read_text('utf-8')}".partition(f"\n# {name}, {stem}\n")
-    assert [*answers(name, stem)][1:] == rest.partition("\n# ")[0].splitlines()
+    return rest.partition("\n# ")[0].splitlines()
 
 
 if __name__ == "__main__":
