@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from kinetoscope.base import native as module
-from kinetoscope.session.session import TraceSession
+from kinetoscope.session.session import TraceSession, Wanted, choose
 from kinetoscope.trace.read import read
 from kinetoscope.views import view_named
+from tests.analysis.graphs.test_captures import captured, execution
 from tests.drawing import draw_at
 from tests.test_figures import Refusal, answer_of, told, tried
-from tests.views.drawn_recordings import RECORDINGS, SNAPSHOTS
+from tests.trace.drawn import kernel, launch, x
+from tests.views.drawn_recordings import RECORDINGS, SNAPSHOTS, snapshot_of
 from tests.views.drawn_recordings import TIMELINE as SUMS
 
 TABLE = Path(__file__).with_name("drawn_answers.txt")
@@ -39,7 +42,7 @@ EACH = "each that there is"
 
 HITS: tuple[dict[str, Any], ...] = (
     *({"ts": ts} for ts in (-1, 0, 15_000, 15_001, 36_000, 40_000, 10**7)),
-    {"slice": 3}, {"slice": 60, "tracks": "0"}, {"ts": 50_000, "layout": "merged"},
+    {"slice": 0}, {"slice": 3}, {"slice": 60, "tracks": "0"}, {"ts": 50_000, "layout": "merged"},
 )  # fmt: skip
 TIMELINE: Queries = (
     *(("", {"layout": one}) for one in LAYOUTS),
@@ -63,6 +66,7 @@ TIMELINE: Queries = (
             ("area", {"tracks": "0,2,3", "layout": "user"}),
             ("folded", {}),
             ("folded", {"metric": "count", "tracks": "0"}),
+            ("flame", {}),
             ("flame", {"min_share": 0}),
             ("flame", {"metric": "count", "min_share": 0.05}),
             ("rows", {"sort": "-self", "limit": 9}),
@@ -195,11 +199,13 @@ MODULES: Queries = (
         for root in (-1, 1)
         for least in (0, 0.05)
     ),
+    ("flame", {}),
     ("flame", {"focus": 2, "min_ratio": 0.2}),
     ("flame", {"root": 99}),
 )
 OPERATORS: Queries = (
     ("", {}),
+    ("flame", {}),
     *(
         ("flame", {"metric": metric, "inverted": inverted, "min_ratio": least})
         for metric in ("device", "host", "calls")
@@ -281,6 +287,9 @@ def _answers(session: TraceSession, stem: str) -> Iterator[str]:
     for part, written in QUERIES[stem]:
         query = _fitted(written, manifest) if manifest else written
         value = tried(answer_of, session, view, part, query)
+        if not part and not isinstance(value, Refusal):
+            printed = view.tables(view.build(session.asked(view), convert(query, view.query)))
+            yield f"as tables {query}\t{told(to_builtins(printed, enc_hook=str))}"
         if isinstance(value, Refusal):
             line = f"refused\t{value}"
         elif isinstance(value, dict):
@@ -294,6 +303,69 @@ def _answers(session: TraceSession, stem: str) -> Iterator[str]:
         if line not in said:
             yield f"{part} {','.join(f'{key}={one}' for key, one in query.items())}\t{line}"
         said.add(line)
+
+
+def folders() -> Iterator[str]:
+    """Answers on two recordings: a graph with the recording of its capture, two snapshots."""
+    yield "# two recordings, all"
+    kernels = ["gemm", "norm", "gemm", "softmax", "add", "norm"]
+    run = execution([(name, 3 + 2 * at) for at, name in enumerate(kernels)], size=8, replays=4)
+    run += [
+        x("nn.Module: Head_0", 300, 20, cat="python_function", **{"Python module id": 0}),
+        launch(302, 2, 7),
+        kernel("head", 306, 5, correlation=7),
+    ]
+    captured_modules = [
+        x(f"nn.Module: Part_{at}", 2.5 + 10 * at, 19.5, cat="python_function",
+          **{"Python module id": at})
+        for at in (0, 2, 4)
+    ]  # fmt: skip
+    other = [*captured(kernels, size=8), *captured_modules]
+    changed = captured(["gemm", "norm", "gemm", "softmax", "mul", "norm"], size=4, at=100, first=50)
+    for name, capture in (("same", other), ("changed", [*changed]), ("both", [*other, *changed])):
+        with tempfile.TemporaryDirectory() as folder:
+            for file, events in (("run/worker0", run), ("capture_traces/worker0", capture)):
+                path = Path(folder, f"{file}.pt.trace.json")
+                path.parent.mkdir()
+                path.write_text(json.dumps({"traceEvents": events}), "utf-8")
+            session = choose(folder, Wanted(run="run")).session()
+            for stem, part, query in (
+                ("kernels", "table", {"group_by": "graph"}),
+                ("kernels", "graph", {"key": "1"}),
+                ("kernels", "nodes", {"key": "1"}),
+                ("kernels", "nodes", {"key": "1", "sort_by": "mean_ns", "search": "op"}),
+                ("kernels", "table", {"group_by": "line"}),
+                ("operators", "", {}),
+                ("operators", "table", {"group_by": "shape"}),
+                ("operators", "flame", {"metric": "device", "min_ratio": 0}),
+                ("modules", "", {}),
+                ("modules", "table", {"fold": False}),
+            ):
+                value = tried(answer_of, session, view_named(stem), part, query)
+                yield f"{name} {stem} {part} {query}\t{told([value])}"
+    with tempfile.TemporaryDirectory() as folder:
+        for number, root in enumerate(
+            (snapshot_of(17), snapshot_of(29), snapshot_of(17, failed=False, marked=False))
+        ):
+            path = Path(folder, f"run{number}", "snapshot.pickle")
+            path.parent.mkdir()
+            path.write_bytes(pickle.dumps(root))
+        for first in (0, 2):
+            for second in (0, 1, 2):
+                session = choose(folder, Wanted(run=f"run{first}")).session()
+                subject = session.subject(view_named("memory"))
+                (place,) = [
+                    one.place
+                    for one in subject.recordings.everything()
+                    if one.place.run == f"run{second}"
+                ]
+                query = {
+                    "other_run": place.run, "other_worker": place.worker, "other_span": place.span,
+                    "device": "cuda:0" if second else "cuda:1",
+                }  # fmt: skip
+                value = tried(answer_of, session, view_named("memory"), "compare", query)
+                for key, found in value.items() if isinstance(value, dict) else [("", value)]:
+                    yield f"compare run{first} run{second} {key}\t{told(found)}"
 
 
 def _fitted(query: dict[str, Any], manifest: Any) -> dict[str, Any]:
@@ -320,6 +392,10 @@ def test_no_answer_moves(name: str, stem: str) -> None:
     assert [*answers(name, stem)][1:] == _stored(name, stem)
 
 
+def test_no_answer_on_two_recordings_moves() -> None:
+    assert [*folders()][1:] == _stored("two recordings", "all")
+
+
 @pytest.mark.parametrize("stem", ["timeline", "operators"])
 @pytest.mark.parametrize("name", ["training", "modules", "odd"])
 def test_without_the_native_library_no_answer_moves(
@@ -338,3 +414,4 @@ def _stored(name: str, stem: str) -> list[str]:
 if __name__ == "__main__":
     for recording, noun in ASKED:
         sys.stdout.writelines(f"{line}\n" for line in answers(recording, noun))
+    sys.stdout.writelines(f"{line}\n" for line in folders())
