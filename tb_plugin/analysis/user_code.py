@@ -255,6 +255,18 @@ class HostCode(Struct, frozen=True, dict=True):
         return self.time_where(self.hosts.loader[self.low : self.high])
 
     @cached_property
+    def joins(self) -> I64:
+        """Rows that wait for another thread or process, ascending.
+
+        None of them holds a whole step: a forked process runs in ``start`` of the one before it.
+        """
+        rows = self.named(JOINS)
+        after = np.minimum(search(self.windows.start, self.ts[rows]), len(self.windows) - 1)
+        holds_step = self.windows.start[after] >= self.ts[rows]
+        holds_step &= self.windows.end[after] <= self.end[rows]
+        return rows[~holds_step]
+
+    @cached_property
     def backward(self) -> Intervals:
         """When the main thread was in ``backward()``, or ran backward ops."""
         return self.time_where(self.role(HostRole.BACKWARD) & (self.frame | self.op))

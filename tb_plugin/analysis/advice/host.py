@@ -28,7 +28,7 @@ from ...trace.model import HostKind
 from ..findings import Evidence, Reference
 from ..host_activity import HostRole
 from ..steps import Selection
-from ..user_code import JOINS, MOST_FRAMES, PRINTS, Found, HostCode, distinct_owners, of_code
+from ..user_code import MOST_FRAMES, PRINTS, Found, HostCode, distinct_owners, of_code
 from ..wording import per_step, short_frame, step_noun
 from .claims import (
     PatternSum,
@@ -219,7 +219,7 @@ def find_locks(code: HostCode) -> Iterator[Found]:
     lock is given back. A wait for a thread, a result or an event is a join.
     """
     rows = code.named(_ACQUIRES)
-    joins = code.time(code.named(JOINS))
+    joins = code.time(code.joins)
     # The DataLoader waits for its workers by a lock: that is another pattern.
     rows = code.outside(code.outside_of_loader(rows[code.frame[rows]]), joins)
     released = code.named(_RELEASES)

@@ -12,7 +12,7 @@ from ...base.units import plural
 from ..facts import Partition
 from ..findings import Evidence, Reference, at_time
 from ..steps import HeldSum, Selection
-from ..user_code import JOINS, MOST_FRAMES, OPTIMIZES, PRINTS, Found, HostCode, loops, of_code
+from ..user_code import MOST_FRAMES, OPTIMIZES, PRINTS, Found, HostCode, loops, of_code
 from ..wording import (
     called,
     device_noun,
@@ -405,8 +405,8 @@ _SLEEPS = of_code(r"^<built-in function sleep>$")
 @on_host(hides_python=True)
 def find_thread_waits(code: HostCode) -> Iterator[Found]:
     """Waiting for other threads and processes, and sleeping, by the frame that calls for it."""
-    for names, sleeps in ((JOINS, 0.0), (_SLEEPS, 1.0)):
-        rows = code.outside_of_loader(code.outermost(code.named(names)))
+    for calls, sleeps in ((code.joins, 0.0), (code.named(_SLEEPS), 1.0)):
+        rows = code.outside_of_loader(code.outermost(calls))
         for frame, mine in code.by_owner(rows, code.dur[rows], 1):
             name = code.trace.strings[int(code.name[mine[0]])]
             figures = {"sleeps": sleeps}

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 from tests.analysis.advice.checks import finding
-from tests.analysis.advice.drawn import STEP_US, host, join, many, matmul, optimizer, run
+from tests.analysis.advice.drawn import (
+    STEP_US,
+    Part,
+    host,
+    join,
+    lock,
+    many,
+    matmul,
+    optimizer,
+    run,
+)
 from tests.drawing import LOADER, Event
 
 
@@ -78,3 +88,30 @@ def test_passes_in_a_closure_are_not_the_optimizers() -> None:
     assert alone is not None
     assert alone.gain is not None
     assert alone.gain.ratio == pytest.approx(0.99)
+
+
+def forked(steps: float) -> Part:
+    """The call that started this process: frames of the one before it stay open in the child."""
+
+    def part(at: float) -> Iterator[Event]:
+        if at == 0:
+            yield host("frame", "launch.py(3): main", at, steps * STEP_US)
+            yield host("frame", "multiprocessing/process.py(121): start", at, steps * STEP_US)
+
+    return part
+
+
+def test_a_process_that_was_forked_waits_for_nobody() -> None:
+    assert finding(run(forked(4), matmul), "PY3") is None
+    inside = finding(run(forked(4), join(300, "queue.py(154): get"), matmul), "PY3")
+    assert inside is not None
+    assert inside.frame == "train.py(9): main"
+    assert inside.gain is not None
+    assert inside.gain.ns_per_step == 310_000
+    assert finding(run(forked(4), lock(300), matmul), "PY2") is not None
+
+
+def test_a_start_of_less_than_a_step_is_waited_for() -> None:
+    found = finding(run(forked(0.999), matmul), "PY3")
+    assert found is not None
+    assert found.frame == "launch.py(3): main"
