@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.rank.digest import digest_of
 from kinetoscope.trace.read import read
 
@@ -406,15 +407,20 @@ def traces(plan: JobPlan) -> list[dict[str, Any]]:
     return [one.trace() for one in ranks]
 
 
-def compared(plan: JobPlan) -> Comparison:
-    """What the recordings of a job say together."""
+def digests_of(plan: JobPlan) -> list[RankDigest]:
+    """The recordings of a job as they are read."""
     with tempfile.TemporaryDirectory() as scratch:
         digests = []
         for rank, one in enumerate(traces(plan)):
             file = Path(scratch) / f"rank{rank}.pt.trace.json"
             file.write_text(json.dumps(one))
             digests.append(digest_of(read(file)))
-    return compare(digests, [f"rank{rank}" for rank in range(plan.ranks)])
+    return digests
+
+
+def compared(plan: JobPlan) -> Comparison:
+    """What the recordings of a job say together."""
+    return compare(digests_of(plan), [f"rank{rank}" for rank in range(plan.ranks)])
 
 
 # --- the score ------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def compare(
     waiting = passed(wait(aligned, matches, clocks))
     replay = passed(_replay(aligned, groups, matches, clocks))
     nodes = nodes_of(aligned)
-    told = replay.joint, replay.own, replay.refused
+    told = replay.joint, replay.own, replay.refused, _unknown_groups(groups, matches)
     said = passed(verdict(LatenessEvidence(aligned, matches, clocks, waiting, nodes, *told)))
     speed = passed(bandwidth(aligned, groups, matches, waiting, rows_of(nodes, len(aligned))))
     return Comparison(
@@ -412,9 +412,8 @@ def _refusal(  # noqa: PLR0911  one reason each
             "Between collectives of all ranks, some ranks call collectives that others do not: a "
             "replay would not know the rank that they wait for."
         )
-    doubtful = [group for group in taking_part if group.low_confidence]
-    if doubtful:
-        return f"{doubtful[0].label}: {doubtful[0].low_confidence}."
+    if unknown := _unknown_groups(groups, matches):
+        return f"{unknown}."
     if not on_device and len({one.host_name for one in digests}) > 1:
         return (
             "The ranks ran on several hosts with a back end on the host: their clocks are not one."
@@ -433,6 +432,13 @@ def _refusal(  # noqa: PLR0911  one reason each
             "answer."
         )
     return _not_modelled(digests, matches)
+
+
+def _unknown_groups(groups: Sequence[RunGroup], matches: Matches) -> str:
+    """Why calls may be of other groups than they are matched in; "" where they are known."""
+    taking_part = (groups[g] for g in np.unique(matches.group).tolist())
+    doubtful = (f"{one.label}: {one.low_confidence}" for one in taking_part if one.low_confidence)
+    return next(doubtful, "")
 
 
 def _not_modelled(digests: Sequence[RankDigest], matches: Matches) -> str:

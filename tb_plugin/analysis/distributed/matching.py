@@ -287,8 +287,7 @@ def _match_group(
             _match_calls(digests, part, inner, found)
             for m in members:
                 left[m] = []
-    if on_one_host(digests):
-        _split(digests, rows, (whole, first), found)
+    _split(digests, rows, (whole, first), found)
     for m, mine in left.items():
         if not mine:
             continue
@@ -345,12 +344,13 @@ def _split(
 ) -> None:
     """Gives collectives that cannot be of all ranks to the smaller groups that made them.
 
-    Host back ends do not name the group of a call. Where a rank ends a collective before another
-    begins it, these two are of different groups: then it belongs to declared groups that part the
-    ranks so that this happens in none, those whose members end closest together.
+    Host back ends name no group of a call. Where a rank ends a collective before another begins it,
+    these two are of different groups: then it belongs to declared groups that part the ranks so
+    that this happens in none, those whose members end closest together. Several clocks do not tell.
     """
     whole, first = of
-    parts = _partitions(digests, rows)
+    number_of_whole = found.groups.index(whole)
+    parts, one_clock = _partitions(digests, rows), on_one_host(digests)
     by_token: dict[Token, list[int]] = defaultdict(list)
     for at in range(first, len(found.rows)):
         m, row = next(iter(found.rows[at].items()))
@@ -359,11 +359,11 @@ def _split(
             by_token[_token(digests[m], row)].append(at)
     for places in by_token.values():
         calls = [found.rows[at] for at in places]
-        if _fit(digests, calls, [tuple(rows)])[0] == 0:
+        if one_clock and _fit(digests, calls, [tuple(rows)])[0] == 0:
             continue
         (early, _), best = min((_fit(digests, calls, one), one) for one in parts)
-        if early:
-            found.groups[found.groups.index(whole)] = replace(whole, low_confidence=_NOT_SAID)
+        if early or not one_clock:
+            found.groups[number_of_whole] = replace(whole, low_confidence=_NOT_SAID)
             continue
         for at in places:
             pieces = found.rows[at]

@@ -6,8 +6,18 @@ The benchmark draws hundreds; here every shape has every fault or none once, wit
 from __future__ import annotations
 
 import pytest
-from benchmarks.drawn_jobs import FAULTS, SHAPES, JobPlan, compared, outcome, plan_of
+from benchmarks.drawn_jobs import (
+    FAULTS,
+    SHAPES,
+    JobPlan,
+    compared,
+    digests_of,
+    outcome,
+    plan_of,
+)
+from msgspec.structs import replace
 
+from kinetoscope.analysis.distributed.comparison import compare
 from kinetoscope.analysis.distributed.lateness.causes import LongerWork
 
 KINDS = [(back_end, shape) for back_end, shapes in SHAPES.items() for shape in shapes]
@@ -125,3 +135,59 @@ def test_where_ranks_vary_much_it_cannot_be_told() -> None:
 def test_longer_work_is_said_by_a_short_name(name: str, alone: bool, says: str) -> None:
     work = LongerWork(name, 2_000_000, 1_000_000, alone)
     assert work.text.replace("\u00a0", " ").startswith(says)
+
+
+def moved(plan: JobPlan, off_ns: tuple[int, ...], *, hosts: bool) -> str:
+    """What is said where the clock of each rank is off by a time, on one host or on one each."""
+    digests = [
+        replace(one, base_ns=one.base_ns + off, host_name=f"host{at if hosts else 0}")
+        for at, (one, off) in enumerate(zip(digests_of(plan), off_ns, strict=True))
+    ]
+    said = compare(digests, [str(rank) for rank in range(plan.ranks)]).verdict
+    assert said.members in ((), plan.late)
+    return said.sentence.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "says"),
+    [
+        (False, "Rank 2 is 2.91 ms a step slower by itself: `aten::conv_backward` takes 3.08 ms"),
+        (
+            True,
+            "Cannot tell which rank is late: rank 2 is 2.91 ms a step slower, but clocks may",
+        ),
+    ],
+)
+def test_clocks_that_are_off_by_half_of_a_delay_hide_what_it_costs(hosts: bool, says: str) -> None:
+    """The clocks agree as far as anybody can tell, and more steps would not tell more."""
+    plan = JobPlan("gloo", "ddp", "backward", 4, 8, (2,), 0.12, 0.01, 3)
+    said = moved(plan, (0, 1_500_000, 0, 0), hosts=hosts)
+    assert said.startswith(says)
+    assert (" be off by 1.57 ms, so that it is not known if others wait for that." in said) == hosts
+    assert "Record" not in said
+
+
+@pytest.mark.parametrize("off_ns", [0, 200_000, 10_000_000])
+def test_clocks_that_are_off_make_nobody_late(off_ns: int) -> None:
+    plan = JobPlan("gloo", "ddp", "none", 4, 8, (), 0.0, 0.01, 3)
+    for hosts in (False, True):
+        said = moved(plan, (0, off_ns, 0, -off_ns), hosts=hosts)
+        assert said.startswith("No rank is a straggler.")
+
+
+def test_without_one_clock_it_is_not_known_which_of_several_groups_reduce() -> None:
+    """Pairs of ranks reduce. One clock tells it by who waits, and clocks of two hosts do not."""
+    plan = JobPlan("gloo", "tensor", "data", 4, 6, (0,), 0.3, 0.1, 3)
+    off_ns = (200_000, -50_000, 30_000, -280_000)
+    assert moved(plan, off_ns, hosts=False).startswith("Rank 0 is ")
+    assert moved(plan, off_ns, hosts=True).startswith(
+        "Cannot tell which rank is late: default_pg: the recording does not say to which of several"
+        " groups these calls belong."
+    )
+
+
+def test_groups_that_no_clock_tells_are_said_once() -> None:
+    """Calls of two sizes, each of pairs of ranks, and clocks that are off by 4 ms."""
+    plan = JobPlan("gloo", "tensor", "data", 4, 6, (1,), 0.2, 0.3, 5)
+    said = moved(plan, (4_000_000, -3_000_000, 3_000_000, -2_000_000), hosts=False)
+    assert "the recording does not say to which of several groups" in said

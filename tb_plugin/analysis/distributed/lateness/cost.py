@@ -51,7 +51,7 @@ def late_cost(
     by_length = on_device | (not clocks.comparable)
     ready = np.where(by_length, issue - release, issue + clocks.shift_ns[member])
     late, last = _lateness(some, ready, place)
-    unsure = np.where(by_length, 0, _uncertainty(digests, clocks)[member])
+    unsure = np.where(by_length, 0, uncertainty(digests, clocks)[member])
     late = np.where(on_device[last], late, late - 2 * some.most(unsure))
     known = np.flatnonzero(late > 0)
     if not len(known):
@@ -83,7 +83,7 @@ def _lateness(some: Matches, ready: I64, place: I64) -> tuple[I64, I64]:
     return np.where(second > _NEVER, latest - second, 0), last
 
 
-def _uncertainty(digests: Sequence[RankDigest], clocks: Clocks) -> I64:
+def uncertainty(digests: Sequence[RankDigest], clocks: Clocks) -> I64:
     """By how much instants of each rank may be off those of others; 0 on one host."""
     if on_one_host(digests) and not clocks.fitted:
         return np.zeros(len(digests), np.int64)

@@ -41,7 +41,7 @@ from .causes import (
     own_parts,
     work_of_one,
 )
-from .cost import late_cost
+from .cost import late_cost, uncertainty
 from .excess import end_excess, without_excess
 from .nodes import Node, rows_of
 from .own_time import (
@@ -112,6 +112,7 @@ class LatenessEvidence(Struct, frozen=True, eq=False):
     joint: JointGraph | None
     own: OwnTime | None
     refused: str  # why the replay answers no question about gains
+    unknown_groups: str  # why calls may be of other groups than they are matched in, "" known
 
 
 def verdict(run: LatenessEvidence) -> Verdict:
@@ -201,15 +202,17 @@ class _Judge:
 
     # --- time -------------------------------------------------------------------------------------
 
-    def _time(self) -> _Found | None:
+    def _time(self, least_cost: float = LEAST_GAIN) -> _Found | None:
         if len(self.steps) < LEAST_STEPS:
             return None
         middle = np.full(self.count, -np.inf)
         middle[self.compared] = np.median(self.above[self.compared], axis=1)
         late = np.flatnonzero(middle >= self.least).tolist()
-        return self._together(late, middle, range(len(self.steps)))
+        return self._together(late, middle, range(len(self.steps)), least_cost)
 
-    def _together(self, late: Sequence[int], above: F64, at: Sequence[int]) -> _Found | None:
+    def _together(
+        self, late: Sequence[int], above: F64, at: Sequence[int], least_cost: float = LEAST_GAIN
+    ) -> _Found | None:
         """A node of late ranks, else all of them, else the latest alone."""
         steps = tuple(self.steps[one] for one in at)
         node = self._node(late, above, at)
@@ -218,11 +221,11 @@ class _Judge:
         order = sorted(late, key=lambda m: -above[m])
         tries = [order] if 1 < len(order) <= min(self.count // 2, MOST_NAMED) else []
         for members in [*tries, order[:1]]:
-            if members and self._holds(members, at):
+            if members and self._holds(members, at, least_cost):
                 return _Found(tuple(sorted(members)), steps)
         return None
 
-    def _holds(self, members: Sequence[int], at: Sequence[int]) -> bool:
+    def _holds(self, members: Sequence[int], at: Sequence[int], least_cost: float) -> bool:
         """True if ranks are longest, beyond chance, and cost the others something."""
         steps = [self.steps[one] for one in at]
         here = self.above[:, list(at)]
@@ -231,7 +234,7 @@ class _Judge:
             is_often_longest(self.own, members, steps)
             and is_beyond_chance(self.own, members, above, steps)
             and (self.count > 2 or _is_certain(here[members[0]]))
-            and np.median(self._cost_of(members)[list(at)]) >= LEAST_GAIN
+            and np.median(self._cost_of(members)[list(at)]) >= least_cost
         )
 
     def _node(self, late: Sequence[int], above: F64, at: Sequence[int]) -> int:
@@ -361,16 +364,32 @@ class _Judge:
             text = f"{who} is slower by itself in {len(at)} of {count} steps ({which}), {by}"
         return self._verdict("some_steps", found, text)
 
-    def _in_doubt(self) -> str:
-        """Ranks that may be late in a few steps, without evidence to name one; "" for none."""
-        if not self.compared:
-            return ""
+    def _in_doubt(self, most: float) -> str:
+        """Why no rank is named although one may be late, by the largest cost; "" for none."""
+        if most >= self.least:
+            return "no rank is the slowest in most steps"
         times = self._late_steps(1.0).sum(axis=1)
         m = int(times.argmax())
         if times[m] > 1 and self._is_often_it(times, m):
             return f"{self._names([m]).lower()} may be, in {times[m]} of {len(self.steps)} steps"
-        many = self._late_steps().sum(axis=1).max() > 1
-        return "several ranks are, in a few steps each" if many else ""
+        if self._late_steps().sum(axis=1).max() > 1:
+            return "several ranks are, in a few steps each"
+        spread = OUTLIER * usual_spread(self.own)
+        varies = f"own times vary too much to see less than {share(spread)}"
+        return varies if spread > self.least else ""
+
+    def _hidden_by_clocks(self) -> str:
+        """The ranks that need longer, where clocks do not tell if others wait for it; "" none."""
+        unsure = int(uncertainty(self.run.digests, self.run.clocks).max())
+        found = self._time(0.0) if self.run.clocks.comparable and unsure else None
+        if found is None:
+            return ""
+        are = "is" if len(found.members) == 1 else "are"
+        return (
+            f"{self._names(found.members).lower()} {are} {duration(self._excess(found))} a step"
+            f" slower, but clocks may be off by {duration(unsure)}, so that it is not known if"
+            " others wait for that"
+        )
 
     def _is_often_it(self, times: I64, m: int) -> bool:
         """True if one rank has more of all late steps than chance explains."""
@@ -501,22 +520,16 @@ class _Judge:
         if len(self.steps) < LEAST_STEPS:
             steps = plural(len(self.steps), "step")
             text = f"Cannot tell which rank is late from {steps}: record {2 * LEAST_STEPS} or more."
-        elif most >= self.least:
-            text = (
-                "Cannot tell which rank is late: no rank is the slowest in most steps. Record"
-                f" {max(2 * len(self.steps), 10)} steps."
-            )
-        elif doubt := self._in_doubt():
+        elif not self.compared:
+            text = "Cannot tell which rank is late: no two ranks make the same calls."
+        elif hidden := self._hidden_by_clocks():
+            text = f"Cannot tell which rank is late: {hidden}."
+        elif (doubt := self._in_doubt(most)) and self.run.unknown_groups:
+            text = f"Cannot tell which rank is late: {self.run.unknown_groups}."
+        elif doubt:
             text = (
                 f"Cannot tell which rank is late: {doubt}."
                 f" Record {max(2 * len(self.steps), 10)} steps."
-            )
-        elif len(self.compared) < self.count and not self.compared:
-            text = "Cannot tell which rank is late: no two ranks make the same calls."
-        elif (spread := OUTLIER * usual_spread(self.own)) > self.least:
-            text = (
-                f"Cannot tell which rank is late: own times vary too much to see less than"
-                f" {share(spread)}. Record {max(2 * len(self.steps), 10)} steps."
             )
         elif not self.run.clocks.comparable and np.nan_to_num(self.above).max() >= self.least:
             text = "Cannot tell which rank is late: the clocks of the ranks cannot be compared."
