@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -333,22 +334,46 @@ def record(name: str, folder: Path, how: Recording = WITH_STACKS) -> tuple[Path,
             step()
             spent.append(time.thread_time() - before)
             prof.step()
+    save.flush()
     return paths[0], min(spent[2:])
+
+
+def told(name: str, folder: Path, how: Recording) -> None:
+    """Records one training and prints where, with its CPU seconds, as a line of JSON."""
+    path, seconds = record(name, folder, how)
+    line = {"problem": name, "trace": str(path), "cpu_seconds": seconds}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def how_of(words: list[str]) -> Recording:
+    """How to record, by the number of steps and ``plain`` (no stacks)."""
+    steps = next((int(one) for one in words if one.isdigit()), STEPS)
+    return Recording("plain" not in words, steps)
 
 
 def main() -> None:
     """Records the problems named first, with commas, below the folder named second.
 
-    Behind them may stand the number of steps, and ``plain`` for a recording without stacks.
+    Behind them may stand the number of steps, and ``plain`` for a recording without stacks. Without
+    arguments each line of the standard input is one recording, in a process of its own, which has
+    torch from this one: ``NAME STEPS [plain] FOLDER``.
     """
-    names, folder, *more = sys.argv[1:]
-    steps = next((int(one) for one in more if one.isdigit()), STEPS)
-    how = Recording("plain" not in more, steps)
-    for problem in names.split(","):
-        path, seconds = record(problem, Path(folder, problem), how)
-        told = {"problem": problem, "trace": str(path), "cpu_seconds": seconds}
-        sys.stdout.write(json.dumps(told) + "\n")
-        sys.stdout.flush()
+    if len(sys.argv) > 1:
+        names, folder, *more = sys.argv[1:]
+        for name in names.split(","):
+            told(name, Path(folder, name), how_of(more))
+        return
+    import torch._dynamo  # noqa: F401  # optimizers import it
+
+    for line in sys.stdin:
+        name, *more = line.split(maxsplit=3 if " plain " in line else 2)
+        folder, each = more.pop().strip(), how_of(more)
+        child = get_context("fork").Process(target=told, args=(name, Path(folder), each))
+        child.start()
+        child.join()
+        if child.exitcode:
+            sys.exit(child.exitcode)
 
 
 if __name__ == "__main__":
