@@ -29,6 +29,7 @@ from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.session.session import Wanted, choose
 from kinetoscope.views import view_named
 from tests.analysis.advice.drawn import FIRES
+from tests.analysis.speed_of_light.drawn import changes, drawn_calls, figure_of
 from tests.conftest import ROOT, TRACES, requires_traces
 
 TABLE = Path(__file__).with_name("figures.txt")
@@ -69,9 +70,10 @@ PAIRS = (
 )
 """Folder, run of the base, run that is compared with it."""
 OTHERS = [f"traces/{name}" for name in MORE_REAL]
-RULES = "drawn runs of rules"
+RULES, CALLS = "drawn runs of rules", "drawn calls of models"
 RECORDINGS = [
     RULES,
+    CALLS,
     *(f"samples/{name}" for name in SAMPLES),
     *(f"traces/{name}" for name in REAL),
     *OTHERS,
@@ -306,8 +308,8 @@ def tried(ask: Callable[..., Any], *of: Any) -> Any:
 def lines(recording: str) -> Iterator[str]:
     """The part of the table on a recording: what is there, without the headings of tables."""
     yield f"# {recording}"
-    if recording == RULES:
-        yield from _of_rules()
+    if recording in (RULES, CALLS):
+        yield from _of_rules() if recording == RULES else _of_calls()
         return
     if " → " in recording:
         yield from _short(asked(recording, {"diff": DIFFS}))
@@ -345,6 +347,13 @@ def _of_rules() -> Iterator[str]:
             findings, unchecked = check_all(select(summarize(drawn())))
             found = msgspec.to_builtins((findings, unchecked), enc_hook=str)
             yield f"{rule} {word}\t{told(found)}"
+
+
+def _of_calls() -> Iterator[str]:
+    """What models of ops say of drawn calls, and of each with one argument changed."""
+    for name, call in drawn_calls():
+        of_others = told([figure_of(name, other) for other in changes(call)])
+        yield f"{name}\t{' '.join(map(str, figure_of(name, call)))} | {of_others}"
 
 
 def told(value: Any) -> str:
