@@ -27,8 +27,10 @@ from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.session.session import Wanted, choose
+from kinetoscope.trace.model import Trace
 from kinetoscope.views import view_named
-from tests.analysis.advice.drawn import FIRES
+from tests.analysis.advice.bounds import BOUNDS
+from tests.analysis.advice.drawn import CHANGES, FIRES, changed
 from tests.analysis.speed_of_light.drawn import changes, drawn_calls, figure_of
 from tests.conftest import ROOT, TRACES, requires_traces
 
@@ -70,9 +72,12 @@ PAIRS = (
 )
 """Folder, run of the base, run that is compared with it."""
 OTHERS = [f"traces/{name}" for name in MORE_REAL]
-RULES, CALLS = "drawn runs of rules", "drawn calls of models"
+RULES, BESIDE = "drawn runs of rules", "drawn runs at both sides of bounds"
+CHANGED, CALLS = "drawn runs of rules, changed", "drawn calls of models"
 RECORDINGS = [
     RULES,
+    BESIDE,
+    CHANGED,
     CALLS,
     *(f"samples/{name}" for name in SAMPLES),
     *(f"traces/{name}" for name in REAL),
@@ -308,8 +313,8 @@ def tried(ask: Callable[..., Any], *of: Any) -> Any:
 def lines(recording: str) -> Iterator[str]:
     """The part of the table on a recording: what is there, without the headings of tables."""
     yield f"# {recording}"
-    if recording in (RULES, CALLS):
-        yield from _of_rules() if recording == RULES else _of_calls()
+    if recording in DRAWN:
+        yield from DRAWN[recording]()
         return
     if " → " in recording:
         yield from _short(asked(recording, {"diff": DIFFS}))
@@ -344,9 +349,34 @@ def _of_rules() -> Iterator[str]:
     """The findings on the two drawn runs of each rule: it fires on one, and not on the other."""
     for rule, runs in FIRES.items():
         for word, drawn in zip(("fires", "silent"), runs, strict=True):
-            findings, unchecked = check_all(select(summarize(drawn())))
-            found = msgspec.to_builtins((findings, unchecked), enc_hook=str)
-            yield f"{rule} {word}\t{told(found)}"
+            yield f"{rule} {word}\t{told(_found(drawn()))}"
+
+
+def _of_bounds() -> Iterator[str]:
+    """At each bound and beside it: severity and ceiling of the rule in percent, and all that is."""
+    for rule, bounds in BOUNDS.items():
+        for what, drawn, numbers in bounds:
+            for number in numbers:
+                found = _found(drawn(number))
+                own = [
+                    f"{one['severity']} {100 * one['gain']['ratio'] if one['gain'] else 0:.4g}"
+                    for one in found[0]
+                    if one["id"] == rule
+                ]
+                yield f"{rule} {what} {number}\t{', '.join(own) or '–'} | {told(found)}"
+
+
+def _of_changes() -> Iterator[str]:
+    """What is found where the events of a run in which a rule fires are changed."""
+    for rule, (fires, _) in FIRES.items():
+        for change in CHANGES:
+            found = _found(changed(fires, change, f"{rule} {change.__name__}"))
+            names = " ".join(f"{one['id']}" for one in found[0])
+            yield f"{rule} {change.__name__}\t{names} | {told(found)}"
+
+
+def _found(run: Trace) -> Any:
+    return msgspec.to_builtins(check_all(select(summarize(run))), enc_hook=str)
 
 
 def _of_calls() -> Iterator[str]:
@@ -354,6 +384,11 @@ def _of_calls() -> Iterator[str]:
     for name, call in drawn_calls():
         of_others = told([figure_of(name, other) for other in changes(call)])
         yield f"{name}\t{' '.join(map(str, figure_of(name, call)))} | {of_others}"
+
+
+DRAWN: Mapping[str, Callable[[], Iterator[str]]] = {
+    RULES: _of_rules, BESIDE: _of_bounds, CHANGED: _of_changes, CALLS: _of_calls,
+}  # fmt: skip
 
 
 def told(value: Any) -> str:

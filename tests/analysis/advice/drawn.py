@@ -5,13 +5,17 @@ All runs have four steps of a millisecond on one thread; ``host`` and ``gpu`` ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from random import Random
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from kinetoscope.trace.compile_record import CompiledCode, CompileRecord, RecordedCompilation
 from kinetoscope.trace.model import Trace
+from tests import drawing
 from tests.analysis.advice.checks import NCCL
 from tests.analysis.advice.trainings import TRAININGS
 from tests.drawing import PID, V100, Event, draw, memory, trace_of
@@ -567,3 +571,71 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     **TRAININGS,
 }
 """Rule → a run in which it fires, and one in which it must not."""
+
+
+Change = Callable[[Random, list[Event], dict[str, Any]], None]
+
+
+def uneven(random: Random, events: list[Event], metadata: dict[str, Any]) -> None:
+    """Later steps are longer, and events shorter by chance."""
+    del metadata
+    end = max(one["ts"] + one.get("dur", 0) for one in events)
+    for one in events:
+        ts, dur = one["ts"], one.get("dur")
+        one["ts"] = round(ts + ts**2 / end, 3)
+        if dur is not None:
+            later = round(ts + dur + (ts + dur) ** 2 / end, 3) - one["ts"]
+            by = 1.0 if one["name"].startswith("ProfilerStep") else random.choice((0.4, 0.8, 1, 1))
+            one["dur"] = round(later * by, 3)
+
+
+def older(random: Random, events: list[Event], metadata: dict[str, Any]) -> None:
+    """Old versions, a device of AMD, and some events are missing."""
+    events[:] = [
+        one for one in events if one["name"].startswith("ProfilerStep") or random.random() > 0.06
+    ]
+    note = {"schema": 1, "torch": "1.12.1", **metadata.get("kinetoscope", {})}
+    metadata["kinetoscope"] = note
+    for one in metadata.get("deviceProperties", ()):
+        metadata["deviceProperties"] = [{**one, "name": "AMD Instinct MI210"}]
+
+
+def beside(random: Random, events: list[Event], metadata: dict[str, Any]) -> None:
+    """A second thread and device that do about the same; sizes differ by one here and there."""
+    del metadata
+    more = []
+    for one in events:
+        args = one.get("args", {})
+        if dims := args.get("Input Dims"):
+            other = [[size + (random.random() < 0.3) for size in sizes] if sizes and
+                     isinstance(sizes[0], int) else sizes for sizes in dims]  # fmt: skip
+            one["args"] = {**args, "Input Dims": other}
+        if one["name"].startswith("ProfilerStep") or "ts" not in one:
+            continue
+        place = {"pid": 1, "tid": one["tid"]} if "device" in args else {"tid": 2}
+        told = dict(args)
+        for key, by in (("device", 1), ("correlation", 50_000)):
+            if key in told:
+                told[key] += by
+        more.append({**one, "ts": one["ts"] + 1, "args": told, **place})
+        if "dur" in one:
+            more[-1]["dur"] = round(one["dur"] * random.choice((0.5, 0.9)), 3)
+    events += more
+
+
+CHANGES: tuple[Change, ...] = (uneven, older, beside)
+
+
+def changed(drawn: Callable[[], Trace], change: Change, seed: str) -> Trace:
+    """A drawn run with its events changed before they are written."""
+    random = Random(seed)  # noqa: S311  no secret
+
+    def written(path: Path, events: Iterable[Event], metadata: Mapping[str, Any]) -> Trace:
+        listed, told = [dict(one) for one in events], dict(metadata)
+        change(random, listed, told)
+        return plain(path, listed, told)
+
+    plain = drawing._written
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "_written", written)
+        return drawn()

@@ -146,7 +146,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "addcmul_": ("3x5 float32; 3x5 float32; 5 float32; 1",),
     "zero_": ("3x5 float32",),
     "copy_": ("3x5 float32; 5 float64; False",),
-    "_to_copy": ("3x5 float32; 5; ; ; ; ; ",),
+    "_to_copy": tuple(f"3x5 float32; {code}; ; ; ; ; " for code in (*range(12), 15, *range(23, 28))),
     "clone": ("3x5 float32; ",),
     "cat": ("{3x5 float32, 2x5 float16}; 0", "{3x5 float32, 2x5 float16}; 5x5 float16"),
     "constant_pad_nd": ("3x5x7 float32; [1, 2, 3, -1]; 0",),
