@@ -22,7 +22,7 @@ import msgspec
 import pytest
 
 from kinetoscope.analysis.advice import check_all
-from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.headline import headline, verdict
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import KinetoscopeError
@@ -32,6 +32,7 @@ from kinetoscope.views import view_named
 from tests.analysis.advice.bounds import BOUNDS
 from tests.analysis.advice.drawn import CHANGES, FIRES, changed
 from tests.analysis.speed_of_light.drawn import changes, drawn_calls, figure_of
+from tests.analysis.drawn_steps import drawn_steps
 from tests.conftest import ROOT, TRACES, requires_traces
 
 TABLE = Path(__file__).with_name("figures.txt")
@@ -73,11 +74,13 @@ PAIRS = (
 """Folder, run of the base, run that is compared with it."""
 OTHERS = [f"traces/{name}" for name in MORE_REAL]
 RULES, BESIDE = "drawn runs of rules", "drawn runs at both sides of bounds"
-CHANGED, CALLS = "drawn runs of rules, changed", "drawn calls of models"
+CHANGED, STEPS = "drawn runs of rules, changed", "drawn steps"
+CALLS = "drawn calls of models"
 RECORDINGS = [
     RULES,
     BESIDE,
     CHANGED,
+    STEPS,
     CALLS,
     *(f"samples/{name}" for name in SAMPLES),
     *(f"traces/{name}" for name in REAL),
@@ -360,7 +363,7 @@ def _of_bounds() -> Iterator[str]:
                 found = _found(drawn(number))
                 own = [
                     f"{one['severity']} {100 * one['gain']['ratio'] if one['gain'] else 0:.4g}"
-                    for one in found[0]
+                    for one in found["findings"]
                     if one["id"] == rule
                 ]
                 yield f"{rule} {what} {number}\t{', '.join(own) or '–'} | {told(found)}"
@@ -371,12 +374,20 @@ def _of_changes() -> Iterator[str]:
     for rule, (fires, _) in FIRES.items():
         for change in CHANGES:
             found = _found(changed(fires, change, f"{rule} {change.__name__}"))
-            names = " ".join(f"{one['id']}" for one in found[0])
+            names = " ".join(f"{one['id']}" for one in found["findings"])
             yield f"{rule} {change.__name__}\t{names} | {told(found)}"
 
 
+def _of_steps() -> Iterator[str]:
+    """The sentence on top of drawn steps."""
+    for text, run in drawn_steps():
+        found = _found(run)
+        said = found["sentence"]
+        yield f"{text}\t{said['headline']} {said['detail']} {said['agreement']} | {told(found)}"
+
+
 def _found(run: Trace) -> Any:
-    return msgspec.to_builtins(check_all(select(summarize(run))), enc_hook=str)
+    return msgspec.to_builtins(verdict(select(summarize(run))), enc_hook=str)
 
 
 def _of_calls() -> Iterator[str]:
@@ -387,7 +398,8 @@ def _of_calls() -> Iterator[str]:
 
 
 DRAWN: Mapping[str, Callable[[], Iterator[str]]] = {
-    RULES: _of_rules, BESIDE: _of_bounds, CHANGED: _of_changes, CALLS: _of_calls,
+    RULES: _of_rules, BESIDE: _of_bounds, CHANGED: _of_changes, STEPS: _of_steps,
+    CALLS: _of_calls,
 }  # fmt: skip
 
 

@@ -221,12 +221,12 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
 
 
 def _of_each(selection: Selection) -> str:
-    """``backward takes 72.4 % of step 2, forward 58.9 % of step 3``."""
+    """``72.4 % of step 2 is backward, 58.9 % of step 3 is forward``."""
     said: list[str] = []
     for step in selection.steps:
         cause = _leading(selection, step)
         ratio = share(_causes(selection, step)[cause])
-        said.append(f"{_SHORT[cause]} {'' if said else 'takes '}{ratio} of step {step.number}")
+        said.append(f"{ratio} of step {step.number} is {_SHORT[cause]}")
     return ", ".join(said)
 
 

@@ -135,7 +135,7 @@ def test_compute_bound() -> None:
         (5, "The run waits for the DataLoader for 55.0 % of the mean step."),
         (
             6,
-            "The steps differ: the DataLoader takes 70.0 % of step 1, forward 60.0 % of step 2.",
+            "The steps differ: 70.0 % of step 1 is the DataLoader, 60.0 % of step 2 is forward.",
         ),
     ],
     ids=["4 to 5", "4 to 6"],

@@ -63,9 +63,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "dot": ("5 float64; 5 float64",),
     "addmv": ("3 float32; 3x5 float32; 5 float32; 2; 1",),
     "linear": ("2x3x5 float16; 7x5 float16; 7 float16",),
-    "_scaled_mm": (
-        "3x16 float8; 16x5 float8; 3x1 float32; 1x5 float32; 5 float16; ; 15; False",
-    ),
+    "_scaled_mm": ("3x16 float8; 16x5 float8; 3x1 float32; 1x5 float32; 5 float16; ; 15; False",),
     "_int_mm": ("3x5 int8; 5x7 int8",),
     "convolution": (
         f"{_CONV}; [2, 1]; [1, 0]; [1, 2]; False; [0, 0]; 2",
@@ -146,7 +144,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "addcmul_": ("3x5 float32; 3x5 float32; 5 float32; 1",),
     "zero_": ("3x5 float32",),
     "copy_": ("3x5 float32; 5 float64; False",),
-    "_to_copy": tuple(f"3x5 float32; {code}; ; ; ; ; " for code in (*range(12), 15, *range(23, 28))),
+    "_to_copy": tuple(
+        f"3x5 float32; {code}; ; ; ; ; " for code in (*range(12), 15, *range(23, 28))
+    ),
     "clone": ("3x5 float32; ",),
     "cat": ("{3x5 float32, 2x5 float16}; 0", "{3x5 float32, 2x5 float16}; 5x5 float16"),
     "constant_pad_nd": ("3x5x7 float32; [1, 2, 3, -1]; 0",),
