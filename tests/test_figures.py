@@ -31,8 +31,8 @@ from kinetoscope.trace.model import Trace
 from kinetoscope.views import view_named
 from tests.analysis.advice.bounds import BOUNDS
 from tests.analysis.advice.drawn import CHANGES, FIRES, changed
-from tests.analysis.speed_of_light.drawn import changes, drawn_calls, figure_of
 from tests.analysis.drawn_steps import drawn_steps
+from tests.analysis.speed_of_light.drawn import changes, drawn_calls, figure_of
 from tests.conftest import ROOT, TRACES, requires_traces
 
 TABLE = Path(__file__).with_name("figures.txt")

@@ -16,7 +16,8 @@ from tests.drawing import LOADER, draw
 ON_DEVICE = {
     "c": "computes", "x": "a collective", "y": "a copy", "h": "the host runs an op",
     "d": "the host waits for the DataLoader", "s": "the host waits for the device",
-    "g": "a graph is captured", "n": "a range of the user", "q": "the next work is launched already",
+    "g": "a graph is captured", "n": "a range of the user",
+    "q": "the next work is launched already",
 }  # fmt: skip
 NAMES = {
     "d": LOADER,
@@ -107,9 +108,10 @@ HOST = (
     "o60 .40", "o40 .60", "o50 .50", "o30 B40 u20 .10", "o30 B40 u20 .9", "o20 B20 u20 d40",
     "p60 o40", "p40 B60", "p90 .10", "p45 B10 o45", "d50 o50", "d51 o49", "d49 o51", "m60 o40",
     "m40 B60", "z60 o40", "n60 o40", "n30 .30 o40", "n29 .31 o40", "s60 o40", "s40 o30 B30",
-    "o60 .40|B60 .40|u60 .40", "o60 .40|B60 .40", "o60 d40|o60 d40|o10 d90", "o60 d40|o10 d90|o10 d90",
-    "o60 .40|o60 .40|o60 .40|d900 o10", "p30 o30 B40|p30 o40 B30|p40 o30 B30", "o90 .10", "o91 .9",
-    "o1", "d1 .99", "o33 B33 u34", "o50 z10 m20 p20",
+    "o60 .40|B60 .40|u60 .40", "o60 .40|B60 .40", "o60 d40|o60 d40|o10 d90",
+    "o60 d40|o10 d90|o10 d90", "o60 .40|o60 .40|o60 .40|d900 o10",
+    "p30 o30 B40|p30 o40 B30|p40 o30 B30", "o90 .10", "o91 .9", "o1", "d1 .99", "o33 B33 u34",
+    "o50 z10 m20 p20",
 )  # fmt: skip
 
 

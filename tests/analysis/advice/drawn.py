@@ -628,7 +628,7 @@ CHANGES: tuple[Change, ...] = (uneven, older, beside)
 
 def changed(drawn: Callable[[], Trace], change: Change, seed: str) -> Trace:
     """A drawn run with its events changed before they are written."""
-    random = Random(seed)  # noqa: S311  no secret
+    random = Random(seed)
 
     def written(path: Path, events: Iterable[Event], metadata: Mapping[str, Any]) -> Trace:
         listed, told = [dict(one) for one in events], dict(metadata)

@@ -79,18 +79,24 @@ CALLS: dict[str, tuple[str, ...]] = {
         "2x6x9x11 float32; 6x4x3x5 float32; [1, 0]; [1, 0]; [2, 1]; [1, 1]; 2; True",
     ),
     "convolution_backward": (
-        "2x4x5x7 float32; 2x6x9x11 float32; 4x3x3x5 float32; [4]; [2, 1]; [1, 0]; [1, 2]; False;"
-        " [0, 0]; 2; [True, True, True]",
-        "2x4x5x7 float16; 2x6x9x11 float16; 6x4x3x5 float16; [4]; [2, 1]; [1, 0]; [1, 2]; True;"
-        " [0, 0]; 1; [False, True, False]",
+        (
+            "2x4x5x7 float32; 2x6x9x11 float32; 4x3x3x5 float32; [4]; [2, 1]; [1, 0]; [1, 2];"
+            " False; [0, 0]; 2; [True, True, True]"
+        ),
+        (
+            "2x4x5x7 float16; 2x6x9x11 float16; 6x4x3x5 float16; [4]; [2, 1]; [1, 0]; [1, 2]; True;"
+            " [0, 0]; 1; [False, True, False]"
+        ),
     ),
     "cudnn_convolution_backward_input": ("2x6x9x11 float32; 2x4x5x7 float32; 4x3x3x5 float32",),
     "cudnn_convolution_backward_weight": ("2x6x9x11 float32; 2x4x5x7 float32; 4x3x3x5 float32",),
     "_scaled_dot_product_flash_attention": (
         f"{_Q}; {_K}; {_V}; 0.0; True; False; ",
         f"{_K}; {_Q}; 2x3x17x7 float16; 0.0; True; False; ",
-        "2x3x17x8 float8; 2x3x19x8 float8; 2x3x19x7 float8; 2x3 float32; 2x3 float32; 2x3 float32;"
-        " 0.0; True; False; ",
+        (
+            "2x3x17x8 float8; 2x3x19x8 float8; 2x3x19x7 float8; 2x3 float32; 2x3 float32; 2x3"
+            " float32; 0.0; True; False; "
+        ),
     ),
     "_scaled_dot_product_efficient_attention": (
         f"{_Q}; {_K}; {_V}; 17x19 float16; True; 0.0; True; ",
@@ -115,8 +121,10 @@ CALLS: dict[str, tuple[str, ...]] = {
         f"{_BACK}; {_Q}; {_K}; {_V}; 17x19 float16; {_BACK}; 2x3x17 float32; ; ; 0.0; [True]; True",
     ),
     "_scaled_dot_product_cudnn_attention_backward": (
-        f"{_BACK}; {_Q}; {_K}; {_V}; {_BACK}; 2x3x17 float32; ; ; 17x19 float16; ; ; 17; 19; 0.0;"
-        " True",
+        (
+            f"{_BACK}; {_Q}; {_K}; {_V}; {_BACK}; 2x3x17 float32; ; ; 17x19 float16; ; ; 17; 19;"
+            " 0.0; True"
+        ),
     ),
     "_scaled_dot_product_flash_attention_for_cpu_backward": (
         f"{_BACK}; {_Q}; {_K}; {_V}; {_BACK}; 2x3x17 float32; 0.0; True; 17x19 float16",
@@ -171,28 +179,36 @@ CALLS: dict[str, tuple[str, ...]] = {
     "native_layer_norm": ("4x3x10 float32; [3, 10]; 3x10 float32; 3x10 float32; 1e-05",),
     "_fused_rms_norm": ("4x3x10 float16; [10]; 10 float32; 1e-05",),
     "native_layer_norm_backward": (
-        "4x3x10 float32; 4x3x10 float16; [10]; 4x3 float32; 4x3 float32; 10 float32; 10 float32;"
-        " [True, False, True]",
+        (
+            "4x3x10 float32; 4x3x10 float16; [10]; 4x3 float32; 4x3 float32; 10 float32; 10"
+            " float32; [True, False, True]"
+        ),
     ),
     "_fused_rms_norm_backward": (
         "4x3x10 float32; 4x3x10 float16; [10]; 4x3 float32; 10 float32; [True, True]",
     ),
     "native_group_norm": ("4x6x10 float16; 6 float16; 6 float16; 4; 6; 10; 3; 1e-05",),
     "native_group_norm_backward": (
-        "4x6x10 float16; 4x6x10 float32; 4x3 float32; 4x3 float32; 6 float16; 4; 6; 10; 3;"
-        " [True, False, True]",
+        (
+            "4x6x10 float16; 4x6x10 float32; 4x3 float32; 4x3 float32; 6 float16; 4; 6; 10; 3;"
+            " [True, False, True]"
+        ),
     ),
     "native_batch_norm": (
         "4x3x10 float32; 3 float32; 3 float32; 3 float64; 3 float32; True; 0.1; 1e-05",
         "4x3x10 float32; 3 float32; 3 float32; 3 float64; 3 float32; False; 0.1; 1e-05",
     ),
     "native_batch_norm_backward": (
-        "4x3x10 float32; 4x3x10 float16; 3 float32; 3 float32; 3 float32; 3 float64; 3 float32;"
-        " True; 1e-05; [True, True, True]",
+        (
+            "4x3x10 float32; 4x3x10 float16; 3 float32; 3 float32; 3 float32; 3 float64; 3 float32;"
+            " True; 1e-05; [True, True, True]"
+        ),
     ),
     "cudnn_batch_norm_backward": (
-        "4x3x10 float32; 4x3x10 float16; 3 float32; 3 float32; 3 float32; 3 float64; 3 float32;"
-        " 1e-05; 9 bool",
+        (
+            "4x3x10 float32; 4x3x10 float16; 3 float32; 3 float32; 3 float32; 3 float64; 3 float32;"
+            " 1e-05; 9 bool"
+        ),
     ),
     "embedding": ("50x7 float16; 2x3 int64; -1; False; False",),
     "index_select": ("5x3x7 float32; 1; 2 int64",),
@@ -206,8 +222,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_foreach_zero_": ("{3x5 float32, 2 float16}",),
     "_foreach_norm": ("{3x5 float32, 2 float16}; 2",),
     "_fused_adamw_": (
-        "{3x5 float32, 2 float32}; {3x5 float16, 2 float16}; {3x5 float32, 2 float32};"
-        " {3x5 float64, 2 float64}; {}; {float32, float32}; 0.1",
+        (
+            "{3x5 float32, 2 float32}; {3x5 float16, 2 float16}; {3x5 float32, 2 float32};"
+            " {3x5 float64, 2 float64}; {}; {float32, float32}; 0.1"
+        ),
     ),
     "max_pool2d_with_indices": (
         "2x3x9x11 float32; [3, 5]; [2, 1]; [1, 2]; [1, 1]; False",
