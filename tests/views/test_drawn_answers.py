@@ -274,17 +274,18 @@ def answers(name: str, stem: str) -> Iterator[str]:
             make, metadata = RECORDINGS[name]
             path = Path(folder, "worker0.pt.trace.json")
             trace = draw_at(path, "", events=make(), **metadata)
-        yield from _answers(TraceSession(trace), stem)
+        yield from answers_of(TraceSession(trace), stem, QUERIES[stem])
 
 
-def _answers(session: TraceSession, stem: str) -> Iterator[str]:
+def answers_of(session: TraceSession, stem: str, queries: Queries) -> Iterator[str]:
+    """The answers of a view to queries; each answer once."""
     view = view_named(stem)
     if reason := session.unavailable(view):
         yield f"unavailable\t{told(str(reason))}"
         return
     said = {""}
     manifest = answer_of(session, view, "", {}) if stem == "timeline" else None
-    for part, written in QUERIES[stem]:
+    for part, written in queries:
         query = _fitted(written, manifest) if manifest else written
         value = tried(answer_of, session, view, part, query)
         if not part and not isinstance(value, Refusal):

@@ -33,7 +33,11 @@ TESTS = ROOT / "tests"
 VIEWED = ("analysis", "views")
 """Two layers whose tests are run together: a view shows what the analysis of its noun finds."""
 NOTICED, MISSED, TIMED_OUT = "noticed", "missed", "timeout"
-FIGURES = ("tests/test_figures.py", "tests/views/test_drawn_answers.py")
+FIGURES = (
+    "tests/test_figures.py",
+    "tests/views/test_drawn_answers.py",
+    "tests/views/test_drawn_ops.py",
+)
 REACH = ROOT / "build/reach.json"
 _SECONDS = 300
 _ENOUGH = 20.0
