@@ -173,6 +173,7 @@ def _note(**note: Any) -> dict[str, Any]:
     return {"kinetoscope": {"schema": 1, **note}}
 
 
+FEW: dict[str, Any] = {"blocks per SM": 0.2}
 BOUNDS: dict[str, tuple[Bound, ...]] = {
     "PY1": (("µs", lambda us: run(python(us), matmul), (100, 101, 150, 151)),),
     "PY2": (("µs", lambda us: run(lock(us), matmul), (99, 100, 101)),),
@@ -213,7 +214,7 @@ BOUNDS: dict[str, tuple[Bound, ...]] = {
     "KE2": (
         ("blocks", lambda blocks: device_run(*(filling(blocks) for _ in range(4))),
          (0.0, 0.01, 0.74, 0.75, 0.76)),
-        ("µs", lambda us: device_run(*(work("aten::add", us, **{"blocks per SM": 0.2})
+        ("µs", lambda us: device_run(*(work("aten::add", us, **FEW)
                                        for _ in range(4))), (20, 20.1)),
     ),
     "KE3": (("rows", attention, (63, 64, 65)),),
