@@ -15,15 +15,22 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from msgspec import convert, to_builtins
 
+from kinetoscope.analysis.call_tree import paths
+from kinetoscope.analysis.modules import costs
+from kinetoscope.analysis.timeline import timeline as opening
+from kinetoscope.analysis.timeline.build import lane_layout, lanes, names
+from kinetoscope.analysis.timeline.range import slices
 from kinetoscope.base import native as module
 from kinetoscope.session.session import TraceSession, Wanted, choose
 from kinetoscope.trace.read import read
 from kinetoscope.views import view_named
+from kinetoscope.views.timeline import excerpt
 from tests.analysis.graphs.test_captures import captured, execution
 from tests.drawing import draw_at
 from tests.test_figures import Refusal, answer_of, told, tried
@@ -405,6 +412,33 @@ def test_without_the_native_library_no_answer_moves(
     without = module.Native(None, "no library for this test")
     monkeypatch.setattr(module, "native", lambda: without)
     assert [*answers(name, stem)][1:] == _stored(name, stem)
+
+
+PIECES: tuple[tuple[ModuleType, str, int], ...] = (
+    (lane_layout, "_CHUNK", 3), (lanes, "_CHUNK", 2), (names, "_CHUNK", 5),
+    (names, "STORED_FROM", 1), (opening, "CHUNK", 4),
+    (slices, "_CHUNK", 3), (slices, "_MOST_KEPT", 2),
+    (costs, "_TABLE_CELLS", 1), (paths, "_TABLE_CELLS", 1),
+    (excerpt, "_PIECE_BYTES", 100),
+)  # fmt: skip
+"""How much is done at a time, or from where on another way to the same answer is taken."""
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"), [("training", "timeline"), ("modules", "modules"), ("training", "operators")]
+)
+def test_in_small_pieces_no_answer_moves(
+    name: str, stem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for where, number, small in PIECES:
+        assert hasattr(where, number)
+        monkeypatch.setattr(where, number, small)
+    found = [*answers(name, stem)][1:]
+    # The bytes of an excerpt differ with the pieces that it is compressed in.
+    kept = [[line for line in one if not line.startswith("export")] for one in (
+        found, _stored(name, stem)
+    )]  # fmt: skip
+    assert kept[0] == kept[1]
 
 
 def _stored(name: str, stem: str) -> list[str]:

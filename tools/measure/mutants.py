@@ -48,6 +48,11 @@ _SMALL = 16
 """Up to here a number is changed to the next one; a larger bound is doubled."""
 _FORMAL = frozenset({"strict", "frozen", "slots", "kw_only", "eq", "order", "repr", "compare"})
 """Options of classes and of ``zip`` without effect on a figure."""
+_PIECES = re.compile(r"^_?(CHUNK|FIRST_LOOK|MOST_KEPT|PIECE_BYTES|STORED_FROM|TABLE_CELLS)$")
+"""Names of numbers that say how much is done at a time, or from where on another way is faster.
+
+Answers are the same: tests set such a number to one or two, and compare.
+"""
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -302,13 +307,14 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_formal(parent: ast.AST, node: ast.AST) -> bool:
-    """True for options of a class, ``__all__``, unions of types, and −1 that means "none"."""
+    """True for options of a class, ``__all__``, unions of types, sizes of pieces, −1 for "none"."""
     if isinstance(node, ast.keyword):
         return isinstance(parent, ast.ClassDef) or node.arg in _FORMAL
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return not isinstance(parent, ast.Subscript | ast.Slice) and ast.unparse(node) == "-1"
     if isinstance(node, ast.Assign):
-        return ast.unparse(node.targets[0]) == "__all__" or _is_type(node.value)
+        name = ast.unparse(node.targets[0])
+        return name == "__all__" or bool(_PIECES.match(name)) or _is_type(node.value)
     return False
 
 
