@@ -151,9 +151,16 @@ def compiled() -> list[Event]:
     return made.events
 
 
+def bare(make: Callable[[], list[Event]]) -> list[Event]:
+    """The same without steps and modules: the first row and name are of an op."""
+    return [one for one in make() if one["name"][:9] not in ("ProfilerS", "nn.Module")]
+
+
 OPS: dict[str, tuple[Callable[[], list[Event]], dict[str, Any]]] = {
     "ops": (ops, {"deviceProperties": [H100]}),
     "host ops": (host_ops, {}),
     "compiled": (compiled, {"deviceProperties": [H100]}),
+    "bare ops": (lambda: bare(ops), {"deviceProperties": [{**H100, "name": "A100-PCIE-40GB"}]}),
+    "bare compiled": (lambda: bare(compiled), {}),
 }
 """Name → events, and what else the file holds."""

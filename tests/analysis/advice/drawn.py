@@ -623,7 +623,13 @@ def beside(random: Random, events: list[Event], metadata: dict[str, Any]) -> Non
     events += more
 
 
-CHANGES: tuple[Change, ...] = (uneven, older, beside)
+def bare(random: Random, events: list[Event], metadata: dict[str, Any]) -> None:
+    """No steps: the first row, name and place are of what the run does."""
+    del random, metadata
+    events[:] = [one for one in events if not one["name"].startswith("ProfilerStep")]
+
+
+CHANGES: tuple[Change, ...] = (uneven, older, beside, bare)
 
 
 def changed(drawn: Callable[[], Trace], change: Change, seed: str) -> Trace:
