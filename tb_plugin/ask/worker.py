@@ -27,6 +27,7 @@ from ..base.errors import (
     TraceFormatError,
     UnavailableError,
 )
+from ..base.machine import MANY_OBJECTS, keep_memory
 from ..session.session import FileSession
 from .sql import SqlAnswer, SqlRequest, advice_among_ranks, answer
 
@@ -35,6 +36,8 @@ _BOOT = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; import json, os; "
     "line = b''.join(iter(lambda: os.read(0, 1) or os._exit(0), b'\\n')); "
     "sys.path[:] = json.loads(line); "
+    f"import gc; gc.set_threshold({MANY_OBJECTS}); "
+    f"from {keep_memory.__module__} import keep_memory; keep_memory(); "  # before numpy
     f"from {__name__} import main; main()"
 )
 _ERRORS = {one.kind: one for one in (NotFoundError, QueryError, NotReadyError, UnavailableError)}

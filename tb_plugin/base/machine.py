@@ -184,6 +184,10 @@ process. The reader in Python grows its columns, for which such memory has no ro
 _OPTIONS = (-1, -3)  # the same in malloc.h
 
 
+MANY_OBJECTS = 100_000
+"""New objects before a process of short life looks for garbage: what it makes mostly stays."""
+
+
 def keep_memory() -> None:
     """Settings of malloc for this process, before it imports numpy: those of a reading process."""
     from .native import native

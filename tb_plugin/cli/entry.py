@@ -35,7 +35,7 @@ from typing import Any, NoReturn
 import click
 
 from ..base.errors import KinetoscopeError, QueryError, nearest, not_installed
-from ..base.machine import keep_memory
+from ..base.machine import MANY_OBJECTS, keep_memory
 from ..base.regex import regex
 from ..base.units import NBSP
 
@@ -127,7 +127,6 @@ ASK: Mapping[str, str] = MappingProxyType(
 
 LASTING = (["serve"], ["open"], ["demo"], ["mcp"])
 """Commands that go on until they are ended."""
-MANY_OBJECTS = 100_000
 FAILED, INTERRUPTED = 1, 130
 
 
