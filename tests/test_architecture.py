@@ -202,7 +202,7 @@ MOST_LINES: Mapping[str, int] = {
     "tb_plugin/views": 18_340,
     "tb_plugin/store": 6430,
     "tb_plugin/session": 1560,  # answers that are kept
-    "tb_plugin/ask": 2950,  # operators of a step; all ranks in a query; gaps in plain words
+    "tb_plugin/ask": 2980,  # idle time during any rows without a join
     "tb_plugin/web": 3_385,  # a report: steps, ranges, names, captures; the page in a notebook
     "tb_plugin/cli": 5400,  # the picture of a bridge; links to views; a job of GitHub Actions
     "handlers": 4400,

@@ -13,9 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
+from ..base.columns import arrow_column, numbers
 from ..base.errors import QueryError, nearest
+from ..base.intervals import merge, union
 from ..base.regex import regex
 from ..session.session import Session
 from ..views import view_named
@@ -44,7 +47,7 @@ MACROS: Mapping[str, str] = {
     "stack(row)": "Table: an event of host and all around it, the innermost first.",
 }
 """Call of a macro → its result. Tables go by name; one of a WITH may be named, too."""
-_NEEDS: Mapping[str, str] = {"idle_during": "idle", "per_step": "steps", "stack": "host"}
+_NEEDS: Mapping[str, str] = {"per_step": "steps", "stack": "host"}
 """Macro → the table that it reads."""
 
 _SWEEP = """
@@ -110,7 +113,13 @@ _ALWAYS = (
 )
 _ON_DEMAND: Mapping[str, str] = {
     "per_step": "CREATE MACRO per_step(total) AS total / (SELECT count(*) FROM steps WHERE chosen)",
-    "idle_during": "CREATE MACRO idle_during(t) AS TABLE SELECT * FROM within(t, 'idle')",
+    "idle_during": """
+    CREATE MACRO idle_during(t) AS TABLE
+    SELECT *, (
+        coalesce(idle_before(end_ns::BIGINT), 0) - coalesce(idle_before(start_ns::BIGINT), 0)
+    )::BIGINT AS inside_ns
+    FROM query_table(t)
+    """,
     "stack": """
     CREATE MACRO stack(wanted) AS TABLE
     WITH RECURSIVE inner_most AS (SELECT id, start_ns FROM host WHERE id = wanted), around AS (
@@ -187,6 +196,8 @@ def answer(source: Source, request: SqlRequest) -> SqlAnswer:
             _one_select(database, statement)
             for name in sorted(tables):
                 _register(database, source, name, statement, words)
+            if "idle_during" in words:
+                _register_idle_before(database, source)
             for macro in (*_ALWAYS, *(_ON_DEMAND[name] for name in _ON_DEMAND if name in words)):
                 database.execute(macro)
             database.execute("SET disabled_filesystems = 'LocalFileSystem'")
@@ -245,6 +256,22 @@ def _register(
     if name == "steps" and "per_step" in words:
         wanted.add("chosen")
     database.register(name, arrow_table(source.columns(name), None if is_whole else wanted))
+
+
+def _register_idle_before(database: Any, source: Source) -> None:  # noqa: ANN401
+    """Make ``idle_before(ns)`` known: idle time until an instant, thrice as fast as by a join."""
+    idle = merge(*(union(one.pieces.start, one.pieces.end) for _, one in source.idle_by_piece))
+    edges = np.stack([idle.start, idle.end], axis=1).ravel()
+    spent = np.zeros(len(edges) + 1, np.int64)  # until an instant behind so many edges
+    spent[2::2] = np.cumsum(idle.end - idle.start)
+    spent[1::2] = spent[:-1:2] - idle.start  # and in idle time, the instant more
+
+    def before(at: Any) -> Any:  # noqa: ANN401  # Arrow's, which the database gives and takes
+        instants = numbers(at.combine_chunks())
+        behind = np.searchsorted(edges, instants, "right")
+        return arrow_column(spent[behind] + (behind & 1) * instants)
+
+    database.create_function("idle_before", before, ["BIGINT"], "BIGINT", type="arrow")
 
 
 def _is_row(name: str, text: str) -> bool:

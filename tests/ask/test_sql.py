@@ -89,6 +89,20 @@ def test_idle_time_of_an_event_is_that_of_the_macro() -> None:
     assert [row for row in found if row[1] != row[2]] == []
 
 
+def test_idle_time_of_any_rows_is_that_of_the_join() -> None:
+    """Before all idle time and behind it, at the edges of it, and where an instant is unknown."""
+    of = source()
+    asked = (
+        "WITH t AS (SELECT range AS id, 250 * range - 1000 - range % 3 AS start_ns,"
+        " start_ns + 250 * (range % 9) AS end_ns FROM range(200)"
+        " UNION ALL SELECT -1, NULL, 1000000) SELECT id, inside_ns FROM {}('t'{}) ORDER BY id"
+    )
+    found = rows(asked.format("idle_during", ""), of)
+    assert found == rows(asked.format("within", ", 'idle'"), of)
+    assert found[0][1] == rows("SELECT union_ns('idle')", of)[0][0]
+    assert len({row[1] for row in found}) > 5
+
+
 def test_causes_of_idle_time_sum_to_it() -> None:
     of = source()
     assert rows(
