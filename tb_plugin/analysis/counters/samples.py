@@ -188,7 +188,7 @@ def _series(device: int, kind: str, name: str, ts: I64, value: F64) -> Series | 
     if len(ts) < 2:
         return None
     unit, by = unit_of(name)
-    period = max(int(np.median(np.diff(ts))), 1)
+    period = int(np.median(np.diff(ts)))  # times rise
     if unit == "B":
         unit, by = "B/s", 1e9 / period
     with np.errstate(over="ignore"):

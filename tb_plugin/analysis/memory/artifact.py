@@ -110,7 +110,7 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
         mine = slice(first, first + len(one.rows))
         address = known_addresses(trace.memory, one.rows)
         has_addresses = bool((address != 0).any())
-        pairs = pair(events.ts[mine], events.bytes[mine], address if has_addresses else address[:0])
+        pairs = pair(events.ts[mine], events.bytes[mine], address)
         table = _blocks(pairs, address, first, classes.rules(pairs, host_row[mine]))
         found_bands = bands_of(table.address, table.bytes)
         table.offset[:] = found_bands.of_block
