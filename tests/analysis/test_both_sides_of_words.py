@@ -12,7 +12,9 @@ import pytest
 from kinetoscope.analysis import headline, host_activity, user_code, wording
 from kinetoscope.analysis.compile import build, news
 from kinetoscope.analysis.operators.short_names import demangled
+from kinetoscope.analysis.speed_of_light import figures
 from kinetoscope.analysis.speed_of_light.figures import SpeedGroups
+from kinetoscope.analysis.steps import HEAD
 from kinetoscope.trace.model import DeviceClass
 from tests.drawing import draw
 
@@ -55,6 +57,40 @@ def test_compilation_is_said_from_a_hundredth_on(first: int, again: int, said: s
     compiled = of(first_and_again=lambda spans: (first, again))
     selection = chosen(steps=(), facts={"compiled": compiled})
     assert plain(wording.compilation(selection)) == said
+
+
+def test_at_most_four_parts_are_said_not_to_be_judged() -> None:
+    """Of steps 0, 2, 4, 7 and 9 those between are missing; one of two alone is one step."""
+    skipped = [(), (1,), (3,), (5, 6), (8,), (10, 12)]
+    facts = of(
+        head_ns=0, tail_ns=2_000, step_source="profiler_step", steps=[of(excluded="")] * 6,
+        compiled=None, skipped_before=lambda index: skipped[index],
+    )  # fmt: skip
+    selection = of(facts=facts, partition=None, device_facts=None, indexes=(), steps=(), count=6)
+    assert [plain(one) for one in wording.not_judged(selection)] == [
+        "The last 2.00 µs are not judged: only the recorder ran.",
+        "Step 1 is not in the recording.",
+        "Step 3 is not in the recording.",
+        "Steps 5 to 6 are not in the recording.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "source", "is_left"),
+    [(["", ""], "profiler_step", True), ([""], "profiler_step", False),
+     ([""], "iteration", True), (["head", "head"], "profiler_step", False)],
+)  # fmt: skip
+def test_no_whole_step_is_left_behind_a_head(steps: list[str], source: str, is_left: bool) -> None:
+    facts = of(
+        head_ns=5_000, tail_ns=0, step_source=source, compiled=None,
+        steps=[of(excluded=HEAD if one == "head" else one) for one in steps],
+        skipped_before=lambda index: (),
+    )  # fmt: skip
+    selection = of(facts=facts, partition=None, device_facts=None, indexes=(), steps=(), count=1)
+    said = " ".join(wording.not_judged(selection))
+    assert "The first" in said
+    assert ("No whole" not in said) is is_left
+    assert ("Only one iteration" in said) is (source == "iteration")
 
 
 def test_no_compilation_without_time() -> None:
@@ -214,6 +250,46 @@ def test_what_binds_a_row_is_the_larger_half_of_its_light() -> None:
     )
     bound = cast("Any", SpeedGroups.bound).func(groups)
     assert bound == ("memory", "compute", "memory", None)
+
+
+def test_a_message_has_a_size_where_its_type_and_elements_are_known() -> None:
+    columns = {
+        "in_elements": np.array([10, 3, 5, 0, -1]),
+        "out_elements": np.array([4, 8, 5, 0, -1]),
+        "collective_dtype": np.array([0, 0, 1, 0, 0]),
+    }
+
+    def sizes(args: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        monkeypatch.setattr(
+            user_code, "cells", lambda told, rows, _: np.full(len(rows), -1) if told is None
+            else told,
+        )  # fmt: skip
+        code = of(collectives=np.arange(5), trace=of(device=of(args=args), strings=("Half", "Odd")))
+        return cast("list[int]", user_code.DeviceCode.message_bytes(code).tolist())
+
+    with pytest.MonkeyPatch.context() as patch:
+        assert sizes(columns, patch) == [20, 16, -1, 0, -1]
+        assert sizes({}, patch) == [-1] * 5
+
+
+@pytest.mark.parametrize(
+    ("known", "mbu", "expected"),
+    [(0.5, 0.25, (0.1, 0.25, 0.7)), (0.5, None, (0.1, None, None)),
+     (0.0, 0.25, (None, None, None))],
+)  # fmt: skip
+def test_a_phase_has_figures_where_enough_is_known(
+    known: float, mbu: float | None, expected: tuple[float | None, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    chosen = of(
+        utilization=lambda ns: of(mfu_ratio=0.1, at_least=False), figure_ratio=known,
+        mbu_ratio=lambda ns: mbu, weights_ratio=0.7, key_reads=lambda: None,
+    )  # fmt: skip
+    monkeypatch.setattr(figures, "SpeedSelection", lambda *_: chosen)
+    found = figures.phase_use(cast("Any", None), (0,), 0, 9)
+    names = ("mfu_ratio", "mbu_ratio", "weights_ratio")
+    assert tuple(getattr(found, name) for name in names) == expected
+    assert found.at_least is (known == 0)
 
 
 def test_what_may_lie_below_a_range() -> None:

@@ -117,16 +117,13 @@ class _Mangled:
         if number is None:
             raise UnreadableName
         place = int(number, 36) + 1 if number else 0
-        if place >= len(self.known):
-            raise UnreadableName
         return self.known[place]
 
     def parameter(self) -> str:
         number = self.match(_PARAMETER.pattern)
-        place = int(number) + 1 if number else 0
-        if number is None or place >= len(self.arguments):
+        if number is None:
             raise UnreadableName
-        return self.arguments[place]
+        return self.arguments[int(number) + 1 if number else 0]
 
     def template(self) -> str:
         self.eat("I")
