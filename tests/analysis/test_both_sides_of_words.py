@@ -11,11 +11,13 @@ import pytest
 
 from kinetoscope.analysis import headline, host_activity, user_code, wording
 from kinetoscope.analysis.compile import build, news
+from kinetoscope.analysis.compile import kernels as compiled_kernels
+from kinetoscope.analysis.operators import kernels
 from kinetoscope.analysis.operators.short_names import demangled
 from kinetoscope.analysis.speed_of_light import figures
 from kinetoscope.analysis.speed_of_light.figures import SpeedGroups
 from kinetoscope.analysis.steps import HEAD
-from kinetoscope.trace.model import DeviceClass
+from kinetoscope.trace.model import DeviceClass, HostKind
 from tests.drawing import draw
 
 
@@ -157,6 +159,22 @@ def test_units_and_bases(source: str, count: int, per: str, whole: str) -> None:
 )
 def test_a_spread_of_one_value_is_said_once(values: list[int], said: str) -> None:
     assert plain(wording.spread(values)) == said
+
+
+@pytest.mark.parametrize(
+    ("frame", "short"),
+    [
+        ("a/b/net.py(3): forward", "a/b/net.py(3): forward"),
+        ("a/b/c/net.py(3): forward", "…/c/net.py(3): forward"),
+        ("aten::mm", "aten::mm"),
+    ],
+)
+def test_a_frame_of_many_folders_has_the_last_one(frame: str, short: str) -> None:
+    assert wording.short_frame(frame) == short
+    here = of(op="aten::mm", frame=frame)
+    assert wording.whereabouts(here) == f"in `aten::mm`, at `{short}`"
+    assert wording.whereabouts(here, "aten::mm") == f"at `{short}`"
+    assert wording.whereabouts(None) == wording.whereabouts(of(op="", frame="")) == ""
 
 
 # --- what the device waits for --------------------------------------------------------------------
@@ -364,6 +382,35 @@ def test_rows_by_the_frame_that_they_belong_to() -> None:
     few = user_code.HostCode.by_owner(code, np.arange(5), np.array([5, 4, 3, 6, 1]), 2)
     assert [name for name, _ in few] == ["last", ""]
     assert user_code.HostCode.by_owner(code, np.arange(0), np.arange(0), 9) == []
+
+
+def test_bytes_of_activities_that_record_them() -> None:
+    """Of three groups the first has one such activity and one without, the last none."""
+    code = np.array([0, 0, 1, 2])
+    groups = of(
+        sums=lambda values: np.bincount(code, values, 3).astype(np.int64),
+        any=lambda mask: np.bincount(code, mask, 3) > 0,
+    )
+    table = of(activities=of(bytes=np.array([5, -1, 0, -1])), groups=groups)
+    assert cast("Any", kernels.KernelGroups.bytes).func(table).tolist() == [5, 0, -1]
+
+
+def test_runs_of_generated_kernels_are_kernels_and_ops_of_cpp() -> None:
+    """Row 2 is a frame of the same name; another op is no generated one."""
+    strings = ("triton_poi_fused_add_0", "graph_0_cpp_fused_mul_1", "aten::mm")
+    trace = of(
+        strings=strings,
+        device=of(name=np.array([0, 2, 0]), dur=np.array([3, 5, 7]), op=np.array([1, 1, 3])),
+        host=of(
+            name=np.array([1, 2, 1, 1]),
+            dur=np.array([2, 4, 8, 16]),
+            kind=np.array([HostKind.OP, HostKind.OP, HostKind.PYTHON, HostKind.OP]),
+        ),
+    )
+    found = [(name, dur.tolist(), op.tolist()) for name, dur, op in compiled_kernels._runs(trace)]
+    assert found == [
+        ("triton_poi_fused_add_0", [3, 7], [1, 3]), ("cpp_fused_mul_1", [2, 16], [0, 3]),
+    ]  # fmt: skip
 
 
 def test_what_is_new_in_compiled_functions() -> None:
