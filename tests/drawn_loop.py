@@ -34,7 +34,7 @@ ON_ANY = ("collect", "lock", "overhead", "evaluate", "nothing", "library", "name
           "barrier")  # fmt: skip
 ON_GPU = ("allocate", "streams", "event", "graph", "capture", "set", "copies", "blocking_copy",
           "other_device", "streams", "copies", "graph")  # fmt: skip
-LAYERS = (
+LAYERS: tuple[tuple[str, str, str, str, list[list[int]]], ...] = (
     ("Linear", "aten::linear", "aten::addmm", "ampere_sgemm_128x64_tn", [[32, 64], [64, 64]]),
     ("ReLU", "aten::relu", "aten::clamp_min", "void at::native::vectorized_elementwise_kernel<4>",
      [[32, 64]]),
@@ -166,10 +166,10 @@ class Loop:
         length = self.length(0.5)
         self.call("cudaMemcpyAsync", 3, number)
         begin = self.on_stream(7, length, 1)
+        told: dict[str, Any] = {"memory bandwidth (GB/s)": size / length / 1e3, "bytes": size}
         self.events.append(
-            work(f"Memcpy {kind}", begin, length, cat="gpu_memcpy", correlation=number,
-                   bytes=size, **{"memory bandwidth (GB/s)": size / length / 1e3})
-        )  # fmt: skip
+            work(f"Memcpy {kind}", begin, length, cat="gpu_memcpy", correlation=number, **told)
+        )
 
     def wait(self, name: str) -> None:
         """Blocks until the device has done all."""
@@ -199,12 +199,16 @@ class Loop:
                 self.now += self.length(0.2 * factor * self.twist.host)
                 self.memory(4096 * self.rng.choice((1, 2, 8)))
                 if self.on_gpu:
-                    self.launch(kernel_name, factor=factor, external=external,
-                                grid=[self.rng.choice((8, 108, 216)), 1, 1], block=[128, 1, 1],
-                                **{"registers per thread": 32, "shared memory": 1024,
-                                   "blocks per SM": 1.5, "warps per SM": self.rng.choice((2, 8)),
-                                   "est. achieved occupancy %": self.rng.choice((6, 25, 80))}
-                    )  # fmt: skip
+                    size: dict[str, Any] = {
+                        "grid": [self.rng.choice((8, 108, 216)), 1, 1],
+                        "block": [128, 1, 1],
+                        "registers per thread": 32,
+                        "shared memory": 1024,
+                        "blocks per SM": 1.5,
+                        "warps per SM": self.rng.choice((2, 8)),
+                        "est. achieved occupancy %": self.rng.choice((6, 25, 80)),
+                    }
+                    self.launch(kernel_name, factor=factor, external=external, **size)
                 else:
                     self.now += self.length(factor)
         self.pause(0.1)
@@ -232,14 +236,15 @@ class Loop:
             if compiled and self.rng.random() < 0.3:
                 with self.within(x, "_compile.compile_inner (dynamo_timed)"):
                     self.pause(4)
-            for at, (module, *op) in enumerate(self.layers):
+            for at, (module, *names, dims) in enumerate(self.layers):
+                outer, inner, name = map(str, names)
                 if not self.with_modules:
-                    self.op(*op, seq=at)  # type: ignore[call-arg]
+                    self.op(outer, inner, name, dims, seq=at)
                     continue
                 with self.within(python, f"nn.Module: {module}_{at}", **{"Python module id": at}):
-                    self.op(*op, seq=at)  # type: ignore[call-arg]
-                    if self.twist.twice == op[0]:
-                        self.op(*op)  # type: ignore[call-arg]
+                    self.op(outer, inner, name, dims, seq=at)
+                    if self.twist.twice == outer:
+                        self.op(outer, inner, name, dims)
 
     def item(self) -> None:
         """The loss is read: the host waits for the device."""

@@ -6,6 +6,7 @@ python -m tests.analysis.distributed.test_whole_answers
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from benchmarks.drawn_jobs import FAULTS, SHAPES, JobPlan, traces
 
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
 from kinetoscope.analysis.distributed.findings import among_ranks, findings, mean_step_ns
+from kinetoscope.analysis.distributed.hang import explain_hang
 from kinetoscope.analysis.distributed.lateness.what_if import Edit, what_if
 from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.pictures import operations
@@ -28,8 +30,10 @@ from kinetoscope.analysis.distributed.rank.digest import (
     encode,
     shortest_transfers,
 )
+from kinetoscope.trace.pickles.flight_recorder import logs_below, read_log
 from kinetoscope.trace.read import read
-from tests.golden import holds, write
+from tests.golden import holds, plain, write
+from tests.trace.pickles.drawn_logs import dump, inspected, write_dumps
 
 TABLE = Path(__file__).with_name("whole_answers.txt")
 Documents = list[dict[str, Any]]
@@ -213,6 +217,52 @@ def _without_strings(one: RankDigest) -> dict[str, Any]:
     return {name: getattr(one, name) for name in RankDigest.__struct_fields__}
 
 
+def hangs(first: int) -> Mapping[str, Any]:
+    """What ten sets of logs say: ranks that stopped, that differ, that wrote none or a part."""
+    return {f"{seed}": _hang(Random(seed)) for seed in range(first, first + 10)}
+
+
+def _hang(random: Random) -> Mapping[str, Any]:
+    ranks = random.randint(2, 5)
+    groups = {"world": range(ranks), "pair": sorted(random.sample(range(ranks), 2))}
+    last = {name: random.randint(2, 4) for name in groups}
+    texts: list[str | None] = []
+    for rank in range(ranks):
+        words = []
+        for name, members in groups.items():
+            if rank in members:
+                behind = random.choice((0, 0, 0, 0, 1, 2))
+                words.append(name)
+                words += [f"{at}" for at in range(1, last[name] - behind)]
+                odd = random.choice(("", "", "", "", ":all_gather", "[9]", ":send->1"))
+                words.append(f"{last[name] - behind}{odd}{random.choice(('|', '|', ''))}")
+        texts.append(" ".join(words) if random.random() < 0.9 else None)
+    with TemporaryDirectory() as folder:
+        place = write_dumps(Path(folder), *texts, groups=groups)
+        for rank in range(ranks):
+            log = place / f"nccl_trace_rank_{rank}"
+            counted, what = random.random(), random.random()
+            if log.exists() and counted < 0.3:
+                told = dump(texts[rank] or "", groups)
+                told["pg_status"] = {
+                    "0": {"last_enqueued_collective": last["world"] + random.randint(-1, 1),
+                          "last_started_collective": last["world"],
+                          "last_completed_collective": last["world"] - random.randint(0, 1)}
+                }  # fmt: skip
+                log.write_bytes(pickle.dumps(told, protocol=2))
+            if log.exists() and what < 0.1:
+                log.unlink()
+                (place / f"node0-pid{rank}.log").write_text(inspected(rank, ranks, last["world"]))
+        logs = [log for file in logs_below(place) for log in read_log(file)]
+        report = plain(explain_hang(logs))
+    for group in report["groups"]:
+        for member in group["members"]:
+            member["log"] = member["log"]["rank"]
+    for one in report["stuck"]:
+        one["group"] = one["group"]["label"]
+    return {"written": texts, **report}
+
+
 def plan_of(at: int, jitter: float) -> JobPlan:
     """Shapes and faults in turns, with as few ranks as they need."""
     back_end, shape = KINDS[at % len(KINDS)]
@@ -229,6 +279,23 @@ def plan_of(at: int, jitter: float) -> JobPlan:
     return JobPlan(back_end, shape, fault, ranks, steps, late, size, jitter, 500 + at)
 
 
+SIZES = (0.01, 0.018, 0.025, 0.032, 0.045, 0.07, 0.095, 0.105, 0.13, 0.16, 0.19)
+
+
+def sweep(back_end: str, shape: str, fault: str) -> Mapping[str, Any]:
+    """Who is named as one rank, or two of four, take longer and longer."""
+    found = {}
+    for at, size in enumerate(SIZES):
+        ranks = 4 if shape == "tensor" or fault == "two" else 3
+        late = (1, 2) if fault == "two" else (at % ranks,)
+        steps = {"onset": 6, "third": 6}.get(fault, 3)
+        plan = JobPlan(back_end, shape, fault, ranks, steps, late, size, 0.002, 900 + at)
+        some = digests(plan, _plain)
+        run = compare(some, [f"rank{m}" for m in range(ranks)])
+        found[f"{size}"] = (run.verdict, findings(run), among_ranks(run, 0))
+    return found
+
+
 CASES = {
     **{
         f"job {at}": partial(answers, plan_of(at, (0.003, 0.03, 0.2)[at % 3]), _plain)
@@ -240,6 +307,19 @@ CASES = {
         )
         for at, edit in [(n, one) for n, one in enumerate(SETS)]
     },
+    **{
+        f"sweep {back_end} {shape} {fault}": partial(sweep, back_end, shape, fault)
+        for back_end, shape, fault in (
+            ("gloo", "broadcast", "backward"),
+            ("gloo", "ddp", "work"),
+            ("nccl", "fsdp", "backward"),
+            ("nccl", "ddp", "data"),
+            ("nccl", "groups", "onset"),
+            ("gloo", "groups", "third"),
+            ("nccl", "ddp", "two"),
+        )
+    },
+    **{f"hangs {first}": partial(hangs, first) for first in range(0, 150, 10)},
 }
 
 
@@ -261,7 +341,17 @@ def test_no_figure_of_a_job_with_much_jitter_moves(case: str) -> None:
     holds(TABLE, case, CASES[case]())
 
 
-@pytest.mark.parametrize("case", NAMES[26:])
+@pytest.mark.parametrize("case", [one for one in NAMES if one.startswith("sweep")])
+def test_no_verdict_moves_as_a_rank_gets_slower(case: str) -> None:
+    holds(TABLE, case, CASES[case]())
+
+
+@pytest.mark.parametrize("case", [one for one in NAMES if one.startswith("hangs")])
+def test_no_word_on_a_hang_moves(case: str) -> None:
+    holds(TABLE, case, CASES[case]())
+
+
+@pytest.mark.parametrize("case", NAMES[26:42])
 def test_no_figure_of_an_odd_set_moves(case: str) -> None:
     holds(TABLE, case, CASES[case]())
 

@@ -208,16 +208,22 @@ def times(seed: int) -> Mapping[str, Any]:
                 ]
             )  # fmt: skip
         for budget in (0.02, 0.15):
-            found[f"{count} steps, {recordings} recordings, {budget}"] = judge_times(*sides, budget)
+            found[f"{count} steps, {recordings} recordings, {budget}"] = judge_times(
+                sides[0], sides[1], budget
+            )
         found[f"noise {at}"] = [[noise_of(one) for one in side] for side in sides]
     values = [np.array(_lengths(random, n, 1e6, 0.03, 0.4), np.float64) for n in (2, 3, 6, 9, 17)]
     pairs = [*product(values, values)]
     found["correlation"] = [correlation(one) for one in values]
     found["ranks"] = [tried(lambda a=a, b=b: rank_test(a, b)) for a, b in pairs]
-    levels = [np.array(_lengths(random, 12, 1e6, 0.02, 0.0), np.float64).reshape(4, 3)
-              for _ in range(4)]  # fmt: skip
+    levels = [np.array(_lengths(random, 4 * n, 1e6, 0.02, 0.0), np.float64).reshape(4, n)
+              for n in (3, 5, 8, 8)]  # fmt: skip
+    many = np.arange(995.0) % 11
+    found["many ranks"] = [rank_test(values[2], many[:994]), rank_test(values[2], many)]
     found["welch"] = [welch(a, b) for a, b in product(levels, levels)]
-    found["p"] = [p_values([a, a * 1.01, b], [b, a * 1.02]) for a, b in product(levels, levels)]
+    found["p"] = [
+        p_values([a, a * 1.01, b], [b, a * 1.02]) for a, b in product(levels[2:], levels[2:])
+    ]
     chances = np.array([random.choice((0.001, 0.004, 0.01, 0.0125, 0.02, 0.05)) for _ in range(9)])
     found["holm"] = [holm(chances, rate) for rate in (0.01, 0.05, 0.1)]
     found["two sided"] = [two_sided(t, n) for t in (0.0, 0.5, 2.0, 9.0) for n in (1, 2.5, 9, 200)]

@@ -21,6 +21,7 @@ from benchmarks.drawn_jobs import traces
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.session.session import choose
 from kinetoscope.views.distributed.view import VIEW
+from kinetoscope.views.view import Subject
 from tests.analysis.distributed.test_whole_answers import SETS, Documents, plan_of
 from tests.golden import holds, write
 
@@ -53,6 +54,7 @@ def answers(job: int, odd: int) -> Mapping[str, Any]:
             file.write_text(json.dumps(one))
         with patch.dict(os.environ, KINETOSCOPE_CACHE_DIR=f"{place}/cache"):
             subject = choose(f"{place}/run").session().asked(VIEW)
+            assert isinstance(subject, Subject)
             for stem, query in PARTS:
                 part = next((one for one in VIEW.parts if one.stem == stem), VIEW)
                 key = f"{stem} {query}"

@@ -20,7 +20,7 @@ from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.views.overview.document import as_markdown, fitted
 from kinetoscope.views.overview.idle import path_by_kind
-from kinetoscope.views.overview.view import VIEW, advice_on, badge, build
+from kinetoscope.views.overview.view import VIEW, OverviewQuery, advice_on, badge, build
 from tests.drawn_loop import Loop
 from tests.golden import holds, write
 
@@ -41,7 +41,7 @@ def answers(seed: int) -> Mapping[str, Any]:
     found: dict[str, Any] = {"badge": badge(subject), "whole": whole_of(trace)}
     for steps in ("", "all", f"i{len(subject.facts.steps) - 1}"):
         try:
-            answer = build(subject, VIEW.query(steps=steps))
+            answer = build(subject, OverviewQuery(steps))
         except KinetoscopeError as error:
             found[f"refused {steps}"] = error.message
             continue
